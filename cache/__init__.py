@@ -1,0 +1,1 @@
+"""Shared caches on dogpile.cache. Knows nothing of stacks."""

@@ -1,0 +1,226 @@
+"""The stable face for functions and plugins: all that either can see of a stack.
+
+The same immutable values serve validation, the coordinator and the workers. In a check only the resource's
+direct requirements are present; asking for anything else is the asker's mistake and says so.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import Enum
+from typing import Any, Final, Self
+
+from orchestrator.errors import NotFound, PluginMistake
+
+#: An attribute with the path that is asked of it: ``("networks", "private", 0)``.
+AttributePath = tuple[str | int, ...]
+
+
+class _Unknown(Enum):
+    UNKNOWN = "unknown until the resource exists"
+
+
+#: Stands for a value that only a resource still to be made can tell. Validation skips it; a check never sees it.
+UNKNOWN: Final = _Unknown.UNKNOWN
+
+
+def is_unknown(value: object) -> bool:
+    """Whether ``value`` is, or anywhere holds, a value that is not known yet."""
+    if isinstance(value, Mapping):
+        return any(map(is_unknown, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(is_unknown, value))
+    return value is UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeData:
+    """What dependents need to know about one checked resource; never its properties."""
+
+    #: The row's id, which is also the idempotency token of its creation.
+    uuid: str
+    name: str
+    action: str
+    status: str
+    #: The id in the outside world; None until there is one.
+    physical_id: str | None = None
+    #: What ``{get_resource: name}`` resolves to; None until the resource exists.
+    reference_id: str | None = None
+    #: Only the attributes that somebody asks for, under the path they are asked by.
+    attributes: Mapping[AttributePath, Any] = field(default_factory=dict)
+
+    def to_wire(self) -> list[Any]:
+        """Return plain types, the inverse of :meth:`from_wire`: a list, to keep messages small."""
+        attributes = [[list(path), value] for path, value in self.attributes.items()]
+        return [
+            self.uuid,
+            self.name,
+            self.action,
+            self.status,
+            self.physical_id,
+            self.reference_id,
+            attributes,
+        ]
+
+    @classmethod
+    def from_wire(cls, data: list[Any]) -> Self:
+        """Rebuild from plain types.
+
+        Raises:
+            PluginMistake: the list has another shape (a sender of another version).
+        """
+        try:
+            uuid, name, action, status, physical_id, reference_id, attributes = data
+            paths = {tuple(path): value for path, value in attributes}
+        except (TypeError, ValueError) as error:
+            raise PluginMistake(f"node data of an unknown shape: {error}") from error
+        return cls(
+            uuid=uuid,
+            name=name,
+            action=action,
+            status=status,
+            physical_id=physical_id,
+            reference_id=reference_id,
+            attributes=paths,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceProxy:
+    """One resource as others see it. Without data it is a resource still to be made."""
+
+    name: str
+    type: str = ""
+    data: NodeData | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether the resource's values are known: it exists."""
+        return self.data is not None
+
+    @property
+    def uuid(self) -> str | None:
+        """The row's id."""
+        return self.data.uuid if self.data else None
+
+    @property
+    def id(self) -> str | None:
+        """The id in the outside world."""
+        return self.data.physical_id if self.data else None
+
+    @property
+    def action(self) -> str:
+        """The last action, ``INIT`` while there was none."""
+        return self.data.action if self.data else "INIT"
+
+    @property
+    def status(self) -> str:
+        """The status of the last action."""
+        return self.data.status if self.data else "COMPLETE"
+
+    def reference_id(self) -> Any:
+        """What ``get_resource`` resolves to; ``UNKNOWN`` while the resource is still to be made."""
+        if self.data is None:
+            return UNKNOWN
+        return self.data.name if self.data.reference_id is None else self.data.reference_id
+
+    def attribute(self, *path: str | int) -> Any:
+        """Return the attribute ``path[0]`` with the rest of ``path`` applied; None where a step leads nowhere.
+
+        A resource still to be made answers ``UNKNOWN``.
+
+        Raises:
+            PluginMistake: the value was not among those collected for the dependents.
+        """
+        if self.data is None:
+            return UNKNOWN
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.data.attributes:
+                return follow(self.data.attributes[path[:length]], path[length:])
+        asked = ".".join(str(step) for step in path)
+        raise PluginMistake(
+            f"attribute {asked!r} of resource {self.name!r} was asked for but not declared as required"
+        )
+
+    def attributes(self) -> dict[str, Any]:
+        """Return all whole attributes that were collected, by name."""
+        collected = self.data.attributes if self.data else {}
+        return {str(path[0]): value for path, value in collected.items() if len(path) == 1}
+
+
+def follow(value: Any, path: tuple[str | int, ...]) -> Any:
+    """Walk ``path`` into maps (by key) and lists (by index); None where a step leads nowhere."""
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParentResourceProxy:
+    """The resource of the parent stack that this (nested) stack is; what ``resource_facade`` reads."""
+
+    name: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    deletion_policy: str = "Delete"
+    update_policy: Mapping[str, Any] = field(default_factory=dict)
+
+
+class LazyFiles(Mapping[str, str]):
+    """The stack's files, each fetched when it is first read.
+
+    ``digests`` maps a file's key to what ``fetch`` takes (its content's address).
+    """
+
+    def __init__(self, digests: Mapping[str, str], fetch: Callable[[str], str]) -> None:
+        self._digests = digests
+        self._fetch = fetch
+
+    def __getitem__(self, key: str) -> str:
+        return self._fetch(self._digests[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._digests)
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackDefinition:
+    """A stack as functions and plugins see it: name, parameters, and the resources they may ask for."""
+
+    name: str
+    id: str
+    project: str = "default"
+    #: Typed values, pseudo parameters (``OS::stack_name`` ...) among them.
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    resources: Mapping[str, ResourceProxy] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    parent: ParentResourceProxy | None = None
+    #: The resource whose check this view was made for; None where the whole stack is present.
+    asker: str | None = None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.resources
+
+    def resource(self, name: str) -> ResourceProxy:
+        """Return the resource called ``name``.
+
+        Raises:
+            PluginMistake: in a check, ``name`` is no direct requirement of the resource.
+            NotFound: the stack has no such resource.
+        """
+        try:
+            return self.resources[name]
+        except KeyError:
+            if self.asker is not None:
+                raise PluginMistake(
+                    f"resource {self.asker!r} asked for {name!r}, which is not one of its direct requirements"
+                ) from None
+            near = get_close_matches(name, self.resources, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise NotFound(f"stack {self.name!r} has no resource {name!r}{hint}") from None

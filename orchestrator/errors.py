@@ -1,0 +1,91 @@
+"""Errors raised on purpose, each a sentence, some fields, and a verdict.
+
+::
+
+    IsothermError
+    ├── InvalidInput          what a person gave is wrong: problems with file, line, path     (exit 2)
+    ├── NotFound              no such stack, resource, output ...                             (exit 2)
+    ├── Conflict              the name is taken, an action is under way                       (exit 2)
+    ├── Unavailable           a service (database, broker, cache) cannot be reached           (exit 3)
+    └── PluginMistake         a plugin broke its contract: the plugin's author must act       (exit 1)
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """A place in a text a person wrote; lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing wrong with what a person gave: where, what was found, what was expected, what to do."""
+
+    message: str
+    #: Dotted path inside the document, such as ``resources.web.properties.flavor``.
+    path: str = ""
+    position: Position | None = None
+    #: What to do about it, such as ``did you mean 'flavor'?``; may be empty.
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.position}: " if self.position else ""
+        path = f"{self.path}: " if self.path else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{place}{path}{self.message}{hint}"
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain types, the inverse of :meth:`from_wire`."""
+        return asdict(self)
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> "Problem":
+        """Rebuild from plain types."""
+        position = data.get("position")
+        return cls(**{**data, "position": Position(**position) if position else None})
+
+
+class IsothermError(Exception):
+    """Base of every error this project raises on purpose."""
+
+    #: Whether doing the same again could succeed.
+    retryable: ClassVar[bool] = False
+
+
+class InvalidInput(IsothermError):
+    """What a person gave is refused; nothing was touched."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class NotFound(IsothermError):
+    """What was asked for does not exist; the sentence names the nearest that does."""
+
+
+class Conflict(IsothermError):
+    """What was asked for cannot be done in the present state."""
+
+
+class Unavailable(IsothermError):
+    """A service this process needs cannot be reached."""
+
+    retryable = True
+
+
+class PluginMistake(IsothermError):
+    """A plugin broke its contract; the sentence names the plugin and the rule."""

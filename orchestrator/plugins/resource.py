@@ -1,0 +1,191 @@
+"""The contract of a resource type: declare schemas, implement pairs of ``handle_<action>`` and ``check_<action>_complete``.
+
+The engine calls one step at a time, in any process on any machine, and writes down what the step left behind
+before the next: nothing may be kept in memory between two steps. A step that died half-way is run again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from orchestrator.definition import StackDefinition
+from orchestrator.plugins.properties import Attribute, Property
+from orchestrator.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A step's answer "not finished": look again after ``seconds``, or earlier when woken (a signal came)."""
+
+    seconds: float
+
+
+class ResourceFailure(Exception):
+    """What a plugin raises when the action has failed for good; the text becomes the resource's reason."""
+
+
+class RetryableFailure(ResourceFailure):
+    """What a plugin raises when doing the same again may help: it is tried again, later each time."""
+
+
+
+@dataclass(slots=True, kw_only=True)
+class ResourceState:
+    """What the row remembers of a resource between two steps; a plugin changes it, the engine stores it."""
+
+    uuid: str
+    #: The id in the outside world; a plugin sets it as soon as it is known.
+    physical_id: str | None = None
+    #: Private facts a plugin keeps (encrypted where a key is configured); plain types only.
+    data: dict[str, Any] = field(default_factory=dict)
+    #: From the template at first, then changed by signals.
+    metadata: dict[str, Any] = field(default_factory=dict)
+    action: str = "INIT"
+    status: str = "COMPLETE"
+    #: Seconds since the epoch, by the database's clock: when the action under way was first claimed.
+    started_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PropertyChanges:
+    """What an update changes: property name -> value before, value after (None where it is not given)."""
+
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The properties whose value differs."""
+        names = {*self.before, *self.after}
+        return frozenset(name for name in names if self.before.get(name) != self.after.get(name))
+
+
+class Resource:
+    """Base of every resource type; each method says what it promises, and does nothing by default.
+
+    ``handle_<action>`` starts the action and returns a *token*: plain types (None, text, numbers, lists, maps)
+    that are stored and given to ``check_<action>_complete``, which answers True when the action is complete, or
+    a :class:`Wait`. Both raise :class:`ResourceFailure` (or any exception) when the action has failed.
+    """
+
+    #: One sentence for people, shown by ``isotherm resource-type show``.
+    description: ClassVar[str] = ""
+    properties_schema: ClassVar[Mapping[str, Property]] = {}
+    attributes_schema: ClassVar[Mapping[str, Attribute]] = {}
+    #: Any property and any attribute name is accepted (``OS::Heat::None``).
+    accepts_anything: ClassVar[bool] = False
+    #: Raise when the meaning of stored state changes, so that an update visits resources made by older code.
+    type_version: ClassVar[int] = 1
+    #: The name of the property that refers to another resource whose *current* metadata this one reads (a wait
+    #: condition reads its handle's signals); see :attr:`watched_metadata`.
+    watches: ClassVar[str | None] = None
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        type_name: str,
+        state: ResourceState,
+        properties: Mapping[str, Any],
+        stack: StackDefinition,
+        settings: Settings,
+        now: float,
+        watched_metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.type_name = type_name
+        self.state = state
+        #: Resolved, converted, defaults filled in: every name of the schema is a key.
+        self.properties = properties
+        self.stack = stack
+        self.settings = settings
+        #: Seconds since the epoch, by the database's clock, when this step was claimed.
+        self.now = now
+        #: The metadata, as it is now, of the resource that :attr:`watches` points at.
+        self.watched_metadata: Mapping[str, Any] = watched_metadata or {}
+
+    # -- creating ----------------------------------------------------------------------------------------------
+
+    def handle_create(self) -> Any:
+        """Begin to make the object; set ``self.state.physical_id`` once it is known; return a token."""
+
+    def check_create_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the object is ready."""
+        return True
+
+    def find(self) -> str | None:
+        """Return the physical id of what an interrupted create of *this* row may have made, or None.
+
+        Asked before ``handle_create`` whenever an earlier attempt may have got anywhere; ``self.state.uuid`` is the
+        idempotency token to look for. When an id is returned, it is stored, and ``handle_create`` is not called:
+        :meth:`check_create_complete` is, with the token that :meth:`resume_create` returns.
+        """
+
+    def resume_create(self) -> Any:
+        """Return the token with which to go on after :meth:`find` found the object of an interrupted create."""
+
+    # -- updating ----------------------------------------------------------------------------------------------
+
+    def needs_replace(self, changes: PropertyChanges) -> bool:
+        """Tell whether these changes need a new object even though each property may be updated in place."""
+        return False
+
+    def handle_update(self, changes: PropertyChanges) -> Any:
+        """Begin to change the object in place to ``self.properties``; return a token."""
+
+    def check_update_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the change is complete."""
+        return True
+
+    # -- deleting ----------------------------------------------------------------------------------------------
+
+    def handle_delete(self) -> Any:
+        """Begin to delete the object; one that is already gone is no error; return a token.
+
+        ``self.properties`` are those last applied. ``self.state.physical_id`` may be None: an interrupted or
+        failed create may have made something all the same, which :meth:`find` (asked before) did not see.
+        """
+
+    def check_delete_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the object is gone."""
+        return True
+
+    # -- telling -----------------------------------------------------------------------------------------------
+
+    def reference_id(self) -> str | None:
+        """What ``{get_resource: name}`` resolves to; the physical id unless a type says otherwise."""
+        return self.state.physical_id
+
+    def attribute(self, name: str) -> Any:
+        """Return the attribute ``name`` (one of the schema's) as it is now: plain types, None if unknown."""
+
+    def observe(self) -> Mapping[str, Any] | None:
+        """Return the properties as they really are in the world, or None if the object does not exist."""
+
+    # -- being told --------------------------------------------------------------------------------------------
+
+    def handle_signal(self, details: Mapping[str, Any]) -> str:
+        """Take a signal: change ``self.state.metadata`` and return a sentence for the event history.
+
+        May run more than once for one signal, and while another step of this resource runs: it only reads what it
+        is given, and changes nothing but the metadata.
+
+        Raises:
+            ResourceFailure: the signal is refused; nothing is stored.
+        """
+        raise ResourceFailure(f"resources of type {self.type_name} take no signals")
+
+    # -- validating --------------------------------------------------------------------------------------------
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Check what the schemas cannot say; values not known yet are ``UNKNOWN``.
+
+        Raises:
+            PropertyError: with the path of the property at fault.
+        """
+
+    @classmethod
+    def is_retryable(cls, error: Exception) -> bool:
+        """Tell whether an exception other than :class:`ResourceFailure` is worth another try."""
+        return False

@@ -1,0 +1,148 @@
+"""Every setting, with its unit, its default and what follows from it.
+
+Read once at start-up from ``isotherm.toml`` (in the working directory, or where ``ISOTHERM_CONFIG`` points) and
+from ``ISOTHERM_*`` variables, which win.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from orchestrator.errors import InvalidInput, Problem
+
+
+def default_state_directory() -> Path:
+    """Return where embedded mode keeps its database, by the XDG base directory specification."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "isotherm"
+
+
+class Settings(BaseSettings):
+    """The settings of one process."""
+
+    model_config = SettingsConfigDict(env_prefix="ISOTHERM_", extra="forbid", frozen=True)
+
+    state_directory: Path = Field(
+        default_factory=default_state_directory,
+        description="Where embedded mode keeps its database, and node resources their pid files and logs.",
+    )
+    database_url: str = Field(
+        default="",
+        description="SQLAlchemy URL of the state of record; empty: SQLite in the state directory. "
+        "PostgreSQL where there is more than one machine.",
+    )
+    broker_url: str = Field(
+        default="",
+        description="Celery broker (redis:// or amqp://); empty: embedded mode, threads in this process.",
+    )
+    cache_backend: str = Field(
+        default="memory", description="Shared caches: memory, redis, memcached, or any dogpile.cache backend."
+    )
+    cache_url: str = Field(
+        default="", description="Where the cache server is: redis://host:port/0, or host:port for memcached."
+    )
+    encryption_keys: tuple[SecretStr, ...] = Field(
+        default=(),
+        description="Fernet keys for secrets in the store and in messages. The first encrypts, all decrypt.",
+    )
+    project: str = Field(default="default", description="The project that stacks of this client belong to.")
+
+    lease_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="Without heartbeat for this long, a claimed check goes to another worker. Too short runs a slow "
+        "check twice at once; too long delays recovery after a crash.",
+    )
+    redeliver_seconds: float = Field(
+        default=10.0,
+        gt=0,
+        description="A ready check that no worker claimed for this long is published again (doubled each time).",
+    )
+    sweep_seconds: float = Field(
+        default=1.0,
+        gt=0,
+        description="Pause between two sweeps of what is due, in a coordinator. Embedded mode sweeps sooner.",
+    )
+    stack_timeout_minutes: float = Field(
+        default=60.0, gt=0, description="A stack operation that takes longer fails, unless it names its own time."
+    )
+    action_retry_limit: int = Field(
+        default=5, ge=0, description="How often an action is tried again after errors its plugin calls retryable."
+    )
+    retry_base_seconds: float = Field(
+        default=2.0, gt=0, description="The first retry waits up to this long; each further one twice as long."
+    )
+    retry_max_seconds: float = Field(default=60.0, gt=0, description="No retry waits longer than this.")
+    embedded_threads: int = Field(default=4, ge=1, description="Worker threads of embedded mode.")
+
+    max_template_bytes: int = Field(default=4 * 1024 * 1024, gt=0, description="Larger templates are refused.")
+    max_resources_per_stack: int = Field(
+        default=10_000, gt=0, description="Templates with more resources are refused."
+    )
+    max_template_depth: int = Field(
+        default=64, gt=0, description="Templates nested deeper (maps in lists in maps) are refused."
+    )
+
+    node_directories: tuple[Path, ...] = Field(
+        default=(),
+        description="Directories in which Isotherm::Node::File may write, and in which Isotherm::Node::Process may "
+        "run; empty: only the directory 'files' in the state directory.",
+    )
+    log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
+    log_format: str = Field(default="console", description="console or json.")
+
+    @property
+    def embedded(self) -> bool:
+        """Whether there is no broker: this process runs everything itself."""
+        return not self.broker_url
+
+    @property
+    def effective_database_url(self) -> str:
+        """The database URL, with the default filled in."""
+        return self.database_url or f"sqlite:///{self.state_directory / 'isotherm.db'}"
+
+    @property
+    def allowed_directories(self) -> tuple[Path, ...]:
+        """The directories that node resources may touch, with the default filled in."""
+        return self.node_directories or (self.state_directory / "files",)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments win over ``ISOTHERM_*``, which win over the file."""
+        file = Path(os.environ.get("ISOTHERM_CONFIG", "isotherm.toml"))
+        return (init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file))
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Read the settings once, at start-up.
+
+    Raises:
+        InvalidInput: a setting has an unknown name or a bad value.
+    """
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        problems = [
+            Problem(
+                message=f"{fault['msg']} (got {fault.get('input')!r})",
+                path="settings." + ".".join(str(step) for step in fault["loc"]),
+                hint="set it in isotherm.toml or as ISOTHERM_" + "_".join(map(str, fault["loc"])).upper(),
+            )
+            for fault in error.errors()
+        ]
+        raise InvalidInput(problems) from error
