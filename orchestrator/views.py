@@ -1,0 +1,139 @@
+"""What the faces show of a stack: frozen values with plain fields, each with ``to_dict`` for ``-f json``."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+class View:
+    """Base of all views."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]  # every subclass is a dataclass
+
+
+class StatefulView(View):
+    """A view with an action and a status."""
+
+    __slots__ = ()
+    action: str
+    status: str
+
+    @property
+    def state(self) -> str:
+        """Action and status in Heat's spelling: ``CREATE_COMPLETE``."""
+        return f"{self.action}_{self.status}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types, ``state`` among them."""
+        return {**super().to_dict(), "state": self.state}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputView(View):
+    """One output; ``error`` says why there is no value, and is empty where there is one."""
+
+    key: str
+    description: str = ""
+    value: Any = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackView(StatefulView):
+    """A stack; times are seconds since the epoch by the database's clock."""
+
+    id: str
+    name: str
+    project: str
+    action: str
+    status: str
+    reason: str = ""
+    description: str = ""
+    created_at: float
+    updated_at: float
+    traversal_id: str
+    timeout_minutes: float
+    #: Hidden ones are masked.
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    #: Filled only where one stack is asked for.
+    outputs: tuple[OutputView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceView(StatefulView):
+    """One resource; ``requires`` names what it depends on."""
+
+    name: str
+    type: str
+    uuid: str
+    physical_id: str | None
+    action: str
+    status: str
+    reason: str = ""
+    requires: tuple[str, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    created_at: float
+    updated_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventView(StatefulView):
+    """One entry of the history; ``resource`` is empty for an event of the stack itself."""
+
+    id: int
+    at: float
+    stack: str
+    resource: str
+    type: str
+    action: str
+    status: str
+    reason: str
+    physical_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress(View):
+    """How far a traversal has come."""
+
+    stack: StackView
+    #: How many resources are in each state of a node: blocked, ready, running, waiting, done, failed.
+    counts: Mapping[str, int]
+    #: Names of at most ten resources that are being worked on, running ones before waiting ones.
+    running: tuple[str, ...]
+    total: int
+    done: int
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphNode(View):
+    """A resource in the graph, with its state (``INIT_COMPLETE`` before it was touched)."""
+
+    name: str
+    type: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphView(View):
+    """The dependency graph; an edge is (requirer, required)."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateView(View):
+    """What a valid template declares."""
+
+    description: str
+    #: Each: name, type, description, default, hidden, value (as it would be, hidden ones masked).
+    parameters: tuple[Mapping[str, Any], ...]
+    #: Name and type.
+    resources: tuple[tuple[str, str], ...]
+    outputs: tuple[str, ...]
