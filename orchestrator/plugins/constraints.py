@@ -1,0 +1,249 @@
+"""What a value must hold: ranges, lengths, patterns, lists of allowed values.
+
+Properties of resource types and parameters of templates use the same classes. A constraint is a small frozen
+value; it converts nothing: it is asked about values that already have their type.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+#: Longer texts are cut in sentences for people.
+_SHOWN_LENGTH = 60
+#: Longer lists of allowed values are cut in sentences for people.
+_SHOWN_VALUES = 20
+
+
+def shown(value: object) -> str:
+    """Return ``value`` for a sentence: scalars as written, cut when long; of lists and maps only the kind."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case Mapping():
+            return "a map"
+        case list() | tuple():
+            return "a list"
+    text = repr(value)
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 4]}...{text[-1]}"
+
+
+@dataclass(frozen=True)
+class Constraint(ABC):
+    """Base of every constraint."""
+
+    #: Replaces the sentence that says what is wrong, when given.
+    description: str = field(default="", kw_only=True)
+
+    #: Of ``string number boolean list map``, the kinds of value it can be asked about.
+    valid_for: ClassVar[frozenset[str]] = frozenset({"string", "number", "boolean", "list", "map"})
+
+    def check(self, value: Any) -> str | None:
+        """Return a sentence that says what is wrong with ``value``, or None when nothing is.
+
+        The sentence may name the value; for a secret, say :meth:`describe` instead.
+        """
+        found = self.fault(value)
+        if found is None:
+            return None
+        return self.description or f"{found}; it {self.rule()}"
+
+    def describe(self) -> str:
+        """Return the rule in words, without the value: ``must be at least 1``; or the description if given."""
+        return self.description or self.rule()
+
+    @abstractmethod
+    def rule(self) -> str:
+        """Return the rule in words, beginning with "must"."""
+
+    @abstractmethod
+    def fault(self, value: Any) -> str | None:
+        """Return what was found instead, beginning with the value or its measure, or None if all is well."""
+
+
+@dataclass(frozen=True)
+class Range(Constraint):
+    """A number lies between two bounds, which it may reach; a bound that is None does not bind.
+
+    Raises:
+        ValueError: no bound is given, or the lower one is above the upper.
+    """
+
+    min: float | None = None
+    max: float | None = None
+
+    valid_for = frozenset({"number"})
+
+    def __post_init__(self) -> None:
+        _check_bounds("range", self.min, self.max)
+
+    def rule(self) -> str:
+        """Return the bounds in words."""
+        return f"must be {_bounds(self.min, self.max)}"
+
+    def fault(self, value: Any) -> str | None:
+        """Return the value when it is outside; NaN lies in no range."""
+        if not _is_number(value):
+            return f"{shown(value)} is not a number"
+        above = self.min is None or value >= self.min
+        below = self.max is None or value <= self.max
+        return None if above and below else f"{value} is out of range"
+
+
+@dataclass(frozen=True)
+class Length(Constraint):
+    """A text has so many characters, a list so many items, a map so many entries; both bounds may be reached.
+
+    The sentence says the length and never the text, which is often a password.
+
+    Raises:
+        ValueError: no bound is given, one is negative, or the lower one is above the upper.
+    """
+
+    min: int | None = None
+    max: int | None = None
+
+    valid_for = frozenset({"string", "list", "map"})
+
+    def __post_init__(self) -> None:
+        _check_bounds("length", self.min, self.max)
+        if any(bound is not None and bound < 0 for bound in (self.min, self.max)):
+            raise ValueError("a length cannot be negative")
+
+    def rule(self) -> str:
+        """Return the bounds in words."""
+        return f"must be {_bounds(self.min, self.max)}"
+
+    def fault(self, value: Any) -> str | None:
+        """Return the length when it is outside."""
+        if not isinstance(value, (Sequence, Mapping)):
+            return f"{shown(value)} has no length"
+        length = len(value)
+        if (self.min is None or length >= self.min) and (self.max is None or length <= self.max):
+            return None
+        return f"the length is {length}"
+
+
+@dataclass(frozen=True)
+class Modulo(Constraint):
+    """A number leaves the remainder ``offset`` when divided by ``step``.
+
+    Raises:
+        ValueError: ``step`` is zero, ``offset`` is not smaller than it, or their signs differ.
+    """
+
+    step: int
+    offset: int
+
+    valid_for = frozenset({"number"})
+
+    def __post_init__(self) -> None:
+        if self.step == 0:
+            raise ValueError("the step of a modulo cannot be 0")
+        if abs(self.offset) >= abs(self.step):
+            raise ValueError(f"the offset {self.offset} must be smaller than the step {self.step}")
+        if self.offset * self.step < 0:
+            raise ValueError(f"the step {self.step} and the offset {self.offset} must have the same sign")
+
+    def rule(self) -> str:
+        """Return the rule in words."""
+        remainder = f" plus {self.offset}" if self.offset else ""
+        return f"must be a multiple of {self.step}{remainder}"
+
+    def fault(self, value: Any) -> str | None:
+        """Return the value when it leaves another remainder."""
+        if not _is_number(value):
+            return f"{shown(value)} is not a number"
+        return None if value % self.step == self.offset else f"{value} does not fit"
+
+
+@dataclass(frozen=True)
+class AllowedValues(Constraint):
+    """A value is one of those listed; of a list, every item is. Nothing is converted before comparing.
+
+    Raises:
+        ValueError: nothing is allowed at all.
+    """
+
+    values: tuple[Any, ...]
+
+    valid_for = frozenset({"string", "number", "boolean", "list"})
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ValueError("the list of allowed values is empty")
+
+    def rule(self) -> str:
+        """Return the allowed values, the first twenty of them."""
+        listed = ", ".join(shown(value) for value in self.values[:_SHOWN_VALUES])
+        more = len(self.values) - _SHOWN_VALUES
+        return f"must be one of {listed}" + (f" or {more} more" if more > 0 else "")
+
+    def fault(self, value: Any) -> str | None:
+        """Return the first value that is not allowed, with the nearest that is."""
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if not any(_same(item, allowed) for allowed in self.values):
+                return f"{shown(item)} is not allowed{self._nearest(item)}"
+        return None
+
+    def _nearest(self, item: Any) -> str:
+        texts = [value for value in self.values if isinstance(value, str)]
+        near = get_close_matches(item, texts, 1) if isinstance(item, str) else []
+        return f", did you mean {near[0]!r}?" if near else ""
+
+
+@dataclass(frozen=True)
+class AllowedPattern(Constraint):
+    """A text matches a regular expression (Python's) as a whole.
+
+    Raises:
+        ValueError: the pattern is no regular expression.
+    """
+
+    pattern: str
+    _compiled: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    valid_for = frozenset({"string"})
+
+    def __post_init__(self) -> None:
+        try:
+            compiled = re.compile(self.pattern)
+        except re.error as error:
+            raise ValueError(f"{self.pattern!r} is no regular expression: {error}") from error
+        object.__setattr__(self, "_compiled", compiled)
+
+    def rule(self) -> str:
+        """Return the rule in words."""
+        return f"must match the pattern {self.pattern!r} as a whole"
+
+    def fault(self, value: Any) -> str | None:
+        """Return the value when it does not match."""
+        if not isinstance(value, str):
+            return f"{shown(value)} is not a text"
+        return None if self._compiled.fullmatch(value) else f"{shown(value)} does not match"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _same(value: object, allowed: object) -> bool:
+    # True == 1 in Python, but a list that allows 1 does not allow true.
+    return value == allowed and isinstance(value, bool) == isinstance(allowed, bool)
+
+
+def _check_bounds(what: str, low: float | None, high: float | None) -> None:
+    if low is None and high is None:
+        raise ValueError(f"a {what} needs a min or a max")
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"the min {low} of a {what} is above its max {high}")
+
+
+def _bounds(low: float | None, high: float | None) -> str:
+    if low is not None and high is not None:
+        return f"exactly {low}" if low == high else f"from {low} to {high}"
+    return f"at least {low}" if low is not None else f"at most {high}"
