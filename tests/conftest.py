@@ -1,0 +1,44 @@
+"""Fixtures that any test may ask for: one server of each kind, and a clean place on it for each test."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import make_url
+
+from tests.services.fixtures import or_skip
+from tests.services.servers import MemcachedServer, PostgresServer, RedisServer
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """One Redis for the run; a test that stops it must launch it again."""
+    with or_skip(RedisServer.start) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def memcached_server() -> Iterator[MemcachedServer]:
+    """One memcached for the run; a test that stops it must launch it again."""
+    with or_skip(MemcachedServer.start) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One PostgreSQL for the run; a test that stops it must launch it again."""
+    with or_skip(PostgresServer.start) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """The URL of an empty Redis database."""
+    return redis_server.empty_database()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The SQLAlchemy URL of an empty PostgreSQL database, dropped afterwards."""
+    url = postgres_server.create_database()
+    yield url
+    postgres_server.drop_database(str(make_url(url).database))
