@@ -53,7 +53,7 @@ class Constraint(ABC):
         return self.description or f"{found}; it {self.rule()}"
 
     def describe(self) -> str:
-        """Return the rule in words, without the value: ``must be at least 1``; or the description if given."""
+        """Return the rule in words, such as ``must be at least 1``; or the description if one was given."""
         return self.description or self.rule()
 
     @abstractmethod

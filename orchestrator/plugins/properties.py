@@ -1,0 +1,296 @@
+"""Properties and attributes of a resource type: their schemas, and how a given value becomes a typed one.
+
+Checking and converting are one walk, so they cannot disagree: :func:`check_properties` collects every error,
+:func:`convert_properties` stops at the first. Values that are not known yet (``UNKNOWN``) pass untouched.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any, Final, NamedTuple, NoReturn
+
+from orchestrator.definition import UNKNOWN, is_unknown
+from orchestrator.errors import PluginMistake
+from orchestrator.plugins.constraints import Constraint, shown
+
+
+class PropertyType(StrEnum):
+    """The types a property can have."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    MAP = "map"
+    LIST = "list"
+    ANY = "any"
+
+
+#: Where a value is, seen from ``properties``: ``("networks", 0, "port")``.
+PropertyPath = tuple[str | int, ...]
+
+
+class PropertyError(ValueError):
+    """A property has a wrong value, is missing, or is not one of the type's; ``path`` says which."""
+
+    def __init__(self, path: PropertyPath, message: str, hint: str = "") -> None:
+        super().__init__(path, message, hint)
+        self.path, self.message, self.hint = path, message, hint
+
+    def __str__(self) -> str:
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{''.join(steps).removeprefix('.')}: {self.message}{hint}"
+
+
+class Walk(NamedTuple):
+    """How errors are taken, and whether constraints are asked."""
+
+    report: Callable[[PropertyError], None]
+    constraints: bool
+
+
+def _raise(error: PropertyError) -> NoReturn:
+    raise error
+
+
+_CONVERTING: Final = Walk(_raise, constraints=True)
+_CONVERTING_ONLY: Final = Walk(_raise, constraints=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Property:
+    """The schema of one property; immutable, so that classes may share it.
+
+    Raises:
+        PluginMistake: the parts contradict each other, or the default is none of the type.
+    """
+
+    type: PropertyType
+    description: str = ""
+    #: What a property that is not given becomes; None: there is no default.
+    default: Any = None
+    required: bool = False
+    #: A change is handled in place; otherwise it means replacement.
+    update_allowed: bool = False
+    #: A change is refused.
+    immutable: bool = False
+    #: Of a map: a schema for each child name. Of a list: the schema of every item. None: anything goes.
+    schema: "Mapping[str, Property] | Property | None" = None
+    constraints: tuple[Constraint, ...] = ()
+    _default: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._refuse_contradictions()
+        try:
+            default = None if self.default is None else self.convert(self.default, (), _CONVERTING)
+        except PropertyError as error:
+            raise PluginMistake(f"the default of a property is wrong: {error.message}") from error
+        object.__setattr__(self, "_default", default)
+
+    def _refuse_contradictions(self) -> None:
+        if self.update_allowed and self.immutable:
+            raise PluginMistake("a property cannot be both update_allowed and immutable")
+        fits: dict[PropertyType, type] = {PropertyType.MAP: Mapping, PropertyType.LIST: Property}
+        if self.schema is not None and not isinstance(self.schema, fits.get(self.type, ())):
+            raise PluginMistake(f"a property of type {self.type} cannot have the schema {self.schema!r}")
+        kind = "number" if self.type is PropertyType.INTEGER else self.type
+        for constraint in self.constraints:
+            if self.type is not PropertyType.ANY and kind not in constraint.valid_for:
+                name = type(constraint).__name__
+                raise PluginMistake(f"a property of type {self.type} cannot have the constraint {name}")
+
+    def absent(self) -> Any:
+        """Return the value of a property that is not given: a copy of its default, or None."""
+        return deepcopy(self._default) if isinstance(self._default, (dict, list)) else self._default
+
+    def convert(self, value: Any, path: PropertyPath, walk: Walk) -> Any:
+        """Return ``value``, perhaps a given null, with this type; ``UNKNOWN`` after reporting an error."""
+        if value is UNKNOWN:
+            return value
+        if value is None and self.type is not PropertyType.ANY:
+            value = _NULL[self.type] if self.default is None else self.default
+        try:
+            converted = self._with_type(value, path, walk)
+        except _Unfit:
+            message = f"expected {_EXPECTED[self.type]}, found {shown(value)}"
+            walk.report(PropertyError(path, message, _hint(self.type, value)))
+            return UNKNOWN
+        if self.constraints and walk.constraints and not is_unknown(converted):
+            for constraint in self.constraints:
+                if wrong := constraint.check(converted):
+                    walk.report(PropertyError(path, wrong))
+        return converted
+
+    def _with_type(self, value: Any, path: PropertyPath, walk: Walk) -> Any:
+        match self.type:
+            case PropertyType.ANY:
+                return value
+            case PropertyType.MAP:
+                if not isinstance(value, Mapping):
+                    raise _Unfit
+                if isinstance(self.schema, Mapping):
+                    return _convert_map(self.schema, value, path, walk)
+                return dict(value)
+            case PropertyType.LIST:
+                if not isinstance(value, (list, tuple)):
+                    raise _Unfit
+                if isinstance(self.schema, Property):
+                    convert = self.schema.convert
+                    return [convert(item, (*path, index), walk) for index, item in enumerate(value)]
+                return list(value)
+        return _SCALARS[self.type](value)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One thing a resource tells about itself once it exists."""
+
+    description: str
+    #: The type of its value; None where that depends.
+    type: PropertyType | None = None
+
+
+def check_properties(
+    schema: Mapping[str, Property], given: Mapping[str, Any], *, accepts_anything: bool = False
+) -> list[PropertyError]:
+    """Return every error of ``given``: unknown and missing names, wrong types, constraints that do not hold.
+
+    What is ``UNKNOWN``, or holds such a value, is not asked about its constraints.
+    """
+    errors: list[PropertyError] = []
+    _convert_map(schema, given, (), Walk(errors.append, constraints=True), accepts_anything)
+    return errors
+
+
+def convert_properties(
+    schema: Mapping[str, Property],
+    given: Mapping[str, Any],
+    *,
+    accepts_anything: bool = False,
+    constraints: bool = True,
+) -> dict[str, Any]:
+    """Return typed properties in which every name of ``schema`` is a key, with defaults filled in.
+
+    A name without value or default becomes None. Converting twice is not the same as once, since a given null
+    becomes an empty value: keep what was given, and convert that. With ``constraints=False`` none is asked: a
+    deletion must not fail because a rule became stricter.
+
+    Raises:
+        PropertyError: the first error found.
+    """
+    walk = _CONVERTING if constraints else _CONVERTING_ONLY
+    return _convert_map(schema, given, (), walk, accepts_anything)
+
+
+def _convert_map(
+    schema: Mapping[str, Property],
+    given: Mapping[str, Any],
+    path: PropertyPath,
+    walk: Walk,
+    accepts_anything: bool = False,
+) -> dict[str, Any]:
+    converted: dict[str, Any] = {}
+    found = 0
+    for name, prop in schema.items():
+        if name in given:
+            found += 1
+            converted[name] = prop.convert(given[name], (*path, name), walk)
+        else:
+            if prop.required and prop.default is None:
+                expected = f"expected {_EXPECTED[prop.type]}, found nothing"
+                walk.report(PropertyError((*path, name), f"a value is required: {expected}"))
+            converted[name] = prop.absent()
+    if found < len(given):
+        unknown = [name for name in given if name not in schema]
+        if accepts_anything:
+            converted.update((name, given[name]) for name in unknown)
+        else:
+            _report_unknown(unknown, schema, path, walk)
+    return converted
+
+
+def _report_unknown(
+    unknown: Iterable[str], schema: Mapping[str, Property], path: PropertyPath, walk: Walk
+) -> None:
+    for name in unknown:
+        near = get_close_matches(str(name), schema, 1)
+        known = ", ".join(sorted(schema)) or "none at all"
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {known}"
+        walk.report(PropertyError((*path, name), f"there is no property {str(name)!r}", hint))
+
+
+class _Unfit(Exception):
+    """The value is not of the type, and nothing makes it one."""
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):  # true and false among them; a float has more than one spelling
+        return str(value)
+    raise _Unfit
+
+
+def _to_integer(value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise _Unfit from None
+
+
+def _to_number(value: Any) -> Any:
+    if isinstance(value, (int, float)):
+        return value
+    if not isinstance(value, str):
+        raise _Unfit
+    for number in (int, float):
+        try:
+            return number(value)
+        except ValueError:
+            continue
+    raise _Unfit
+
+
+def _to_boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    raise _Unfit
+
+
+_SCALARS: Final[Mapping[PropertyType, Callable[[Any], Any]]] = {
+    PropertyType.STRING: _to_text,
+    PropertyType.INTEGER: _to_integer,
+    PropertyType.NUMBER: _to_number,
+    PropertyType.BOOLEAN: _to_boolean,
+}
+#: What a given null stands for where there is no default.
+_NULL: Final[Mapping[PropertyType, Any]] = {
+    PropertyType.STRING: "",
+    PropertyType.INTEGER: 0,
+    PropertyType.NUMBER: 0,
+    PropertyType.BOOLEAN: False,
+    PropertyType.MAP: {},
+    PropertyType.LIST: [],
+}
+_EXPECTED: Final[Mapping[PropertyType, str]] = {
+    PropertyType.STRING: "a text",
+    PropertyType.INTEGER: "a whole number",
+    PropertyType.NUMBER: "a number",
+    PropertyType.BOOLEAN: "true or false",
+    PropertyType.MAP: "a map",
+    PropertyType.LIST: "a list",
+    PropertyType.ANY: "a value",
+}
+
+
+def _hint(wanted: PropertyType, value: object) -> str:
+    if wanted is PropertyType.STRING and isinstance(value, float):
+        return "put it in quotes"
+    if wanted is PropertyType.BOOLEAN and isinstance(value, (int, str)):
+        return "other spellings, such as yes or 1, are not understood here"
+    return ""
