@@ -1,0 +1,53 @@
+# Everything happens in $(VENV): the runtime first, and on top of it, only where it is needed, what development needs.
+
+PYTHON ?= python3
+VENV ?= .venv
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+RUNTIME := $(VENV)/.runtime-is-installed
+DEVELOPMENT := $(VENV)/.development-is-installed
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test check bench servers clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(DEVELOPMENT) ## Install the package and what development needs into .venv
+
+demo: $(RUNTIME) ## Create a stack on this machine, look at it and delete it again; needs no server
+	$(BIN)/python examples/demo.py
+
+test: $(DEVELOPMENT) servers ## Run all tests; installs Redis, memcached and PostgreSQL where they are missing
+	$(BIN)/python -m pytest
+
+check: $(DEVELOPMENT) ## Check formatting, style, types and which package may import which
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(DEVELOPMENT) servers ## Measure the engine on real servers
+	$(BIN)/python -m tests.bench
+
+servers:
+	@bash .ci/servers
+
+clean: ## Remove .venv and everything that tools left behind
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Without ensurepip, venv fails half-way and leaves a directory behind that looks finished.
+$(RUNTIME): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo 'Isotherm needs Python 3.11 or newer; "$(PYTHON)" is not. Name another: make PYTHON=python3.12' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo '"$(PYTHON)" cannot make virtual environments: apt-get install python3-venv' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --editable .
+	@touch $@
+
+$(DEVELOPMENT): $(RUNTIME)
+	$(PIP) install --editable '.[dev,postgres,memcached,dashboard]'
+	@touch $@

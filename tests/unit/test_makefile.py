@@ -1,0 +1,78 @@
+"""The Makefile says what is wrong with a machine before it installs anything."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TARGETS = {"help", "venv", "demo", "test", "check", "bench", "clean"}
+
+pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    return subprocess.run(
+        ["make", "-C", str(ROOT), *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def python_that_refuses(code_with: str, tmp_path: Path) -> Path:
+    """Return an interpreter that fails where the code it is given holds a certain text."""
+    interpreter = tmp_path / "python"
+    interpreter.write_text(f'#!/bin/sh\ncase "$*" in *{code_with}*) exit 1 ;; esac\n')
+    interpreter.chmod(0o755)
+    return interpreter
+
+
+def test_help_is_the_default_and_lists_every_target() -> None:
+    listed = re.findall(r"^  make (\S+) +\S", make().stdout, flags=re.MULTILINE)
+    assert set(listed) == TARGETS
+
+
+@pytest.mark.parametrize(
+    ("refused", "sentence"),
+    [("version_info", "needs Python 3.11 or newer"), ("ensurepip", "apt-get install python3-venv")],
+)
+def test_unfit_python_is_named_before_anything_is_made(refused: str, sentence: str, tmp_path: Path) -> None:
+    python = python_that_refuses(refused, tmp_path)
+    venv = tmp_path / "venv"
+    result = make("venv", f"PYTHON={python}", f"VENV={venv}")
+    assert result.returncode != 0
+    assert sentence in result.stderr
+    assert str(python) in result.stderr
+    assert not venv.exists()
+
+
+def test_servers_script_leaves_a_complete_machine_alone(tmp_path: Path) -> None:
+    for program in ("redis-server", "memcached", "postgres", "bash"):
+        (tmp_path / program).symlink_to("/bin/true" if program != "bash" else str(shutil.which("bash")))
+    # No apt-get, sudo or id on this PATH: anything but looking for the programs would fail.
+    result = subprocess.run(
+        ["bash", ".ci/servers"],
+        cwd=ROOT,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(("ci", "status"), [("true", 1), ("", 0)])
+def test_machine_without_apt_is_told_what_to_install(ci: str, status: int, tmp_path: Path) -> None:
+    (tmp_path / "id").symlink_to("/bin/false")
+    result = subprocess.run(
+        [str(shutil.which("bash")), ".ci/servers"],
+        cwd=ROOT,
+        env={"PATH": str(tmp_path), "CI": ci},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == status
+    assert "Not installed: redis-server memcached" in result.stderr
