@@ -40,9 +40,9 @@ class CheckOrder:
     #: The stack's name and the resource's action, for people who watch the queue.
     stack: str = ""
     action: str = ""
-    #: The direct requirements' node data, packed (and encrypted where a key is configured). None where there are
-    #: none, or where they are too many for a message: the check then reads them from the store.
-    node_data: bytes | None = None
+    #: The node data of the direct requirements, each as it is packed in the store (encrypted where a key is
+    #: configured). None where they are too many for a message: the check then reads them from the store.
+    node_data: tuple[bytes, ...] | None = None
 
     def to_wire(self) -> list[Any]:
         """Return plain types, the inverse of :meth:`from_wire`."""
@@ -54,7 +54,7 @@ class CheckOrder:
             self.phase,
             self.stack,
             self.action,
-            self.node_data,
+            None if self.node_data is None else list(self.node_data),
         ]
 
     @classmethod
@@ -77,7 +77,7 @@ class CheckOrder:
             phase=phase,
             stack=stack,
             action=action,
-            node_data=node_data,
+            node_data=None if node_data is None else tuple(node_data),
         )
 
     def summary(self) -> str:
@@ -125,7 +125,11 @@ class StackJob:
         """
         known = set(cls.__dataclass_fields__)
         problems = [
-            Problem(path=str(key), message="is no field of a stack job", hint=f"fields: {', '.join(sorted(known))}")
+            Problem(
+                path=str(key),
+                message="is no field of a stack job",
+                hint=f"fields: {', '.join(sorted(known))}",
+            )
             for key in data
             if key not in known
         ]

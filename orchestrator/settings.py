@@ -72,18 +72,26 @@ class Settings(BaseSettings):
         description="Pause between two sweeps of what is due, in a coordinator. Embedded mode sweeps sooner.",
     )
     stack_timeout_minutes: float = Field(
-        default=60.0, gt=0, description="A stack operation that takes longer fails, unless it names its own time."
+        default=60.0,
+        gt=0,
+        description="A stack operation that takes longer fails, unless it names its own time.",
     )
     action_retry_limit: int = Field(
-        default=5, ge=0, description="How often an action is tried again after errors its plugin calls retryable."
+        default=5,
+        ge=0,
+        description="How often an action is tried again after errors its plugin calls retryable.",
     )
     retry_base_seconds: float = Field(
-        default=2.0, gt=0, description="The first retry waits up to this long; each further one twice as long."
+        default=2.0,
+        gt=0,
+        description="The first retry waits up to this long; each further one twice as long.",
     )
     retry_max_seconds: float = Field(default=60.0, gt=0, description="No retry waits longer than this.")
     embedded_threads: int = Field(default=4, ge=1, description="Worker threads of embedded mode.")
 
-    max_template_bytes: int = Field(default=4 * 1024 * 1024, gt=0, description="Larger templates are refused.")
+    max_template_bytes: int = Field(
+        default=4 * 1024 * 1024, gt=0, description="Larger templates are refused."
+    )
     max_resources_per_stack: int = Field(
         default=10_000, gt=0, description="Templates with more resources are refused."
     )

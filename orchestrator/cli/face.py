@@ -1,0 +1,53 @@
+"""The part of ``orchestrator.service.Service`` that the command line uses."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from orchestrator.messages import StackJob
+from orchestrator.views import EventView, GraphView, OutputView, Progress, ResourceView, StackView
+
+
+class StackService(Protocol):
+    """What a command asks of the service; ``name`` is a stack's name or id.
+
+    Whatever a person named and does not exist raises ``NotFound``; see ``orchestrator.errors`` for the others.
+    """
+
+    def close(self) -> None:
+        """Stop the threads of embedded mode and let go of every connection."""
+
+    def create(self, job: StackJob) -> StackView:
+        """Accept the job, or raise; the stack is IN_PROGRESS afterwards."""
+
+    def delete(self, name: str) -> StackView | None:
+        """Begin to delete; None if there was nothing left to do."""
+
+    def watch(self, stack_id: str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
+        """Yield progress until the operation is finished; embedded mode does the work meanwhile."""
+
+    def stacks(self) -> list[StackView]:
+        """Return all stacks of the project."""
+
+    def stack(self, name: str, /) -> StackView:
+        """Return one stack with its outputs."""
+
+    def resources(self, name: str, /) -> list[ResourceView]:
+        """Return the resources of a stack."""
+
+    def resource(self, name: str, resource: str, /) -> ResourceView:
+        """Return one resource."""
+
+    def signal(self, name: str, resource: str, details: Mapping[str, Any], /) -> None:
+        """Hand details to a resource."""
+
+    def events(self, name: str, /, *, after: int = 0, limit: int = 1000) -> list[EventView]:
+        """Return at most ``limit`` events whose id is greater than ``after``, oldest first."""
+
+    def outputs(self, name: str, /) -> tuple[OutputView, ...]:
+        """Return the outputs of a stack."""
+
+    def output(self, name: str, key: str, /) -> OutputView:
+        """Return one output."""
+
+    def graph(self, name: str, /) -> GraphView:
+        """Return the dependency graph."""

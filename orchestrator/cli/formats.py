@@ -1,0 +1,162 @@
+"""How results are written on stdout: tables for people, plain columns for pipes, JSON and YAML for programs."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+#: The formats of every list and show.
+FORMS = ("table", "json", "yaml")
+
+#: By the end of a state's name.
+STATE_STYLES = {"COMPLETE": "green", "FAILED": "bold red", "IN_PROGRESS": "yellow", "ok": "green", "wrong": "bold red"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """What people see: named columns, or (``fields_table``) one name and one value a line."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+    title: str = ""
+    #: Whether text keeps its line ends; a list has one line a row, so that it can be searched line by line.
+    keeps_lines: bool = False
+    has_header: bool = True
+
+
+def fields_table(fields: Mapping[str, Any], title: str = "") -> Table:
+    """Return the table that shows one thing, a field a line."""
+    rows = list(fields.items())
+    return Table(columns=("field", "value"), rows=rows, title=title, keeps_lines=True, has_header=False)
+
+
+def show(form: str, data: Any, *tables: Table) -> None:
+    """Write ``data`` in a program's format, or ``tables`` for people."""
+    if form == "json":
+        click.echo(as_json(data))
+    elif form == "yaml":
+        click.echo(as_yaml(data), nl=False)
+    else:
+        show_tables(tables)
+
+
+def show_tables(tables: Iterable[Table]) -> None:
+    """Write tables: framed and coloured on a terminal, aligned columns otherwise."""
+    console = console_for_results()
+    for number, table in enumerate(tables):
+        if number:
+            click.echo()
+        if table.title:
+            console.print(table.title, style="bold", soft_wrap=True)
+        if console.is_terminal:
+            console.print(_framed(table))
+        else:
+            click.echo("".join(f"{line}\n" for line in plain_lines(table)), nl=False)
+
+
+def console_for_results() -> "Console":
+    """Return a console on stdout that adds nothing of its own: no highlighting, no markup, no emoji."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def console_for_messages() -> "Console":
+    """Return the same on stderr."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def as_json(data: Any, *, indent: int | None = 2) -> str:
+    """Return JSON in ASCII, which neither a terminal nor an odd locale can misread."""
+    return json.dumps(data, indent=indent, default=str)
+
+
+def as_yaml(data: Any) -> str:
+    """Return YAML, with keys in their own order."""
+    import yaml
+
+    return yaml.safe_dump(json.loads(as_json(data)), sort_keys=False, allow_unicode=True)
+
+
+def moment(seconds: float) -> str:
+    """Return a time (seconds since the epoch) in UTC, to the second."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def text_of(value: Any) -> str:
+    """Return a value as people read it: text as it is, nothing for None, the rest as JSON."""
+    if value is None:
+        return ""
+    return printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+
+
+def printable(text: str) -> str:
+    """Return text that cannot steer a terminal: control characters are shown, not sent."""
+    if text.isprintable():
+        return text
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
+    if character.isprintable() or character in "\n\t":
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def state_style(state: str) -> str:
+    """Return the style of a state, for rich."""
+    return next((style for end, style in STATE_STYLES.items() if state.endswith(end)), "")
+
+
+def plain_lines(table: Table) -> Iterator[str]:
+    """Yield a table's lines in aligned columns, two spaces apart, without trailing blanks."""
+    from rich.cells import cell_len
+
+    rows = [_cells(table, row) for row in table.rows]
+    if table.has_header:
+        rows.insert(0, [[column.upper()] for column in table.columns])
+    widths = [max((cell_len(line) for cell in column for line in cell), default=0) for column in zip(*rows, strict=True)]
+    for row in rows:
+        for line in zip_longest(*row, fillvalue=""):
+            padded = (part + " " * (width - cell_len(part)) for part, width in zip(line, widths, strict=True))
+            yield "  ".join(padded).rstrip()
+
+
+def _cells(table: Table, row: Sequence[Any]) -> list[list[str]]:
+    texts = [text_of(value).expandtabs(4) for value in row]
+    if table.keeps_lines:
+        return [text.split("\n") for text in texts]
+    return [[" ".join(text.split("\n"))] for text in texts]
+
+
+def _framed(table: Table) -> "RenderableType":
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    if table.has_header and not table.rows:
+        return Text("none", style="dim")
+    framed = RichTable(box=box.ROUNDED, show_header=table.has_header, header_style="bold")
+    for position, column in enumerate(table.columns):
+        is_name = position == 0 and not table.has_header
+        framed.add_column(column, style="bold" if is_name else "", overflow="fold", no_wrap=is_name)
+    for row in table.rows:
+        cells = ("\n".join(lines) for lines in _cells(table, row))
+        styled = (Text(cell, style=_style_of(table, row, place, cell)) for place, cell in enumerate(cells))
+        framed.add_row(*styled)
+    return framed
+
+
+def _style_of(table: Table, row: Sequence[Any], place: int, cell: str) -> str:
+    # In a table of fields the first cell names the value; in a list the column does.
+    name = table.columns[place] if table.has_header else str(row[0])
+    return state_style(cell) if name == "state" and (table.has_header or place) else ""

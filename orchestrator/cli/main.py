@@ -1,0 +1,79 @@
+"""The console script ``isotherm``: the commands, and the one place where errors become messages and exit codes."""
+
+import sys
+from typing import Any
+
+import click
+
+from orchestrator.cli import errors
+from orchestrator.cli.database import db
+from orchestrator.cli.doctor import doctor
+from orchestrator.cli.options import example
+from orchestrator.cli.processes import coordinator, worker
+from orchestrator.cli.resource_type import resource_type
+from orchestrator.cli.shell import Shell
+from orchestrator.cli.stack import stack
+from orchestrator.cli.stack_event import event
+from orchestrator.cli.stack_output import output
+from orchestrator.cli.stack_resource import resource
+from orchestrator.cli.template import template
+from orchestrator.errors import IsothermError
+
+
+class Boundary(click.Group):
+    """A group that lets no error through: each becomes a message on stderr and an exit code."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run the command."""
+        shell = context.ensure_object(Shell)
+        try:
+            return super().invoke(context)
+        except (click.exceptions.Exit, BrokenPipeError):
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            code = errors.INTERRUPTED
+        except click.UsageError as error:
+            errors.report_usage(error, shell.form)
+            code = error.exit_code
+        except IsothermError as error:
+            errors.report(error, shell.form)
+            code = errors.exit_code(error)
+        except Exception as error:  # noqa: BLE001  # the boundary: what nobody foresaw ends here, in one sentence
+            errors.report_bug(error, shell.form, with_traceback=errors.debugging(shell.log_level))
+            code = errors.STACK_FAILED
+        return context.exit(code)
+
+
+@click.group(
+    cls=Boundary,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog=example("isotherm stack create web -t web.yaml", "isotherm stack list", "isotherm doctor"),
+)
+@click.version_option(package_name="isotherm", prog_name="isotherm")
+def isotherm() -> None:
+    """Converge declarative stacks (HOT templates) onto real infrastructure.
+
+    Without a broker a command does all the work itself, in this process. Settings come from isotherm.toml and
+    from ISOTHERM_* variables.
+
+    Exit codes: 0 the end that was asked for is reached; 1 the stack failed; 2 bad input; 3 a service cannot be
+    reached.
+    """
+
+
+for subgroup in (resource, event, output):
+    stack.add_command(subgroup)
+for command in (stack, template, resource_type, worker, coordinator, db, doctor):
+    isotherm.add_command(command)
+
+
+def main() -> None:
+    """Run the console script."""
+    for stream in (sys.stdout, sys.stderr):
+        # In a locale that lacks a character, show its code instead of dying half-way through a table.
+        stream.reconfigure(errors="backslashreplace")
+    isotherm(prog_name="isotherm")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Options that several commands share, and what their values mean."""
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from orchestrator.cli.formats import FORMS
+from orchestrator.cli.shell import Shell
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Command], Command]
+
+
+def example(*lines: str) -> str:
+    """Return the epilog that shows how a command is used."""
+    heading = "Example:" if len(lines) == 1 else "Examples:"
+    return "\n".join(["\b", heading, *(f"  {line}" for line in lines)])
+
+
+def _remember_form(context: click.Context, _: click.Parameter, value: str) -> str:
+    # Errors follow the same format, also those that click finds after this option.
+    context.ensure_object(Shell).form = value
+    return value
+
+
+def format_option(*forms: str, default: str = "") -> Decorator[Command]:
+    """Return the option ``-f``; table, JSON and YAML unless ``forms`` says otherwise."""
+    forms = forms or FORMS
+    return click.option(
+        "-f",
+        "--format",
+        "form",
+        type=click.Choice(forms),
+        default=default or forms[0],
+        show_default=True,
+        is_eager=True,
+        callback=_remember_form,
+        help="How to write the result, and errors.",
+    )
+
+
+def _split_parameters(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for entry in given:
+        name, separator, value = entry.partition("=")
+        if not separator or not name.strip():
+            raise click.BadParameter(f"expected NAME=VALUE, got {entry!r}")
+        values[name.strip()] = value
+    return values
+
+
+def _finite(_context: click.Context, _parameter: click.Parameter, minutes: float | None) -> float | None:
+    # click's range lets nan through: it is neither below nor above anything.
+    if minutes is not None and not math.isfinite(minutes):
+        raise click.BadParameter(f"expected a number of minutes, got {minutes}")
+    return minutes
+
+
+def template_options(command: Command) -> Command:
+    """Add the options that say what a stack is made of: ``-t``, ``-e``, ``-P``."""
+    decorators = [
+        click.option(
+            "-t", "--template", "template", required=True, metavar="FILE", help="The template (HOT, YAML or JSON)."
+        ),
+        click.option(
+            "-e",
+            "--environment",
+            "environments",
+            multiple=True,
+            metavar="FILE",
+            help="An environment file; may be given several times, later ones win.",
+        ),
+        click.option(
+            "-P",
+            "--parameter",
+            "parameters",
+            multiple=True,
+            metavar="NAME=VALUE",
+            callback=_split_parameters,
+            help="A parameter's value; may be given several times. Lists and maps are written in JSON.",
+        ),
+    ]
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+def timeout_option(command: Command) -> Command:
+    """Add the option ``--timeout``."""
+    return click.option(
+        "--timeout",
+        "timeout_minutes",
+        type=click.FloatRange(min=0, min_open=True),
+        callback=_finite,
+        metavar="MINUTES",
+        help="The operation fails if it takes longer.",
+    )(command)
+
+
+def wait_option(command: Command) -> Command:
+    """Add the options ``--wait`` (the default, for those who are used to type it) and ``--no-wait``."""
+    return click.option(
+        "--wait/--no-wait",
+        default=True,
+        help="Follow the operation to its end (the default), or return once it is accepted.",
+    )(command)

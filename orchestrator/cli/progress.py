@@ -1,0 +1,170 @@
+"""Follow an operation to its end: live on a terminal, one line an event otherwise, always on stderr."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from orchestrator.cli.errors import INTERRUPTED
+from orchestrator.cli.face import StackService
+from orchestrator.cli.formats import console_for_messages, moment, printable, state_style
+from orchestrator.errors import NotFound
+from orchestrator.views import EventView, Progress, StackView
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+#: Events are fetched in pages of this many.
+PAGE = 1000
+
+#: The states of a node in the order in which people ask for them, each with its style.
+COUNTED = {
+    "done": "green",
+    "running": "yellow",
+    "waiting": "cyan",
+    "ready": "",
+    "blocked": "dim",
+    "failed": "bold red",
+}
+
+
+class Display(Protocol):
+    """Shows how far an operation has come."""
+
+    def show(self, progress: Progress, events: list[EventView]) -> None:
+        """Show the present state, and the events that came since the last time."""
+
+
+def events_after(service: StackService, stack: str, after: int) -> Iterator[EventView]:
+    """Yield all events of a stack later than ``after``, oldest first; none if the stack is gone."""
+    while True:
+        try:
+            page = service.events(stack, after=after, limit=PAGE)
+        except NotFound:
+            return
+        yield from page
+        if len(page) < PAGE:
+            return
+        after = page[-1].id
+
+
+def last_event(service: StackService, stack: str) -> int:
+    """Return the id of a stack's latest event, 0 if there is none."""
+    return max((event.id for event in events_after(service, stack, 0)), default=0)
+
+
+def event_line(event: EventView) -> str:
+    """Return an event in one line: when, what, its state, why."""
+    words = (moment(event.at), event.resource or event.stack, event.state, event.reason)
+    return printable(" ".join(" ".join(words).split()))
+
+
+class Lines:
+    """One line an event, for logs and pipes."""
+
+    def show(self, _progress: Progress, events: list[EventView]) -> None:
+        """Write the new events."""
+        for event in events:
+            click.echo(event_line(event), err=True)
+
+
+class Screen:
+    """A few lines that are redrawn, for a terminal; failures stay above them."""
+
+    def __init__(self, console: "Console") -> None:
+        self._console = console
+        self._started = time.monotonic()
+        self._progress: Progress | None = None
+
+    def show(self, progress: Progress, events: list[EventView]) -> None:
+        """Remember what to draw next, and write the failures among the new events."""
+        from rich.text import Text
+
+        self._progress = progress
+        for event in events:
+            if event.status == "FAILED" and event.resource:
+                self._console.print(Text(event_line(event), style="red"), soft_wrap=True)
+
+    def __rich__(self) -> "RenderableType":
+        """Draw the present state; asked several times a second, so that the clock runs on."""
+        from rich.text import Text
+
+        if self._progress is None:
+            return Text("starting ...", style="dim")
+        return picture(self._progress, elapsed_seconds=time.monotonic() - self._started)
+
+
+def picture(progress: Progress, *, elapsed_seconds: float) -> "RenderableType":
+    """Return what a terminal shows of an operation: its state, a bar, the counts, what is running now."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    stack = progress.stack
+    heading = Text.assemble((printable(stack.name), "bold"), "  ", (stack.state, state_style(stack.state)))
+    heading.append(f"  {duration(elapsed_seconds)}", style="dim")
+    bar = Table.grid(padding=(0, 1))
+    bar.add_row(
+        ProgressBar(total=max(progress.total, 1), completed=progress.done, width=40),
+        f"{progress.done}/{progress.total}",
+    )
+    counts = Text("  ")
+    for state, style in COUNTED.items():
+        if progress.counts.get(state):
+            counts.append(f"{state} {progress.counts[state]}  ", style=style)
+    now = Text("  now: " + printable(", ".join(progress.running)) if progress.running else "", overflow="ellipsis")
+    now.no_wrap = True
+    return Group(heading, bar, counts, now)
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as people say it: ``4.2 s``, ``3 min 05 s``, ``2 h 07 min``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+@contextmanager
+def display() -> Iterator[Display]:
+    """Give the display that suits stderr, and clear it away afterwards."""
+    console = console_for_messages()
+    if not console.is_terminal:
+        yield Lines()
+        return
+    from rich.live import Live
+
+    screen = Screen(console)
+    with Live(get_renderable=screen.__rich__, console=console, transient=True, refresh_per_second=8):
+        yield screen
+
+
+def follow(service: StackService, stack: StackView, *, after: int) -> StackView:
+    """Follow the operation under way on a stack and return the stack as it ended.
+
+    ``after`` is the last event that people have seen already.
+    """
+    with display() as shown:
+        for progress in service.watch(stack.id):
+            events = list(events_after(service, stack.id, after))
+            after = events[-1].id if events else after
+            shown.show(progress, events)
+            stack = progress.stack
+    return stack
+
+
+@contextmanager
+def resumable(name: str, *, embedded: bool) -> Iterator[None]:
+    """Turn Ctrl-C into a sentence that says how to go on; the stack is left as it is."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        command = f"isotherm stack watch {name}"
+        if embedded:
+            click.echo(f"\nInterrupted: the stack stays as it is. Carry on with: {command}", err=True)
+        else:
+            click.echo(f"\nThe workers carry on without you. Follow them with: {command}", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from interrupt

@@ -1,0 +1,113 @@
+"""``isotherm resource-type``: what a template can ask for."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli.formats import Table, fields_table, show
+from orchestrator.cli.options import example, format_option
+
+if TYPE_CHECKING:
+    from orchestrator.plugins.properties import Property
+    from orchestrator.plugins.resource import Resource
+
+
+@click.group("resource-type")
+def resource_type() -> None:
+    """Show which types of resources there are, and their properties."""
+
+
+@resource_type.command("list", epilog=example("isotherm resource-type list"))
+@format_option()
+def list_types(form: str) -> None:
+    """List the resource types that are installed."""
+    # Loads every plugin there is, which the commands about stacks leave to the service.
+    from orchestrator.plugins.registry import ResourceTypes
+
+    types = [{"name": name, "description": found.description} for name, found in ResourceTypes.load().items()]
+    table = Table(columns=("name", "description"), rows=[list(entry.values()) for entry in types])
+    show(form, types, table)
+
+
+@resource_type.command("show", epilog=example("isotherm resource-type show OS::Heat::RandomString"))
+@click.argument("name")
+@format_option()
+def show_type(name: str, form: str) -> None:
+    """Show the properties and attributes of the resource type NAME."""
+    from orchestrator.plugins.registry import ResourceTypes
+
+    found = ResourceTypes.load().find(name)
+    show(form, describe_type(name, found), *_tables(name, found))
+
+
+def describe_type(name: str, found: "type[Resource]") -> dict[str, Any]:
+    """Return a resource type's schemas in plain types."""
+    return {
+        "name": name,
+        "description": found.description,
+        "accepts_anything": found.accepts_anything,
+        "properties": {key: describe_property(schema) for key, schema in found.properties_schema.items()},
+        "attributes": {
+            key: {"type": str(schema.type) if schema.type else None, "description": schema.description}
+            for key, schema in found.attributes_schema.items()
+        },
+    }
+
+
+def describe_property(schema: "Property") -> dict[str, Any]:
+    """Return the schema of a property in plain types, with the schemas inside it."""
+    described: dict[str, Any] = {
+        "type": str(schema.type),
+        "description": schema.description,
+        "required": schema.required,
+        "default": schema.default,
+        "update_allowed": schema.update_allowed,
+        "immutable": schema.immutable,
+        "constraints": [constraint.describe() for constraint in schema.constraints],
+    }
+    if isinstance(schema.schema, Mapping):
+        described["schema"] = {key: describe_property(child) for key, child in schema.schema.items()}
+    elif schema.schema is not None:
+        described["schema"] = describe_property(schema.schema)
+    return described
+
+
+def _tables(name: str, found: "type[Resource]") -> Iterator[Table]:
+    fields = {"name": name, "description": found.description}
+    if found.accepts_anything:
+        fields["properties"] = fields["attributes"] = "any name, any value"
+    yield fields_table(fields)
+    properties = list(_property_rows(found.properties_schema, ""))
+    if properties:
+        columns = ("name", "type", "given", "default", "when changed", "rules", "description")
+        yield Table(columns=columns, rows=properties, title="properties")
+    attributes = [(key, schema.type, schema.description) for key, schema in found.attributes_schema.items()]
+    if attributes:
+        yield Table(columns=("name", "type", "description"), rows=attributes, title="attributes")
+
+
+def _property_rows(schemas: "Mapping[str, Property]", prefix: str) -> Iterator[tuple[Any, ...]]:
+    for key, schema in schemas.items():
+        name = prefix + key
+        yield (
+            name,
+            str(schema.type),
+            "required" if schema.required else "optional",
+            schema.default,
+            _when_changed(schema),
+            "; ".join(constraint.describe() for constraint in schema.constraints),
+            schema.description,
+        )
+        children = schema.schema
+        if isinstance(children, Mapping):
+            yield from _property_rows(children, f"{name}.")
+        elif children is not None:
+            # An item has no name of its own; a star stands for its place in the list.
+            yield from _property_rows({"*": children}, f"{name}.")
+
+
+def _when_changed(schema: "Property") -> str:
+    if schema.immutable:
+        return "refused"
+    return "updated" if schema.update_allowed else "replaced"

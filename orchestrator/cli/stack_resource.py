@@ -1,0 +1,99 @@
+"""``isotherm stack resource``: what a stack is made of."""
+
+import json
+from typing import Any
+
+import click
+
+from orchestrator.cli.formats import Table, fields_table, moment, printable, show
+from orchestrator.cli.options import example, format_option
+from orchestrator.cli.shell import Shell
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.views import ResourceView
+
+
+@click.group()
+def resource() -> None:
+    """Show the resources of a stack, and send them signals."""
+
+
+@resource.command("list", epilog=example("isotherm stack resource list web"))
+@click.argument("name")
+@format_option()
+@click.pass_obj
+def list_resources(shell: Shell, name: str, form: str) -> None:
+    """List the resources of the stack NAME."""
+    with shell.service() as service:
+        resources = service.resources(name)
+    rows = [
+        (view.name, view.type, view.state, view.physical_id, moment(view.updated_at), view.reason)
+        for view in resources
+    ]
+    table = Table(columns=("name", "type", "state", "physical id", "updated", "reason"), rows=rows)
+    show(form, [view.to_dict() for view in resources], table)
+
+
+@resource.command("show", epilog=example("isotherm stack resource show web server -f yaml"))
+@click.argument("name")
+@click.argument("resource_name", metavar="RESOURCE")
+@format_option()
+@click.pass_obj
+def show_resource(shell: Shell, name: str, resource_name: str, form: str) -> None:
+    """Show one resource of the stack NAME, with its attributes and metadata."""
+    with shell.service() as service:
+        view = service.resource(name, resource_name)
+    show(form, view.to_dict(), *_tables(view))
+
+
+@resource.command(
+    epilog=example(
+        "isotherm stack resource signal web handle",
+        """isotherm stack resource signal web handle -d '{"status": "SUCCESS", "data": "ready"}'""",
+    )
+)
+@click.argument("name")
+@click.argument("resource_name", metavar="RESOURCE")
+@click.option("-d", "--data", default="{}", metavar="JSON", help="What to tell the resource: a JSON object.")
+@click.pass_obj
+def signal(shell: Shell, name: str, resource_name: str, data: str) -> None:
+    """Send a signal to a resource of the stack NAME, such as a wait condition's handle."""
+    details = signal_details(data)
+    with shell.service() as service:
+        service.signal(name, resource_name, details)
+    click.echo(f"{printable(resource_name)} in {printable(name)} was signalled", err=True)
+
+
+def signal_details(data: str) -> dict[str, Any]:
+    """Return the object that ``data`` spells in JSON.
+
+    Raises:
+        InvalidInput: it is no JSON, with the place, or no object.
+    """
+    try:
+        details = json.loads(data)
+    except json.JSONDecodeError as error:
+        message = f"expected JSON, but at line {error.lineno}, column {error.colno}: {error.msg}"
+        raise InvalidInput([Problem(path="--data", message=message)]) from error
+    if not isinstance(details, dict):
+        message = f"expected a JSON object such as {{\"status\": \"SUCCESS\"}}, got {data}"
+        raise InvalidInput([Problem(path="--data", message=message)])
+    return details
+
+
+def _tables(view: ResourceView) -> list[Table]:
+    fields = {
+        "name": view.name,
+        "type": view.type,
+        "state": view.state,
+        "reason": view.reason,
+        "physical id": view.physical_id,
+        "uuid": view.uuid,
+        "requires": ", ".join(view.requires),
+        "created": moment(view.created_at),
+        "updated": moment(view.updated_at),
+    }
+    tables = [fields_table(fields)]
+    for title, values in (("attributes", view.attributes), ("metadata", view.metadata)):
+        if values:
+            tables.append(fields_table(values, title))
+    return tables

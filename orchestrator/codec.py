@@ -1,0 +1,60 @@
+"""Plain values to bytes and back: msgpack, and Fernet around it where keys are configured.
+
+The first byte says which, so that a key may be introduced, rotated or withdrawn while stacks exist.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from orchestrator.errors import InvalidInput, IsothermError, Problem
+
+_PLAIN, _SECRET = b"\x00", b"\x01"
+
+
+class UnreadableSecret(IsothermError):
+    """Stored bytes were encrypted with a key that is not among those configured."""
+
+
+class Codec:
+    """Packs and unpacks plain types. The first key encrypts; every key decrypts."""
+
+    def __init__(self, keys: Sequence[str] = ()) -> None:
+        """Take the Fernet keys.
+
+        Raises:
+            InvalidInput: a key is no Fernet key.
+        """
+        try:
+            self._fernet = MultiFernet([Fernet(key) for key in keys]) if keys else None
+        except ValueError as error:
+            problem = Problem(
+                message=f"not a Fernet key: {error}",
+                path="settings.encryption_keys",
+                hint="make one with: python -c "
+                "'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'",
+            )
+            raise InvalidInput([problem]) from error
+
+    def pack(self, value: Any) -> bytes:
+        """Return ``value`` as bytes, encrypted where there is a key."""
+        packed: bytes = msgpack.packb(value)
+        return _PLAIN + packed if self._fernet is None else _SECRET + self._fernet.encrypt(packed)
+
+    def unpack(self, data: bytes) -> Any:
+        """Return the value that was packed.
+
+        Raises:
+            UnreadableSecret: none of the configured keys opens it.
+        """
+        kind, body = data[:1], data[1:]
+        if kind == _SECRET:
+            if self._fernet is None:
+                raise UnreadableSecret("an encrypted value is stored, but no encryption key is configured")
+            try:
+                body = self._fernet.decrypt(body)
+            except InvalidToken as error:
+                raise UnreadableSecret("no configured encryption key opens a stored value") from error
+        return msgpack.unpackb(body, strict_map_key=False)

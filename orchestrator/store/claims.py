@@ -1,0 +1,96 @@
+"""The values that pass between a check and the store: what was claimed, what came of it, what became ready."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from orchestrator.messages import CheckOrder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """How long things may take; seconds."""
+
+    #: How long a claim is good for without heartbeat.
+    lease_seconds: float = 60.0
+    #: When a ready node is published again.
+    redeliver_seconds: float = 10.0
+    #: When a node looks again whether an older traversal let go of its resource, should no wake-up come.
+    locked_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A node that this worker, and nobody else, may take one step further until the lease ends."""
+
+    order: CheckOrder
+    #: The fence: what is finished under an older attempt changes nothing.
+    attempt: int
+    #: What is to be done: CREATE, DELETE ...
+    action: str
+    #: The database's time of the claim, seconds since the epoch.
+    now: float
+    retries: int
+    fragment: Mapping[str, Any]
+    #: The attributes that others ask of this resource.
+    wanted: Sequence[Sequence[str | int]]
+    dependents: tuple[int, ...]
+    requirements: tuple[int, ...]
+    resource_id: str
+    type: str
+    physical_id: str | None
+    #: The properties last applied; None before there were any.
+    properties: Mapping[str, Any] | None
+    data: dict[str, Any]
+    metadata: dict[str, Any] | None
+    token: Any
+    #: Whether a step of this action left something behind for the next one.
+    started: bool
+    #: When the action under way was first claimed.
+    started_at: float
+
+
+class Ending(StrEnum):
+    """How a step ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    #: The action is under way outside: look again later.
+    WAITING = "waiting"
+    #: It went wrong, and trying again may help.
+    RETRY = "retry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a step left behind."""
+
+    ending: Ending
+    reason: str = ""
+    #: WAITING and RETRY: when to go on.
+    seconds: float = 0.0
+    physical_id: str | None = None
+    reference_id: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    token: Any = None
+    #: The definition as it was applied.
+    properties: Mapping[str, Any] | None = None
+    definition_hash: str | None = None
+    #: [[path, value], ...].
+    attributes: Sequence[Any] = ()
+    metadata: Mapping[str, Any] | None = None
+    #: Ids of the rows of the direct requirements.
+    requires: Sequence[str] = ()
+    #: What dependents are given: NodeData on the wire.
+    node_data: Sequence[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What a finish changed."""
+
+    #: False: a newer attempt or a newer traversal has taken over, and nothing was changed.
+    accepted: bool
+    #: Orders for the nodes that became ready, to be published.
+    ready: tuple[CheckOrder, ...] = ()

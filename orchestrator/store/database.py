@@ -1,0 +1,220 @@
+"""A connection to the state of record: SQLite (one file, WAL) or PostgreSQL.
+
+Transactions are short and are begun as writers or as readers. Time comes from the database: PostgreSQL's own clock,
+or, where the database is a file on this machine, this machine's.
+"""
+
+import functools
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import sqlalchemy as sa
+import structlog
+import tenacity
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from orchestrator.errors import InvalidInput, Problem, Unavailable
+
+log = structlog.get_logger()
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: A clock to use in place of the database's, in simulations: returns seconds since the epoch.
+Clock = Callable[[], float]
+
+#: How long an operation goes on trying when the database restarts, deadlocks or is busy.
+RETRY_FOR_SECONDS = 60.0
+#: How long SQLite waits for another process's write before it says "locked".
+BUSY_TIMEOUT_MS = 30_000
+#: Marks connections on which no transaction is begun.
+READS = "isotherm_reads"
+#: PostgreSQL's codes for serialization failure and deadlock.
+TRANSIENT_SQLSTATES = frozenset({"40001", "40P01"})
+
+
+class Database:
+    """The engine, its dialect, and its two kinds of transaction."""
+
+    def __init__(self, url: str, *, clock: Clock | None = None) -> None:
+        """Prepare to connect; nothing is touched yet.
+
+        Raises:
+            InvalidInput: the URL is none, or its dialect is neither SQLite nor PostgreSQL.
+        """
+        self.url = _parse(url)
+        self.postgres = self.url.get_backend_name() == "postgresql"
+        self._clock = clock
+        # One writer at a time in this process: SQLite's own answer to a second one is to sleep and try again.
+        self._writing = threading.RLock()
+        self.engine = self._postgres_engine() if self.postgres else self._sqlite_engine(clock or time.time)
+        # Statements that are whole transactions need no BEGIN and no COMMIT: one round trip instead of three.
+        autocommit: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"} if self.postgres else {READS: True}
+        self._autocommit = self.engine.execution_options(**autocommit)
+
+    @property
+    def now(self) -> str:
+        """The SQL expression for the present time, in seconds since the epoch."""
+        if not self.postgres:
+            return "isotherm_now()"
+        if self._clock is not None:
+            return f"CAST({self._clock()!r} AS double precision)"
+        return "CAST(extract(epoch from statement_timestamp()) AS double precision)"
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """Begin a transaction that will write; commit at the end, roll back on an exception."""
+        if self.postgres:
+            with self.engine.begin() as connection:
+                yield connection
+            return
+        with self._writing, self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def single(self) -> Iterator[sa.Connection]:
+        """Open a connection on which every statement is a transaction of its own, on PostgreSQL.
+
+        SQLite has no data-modifying CTEs, so there an operation is several statements and needs :meth:`write`.
+        """
+        with self._autocommit.connect() if self.postgres else self.write() as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """Open a connection for reading statements that need not agree with each other."""
+        with self._autocommit.connect() as connection:
+            yield connection
+
+    def dispose(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    def in_list(self, name: str) -> str:
+        """Return the SQL for ``column IN <the list of integers bound as name>``; bind with :meth:`integers`."""
+        return f"= ANY(:{name})" if self.postgres else f"IN (SELECT value FROM json_each(:{name}))"
+
+    def integers(self, values: Sequence[int]) -> Any:
+        """Return a list of integers in the form that :meth:`in_list` wants it bound."""
+        return list(values) if self.postgres else json.dumps(list(values))
+
+    def _postgres_engine(self) -> sa.Engine:
+        return sa.create_engine(self.url, pool_size=5, max_overflow=10, pool_recycle=1800)
+
+    def _sqlite_engine(self, clock: Clock) -> sa.Engine:
+        if self.url.database in (None, "", ":memory:"):
+            engine = sa.create_engine(
+                self.url, poolclass=sa.StaticPool, connect_args={"check_same_thread": False}
+            )
+        else:
+            engine = sa.create_engine(self.url, pool_size=32, connect_args={"check_same_thread": False})
+
+        @sa.event.listens_for(engine, "connect")
+        def prepare(connection: sqlite3.Connection, _record: Any) -> None:
+            # The driver must not begin transactions of its own: ours are IMMEDIATE, so that two processes queue
+            # for the write at its start and none is refused in its middle.
+            connection.isolation_level = None
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            # A killed process loses nothing. A power failure may lose the last moments, never the consistency.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.create_function("isotherm_now", 0, clock)
+
+        @sa.event.listens_for(engine, "begin")
+        def begin(connection: sa.Connection) -> None:
+            if not connection.get_execution_options().get(READS):
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+        return engine
+
+
+def _parse(url: str) -> sa.URL:
+    hint = "for example sqlite:////var/lib/isotherm/isotherm.db or postgresql+psycopg://user@host/isotherm"
+    try:
+        parsed = sa.make_url(url)
+    except sa.exc.ArgumentError as error:
+        problem = Problem(message=f"not a database URL: {url!r}", path="settings.database_url", hint=hint)
+        raise InvalidInput([problem]) from error
+    backend = parsed.get_backend_name()
+    if backend == "postgresql":
+        return parsed.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        message = f"expected a SQLite or PostgreSQL database, found {backend!r}"
+        raise InvalidInput([Problem(message=message, path="settings.database_url", hint=hint)])
+    return parsed
+
+
+def ping(url: str) -> None:
+    """Check that the database answers; a SQLite file is not made by asking.
+
+    Raises:
+        Unavailable: it cannot be reached.
+        InvalidInput: the URL is none.
+    """
+    database = Database(url)
+    if not database.postgres and database.url.database not in (None, "", ":memory:"):
+        if not Path(str(database.url.database)).exists():
+            raise Unavailable(f"the database {database.url.database} does not exist yet")
+    try:
+        with database.read() as connection:
+            connection.execute(sa.text("SELECT 1"))
+    except DBAPIError as error:
+        raise Unavailable(f"the database does not answer: {error.orig}") from error
+    finally:
+        database.dispose()
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same operation may succeed a little later: lost connection, deadlock, busy file."""
+    if not isinstance(error, DBAPIError):
+        return False
+    if error.connection_invalidated:
+        return True
+    if getattr(error.orig, "sqlstate", None) in TRANSIENT_SQLSTATES:
+        return True
+    if not isinstance(error, OperationalError):
+        return False
+    return not isinstance(error.orig, sqlite3.Error) or "locked" in str(error.orig)
+
+
+def _say(state: tenacity.RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    log.warning("the database did not answer; trying again", attempt=state.attempt_number, error=str(error))
+
+
+def retrying(operation: Callable[P, T]) -> Callable[P, T]:
+    """Run a whole transaction again when the database was busy or gone; each operation is safe to repeat.
+
+    Raises:
+        Unavailable: it did not come back in time.
+    """
+
+    def give_up(state: tenacity.RetryCallState) -> T:
+        error = state.outcome.exception() if state.outcome else None
+        raise Unavailable(f"the database does not answer: {error}") from error
+
+    patient = tenacity.retry(
+        retry=tenacity.retry_if_exception(is_transient),
+        wait=tenacity.wait_random_exponential(multiplier=0.05, max=5),
+        stop=tenacity.stop_after_delay(RETRY_FOR_SECONDS),
+        before_sleep=_say,
+        retry_error_callback=give_up,
+    )(operation)
+
+    @functools.wraps(operation)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        # The common case pays nothing for the machinery of retries.
+        try:
+            return operation(*args, **kwargs)
+        except DBAPIError as error:
+            if not is_transient(error):
+                raise
+            return patient(*args, **kwargs)
+
+    return run

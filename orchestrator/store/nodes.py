@@ -1,0 +1,418 @@
+"""The sync points: claim a node, finish its step, count its dependents down, wake, extend leases.
+
+Each operation is one short transaction. The attempt number is the fence: whoever finishes under an old attempt
+changes nothing, so a message may come twice, late, or to a worker believed dead.
+"""
+
+import functools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.codec import Codec
+from orchestrator.messages import CONVERGE, CheckOrder
+from orchestrator.store import statements
+from orchestrator.store.claims import Claim, Ending, Finished, Outcome, Timings
+from orchestrator.store.database import Database, retrying
+from orchestrator.store.traversals import fail_traversal
+
+#: A node with more requirements than this gets their data from the store, not with its message.
+MESSAGE_REQUIREMENTS = 64
+#: The status a resource has after a step.
+_STATUS = {
+    Ending.DONE: "COMPLETE",
+    Ending.FAILED: "FAILED",
+    Ending.WAITING: "IN_PROGRESS",
+    Ending.RETRY: "IN_PROGRESS",
+}
+#: The state a node has after a step.
+_STATE = {
+    Ending.DONE: "done",
+    Ending.FAILED: "failed",
+    Ending.WAITING: "waiting",
+    Ending.RETRY: "waiting",
+}
+_NO_DATA: tuple[bytes, ...] = ()
+
+
+@functools.cache
+def _text(sql: str) -> sa.TextClause:
+    return sa.text(sql)
+
+
+class Nodes:
+    """The node table's operations."""
+
+    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
+        self._db = database
+        self._codec = codec
+        self._timings = timings
+
+    # -- claim -------------------------------------------------------------------------------------------------
+
+    @retrying
+    def claim(self, order: CheckOrder, *, worker: str) -> Claim | None:
+        """Take a ready node and its resource's lock, and record that its action is under way.
+
+        None: somebody else has it, it is done, its traversal is over, or an older traversal still holds the
+        resource (the node then waits, and is woken by the release).
+        """
+        values = {
+            "stack_id": order.stack_id,
+            "traversal_id": order.traversal_id,
+            "no": order.no,
+            "worker": worker,
+            "lease_seconds": self._timings.lease_seconds,
+            "locked_seconds": self._timings.locked_seconds,
+        }
+        with self._db.single() as connection:
+            read = self._claim_postgres if self._db.postgres else self._claim_sqlite
+            row = read(connection, values)
+        return None if row is None else self._claimed(order, row)
+
+    def _claim_postgres(self, connection: sa.Connection, values: Mapping[str, Any]) -> Any:
+        return connection.execute(_text(statements.PG_CLAIM.at(self._db.now)), values).first()
+
+    def _claim_sqlite(self, connection: sa.Connection, values: Mapping[str, Any]) -> Any:
+        row = connection.execute(_text(statements.SQLITE_CLAIM_READ.at(self._db.now)), values).first()
+        if row is None:
+            return None
+        free = row.lock_traversal is None
+        lease = values["lease_seconds"] if free else values["locked_seconds"]
+        changed = {
+            **values,
+            "state": "running" if free else "waiting",
+            "due_at": row.now + lease,
+            "attempt": row.attempt,
+            "action": row.action,
+            "resource_id": row.resource_id,
+            "now": row.now,
+        }
+        connection.execute(_text(statements.SQLITE_CLAIM_NODE), changed)
+        if not free:
+            return None
+        connection.execute(_text(statements.SQLITE_CLAIM_RESOURCE.sql), changed)
+        if row.going_on:
+            return row
+        said = {
+            **changed,
+            "resource": row.name,
+            "type": row.type,
+            "status": "IN_PROGRESS",
+            "reason": "",
+            "physical_id": row.physical_id,
+        }
+        connection.execute(_text(statements.INSERT_EVENT), said)
+        # What the token of an earlier action was is no business of this one.
+        return row._replace(token=None, started_at=row.now)
+
+    def _claimed(self, order: CheckOrder, row: Any) -> Claim:
+        unpack = self._unpack
+        token = unpack(row.token)
+        return Claim(
+            order=order,
+            attempt=row.attempt,
+            action=row.action,
+            now=row.now,
+            retries=row.retries,
+            fragment=unpack(row.fragment) or {},
+            wanted=unpack(row.wanted) or (),
+            dependents=_numbers(row.dependents),
+            requirements=_numbers(row.requirements),
+            resource_id=row.resource_id,
+            type=row.type,
+            physical_id=row.physical_id,
+            properties=unpack(row.properties),
+            data=unpack(row.data) or {},
+            metadata=unpack(row.metadata),
+            token=token[0] if token else None,
+            started=token is not None,
+            started_at=row.started_at,
+        )
+
+    def _unpack(self, data: bytes | None) -> Any:
+        return None if data is None else self._codec.unpack(data)
+
+    def _pack(self, value: Any) -> bytes | None:
+        return None if value is None else self._codec.pack(value)
+
+    # -- finish ------------------------------------------------------------------------------------------------
+
+    @retrying
+    def finish(self, claim: Claim, outcome: Outcome) -> Finished:
+        """Write down what a step left behind, and count the dependents down if it was the last.
+
+        Nothing changes unless the node is still running under the claim's attempt. A failure fails the traversal
+        in the same transaction. Safe to repeat: the second time finds the node no longer running.
+        """
+        values = self._values(claim, outcome)
+        if outcome.ending is Ending.FAILED:
+            return self._finish_failed(claim, outcome, values)
+        with self._db.single() as connection:
+            if self._db.postgres:
+                rows = self._finish_postgres(connection, outcome, values)
+            else:
+                rows = self._finish_sqlite(connection, outcome, values)
+        if rows is None:
+            return Finished(accepted=False)
+        status, released = rows
+        if status == "SUPERSEDED":
+            return Finished(accepted=True, ready=self.wake_resource(claim.resource_id))
+        return Finished(accepted=True, ready=self._orders(claim, released, values["node_data"]))
+
+    def _finish_failed(self, claim: Claim, outcome: Outcome, values: dict[str, Any]) -> Finished:
+        order = claim.order
+        with self._db.write() as connection:
+            node = connection.execute(_text(statements.SQLITE_FINISH_NODE.at(self._db.now)), values)
+            if node.rowcount != 1:
+                return Finished(accepted=False)
+            connection.execute(_text(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
+            self._say(connection, values)
+            reason = f"Resource {claim.action} failed: resources.{order.key}: {outcome.reason}"
+            end = fail_traversal(
+                connection,
+                self._db,
+                traversal_id=order.traversal_id,
+                reason=reason,
+                redeliver_seconds=self._timings.redeliver_seconds,
+            )
+        return Finished(accepted=True, ready=(end,) if end else self.wake_resource(claim.resource_id))
+
+    def _finish_postgres(
+        self, connection: sa.Connection, outcome: Outcome, values: Mapping[str, Any]
+    ) -> tuple[str, Sequence[Any]] | None:
+        if outcome.ending is not Ending.DONE:
+            statement = statements.PG_STEP
+        else:
+            statement = statements.PG_END_AND_RELEASE if values["dependents"] else statements.PG_END
+        rows = connection.execute(_text(statement.at(self._db.now)), values).all()
+        if not rows:
+            return None
+        released = (
+            [row for row in rows if row.no is not None] if statement is statements.PG_END_AND_RELEASE else []
+        )
+        return rows[0].traversal_status, released
+
+    def _finish_sqlite(
+        self, connection: sa.Connection, outcome: Outcome, values: Mapping[str, Any]
+    ) -> tuple[str, Sequence[Any]] | None:
+        now = self._db.now
+        node = connection.execute(_text(statements.SQLITE_FINISH_NODE.at(now)), values)
+        if node.rowcount != 1:
+            return None
+        connection.execute(_text(statements.SQLITE_FINISH_RESOURCE.at(now)), values)
+        released: list[Any] = []
+        if outcome.ending is Ending.DONE:
+            self._say(connection, values)
+            if values["dependents"]:
+                released = self._count_down(connection, values)
+        status = connection.execute(_text(statements.TRAVERSAL_STATUS), values).scalar_one()
+        return status, released
+
+    def _count_down(self, connection: sa.Connection, values: Mapping[str, Any]) -> list[Any]:
+        if self._db.postgres:
+            lock = "SELECT no FROM node WHERE traversal_id = :traversal_id AND no = ANY(:dependents) ORDER BY no FOR UPDATE"
+            connection.execute(_text(lock), values)
+        sql = statements.count_down(self._db.now, self._db.in_list("dependents"))
+        rows = connection.execute(_text(sql), values).all()
+        return [row for row in rows if row.remaining == 0 and row.state == "ready"]
+
+    def _say(self, connection: sa.Connection, values: Mapping[str, Any]) -> None:
+        connection.execute(_text(statements.INSERT_EVENT.replace(":now", self._db.now)), values)
+
+    def _values(self, claim: Claim, outcome: Outcome) -> dict[str, Any]:
+        order = claim.order
+        done = outcome.ending is Ending.DONE
+        return {
+            "stack_id": order.stack_id,
+            "traversal_id": order.traversal_id,
+            "no": order.no,
+            "attempt": claim.attempt,
+            "state": _STATE[outcome.ending],
+            "status": _STATUS[outcome.ending],
+            "reason": outcome.reason,
+            "seconds": outcome.seconds,
+            "retried": int(outcome.ending is Ending.RETRY),
+            "resource": order.key,
+            "resource_id": claim.resource_id,
+            "type": claim.type,
+            "action": claim.action,
+            "physical_id": outcome.physical_id,
+            "reference_id": outcome.reference_id,
+            "properties": self._pack(outcome.properties),
+            "definition_hash": outcome.definition_hash,
+            "attributes": self._pack(list(outcome.attributes)) if done else None,
+            "requires": json.dumps(list(outcome.requires)) if done and order.phase == CONVERGE else None,
+            "metadata": self._pack(outcome.metadata),
+            "data": self._pack(dict(outcome.data)),
+            "token": self._pack([outcome.token]) if outcome.ending is Ending.WAITING else None,
+            "node_data": self._pack(outcome.node_data),
+            "dependents": self._db.integers(claim.dependents) if claim.dependents else None,
+            "redeliver_seconds": self._timings.redeliver_seconds,
+        }
+
+    # -- what became ready -------------------------------------------------------------------------------------
+
+    def _orders(self, claim: Claim, released: Sequence[Any], own: bytes | None) -> tuple[CheckOrder, ...]:
+        order = claim.order
+        own_data = {order.no: own} if own is not None else {}
+        return self.orders(
+            released,
+            stack_id=order.stack_id,
+            stack=order.stack,
+            traversal_id=order.traversal_id,
+            known=own_data,
+        )
+
+    def orders(
+        self,
+        rows: Sequence[Any],
+        *,
+        stack_id: str,
+        stack: str,
+        traversal_id: str,
+        known: Mapping[int, bytes] | None = None,
+    ) -> tuple[CheckOrder, ...]:
+        """Make the orders for ready nodes, each with the data of its direct requirements."""
+        needs = {row.no: _numbers(row.requirements) if row.phase == CONVERGE else () for row in rows}
+        few = {no for numbers in needs.values() if len(numbers) <= MESSAGE_REQUIREMENTS for no in numbers}
+        data = {**(known or {})}
+        missing = sorted(few - data.keys())
+        if missing:
+            data |= self._node_data(traversal_id, missing)
+        return tuple(
+            CheckOrder(
+                stack_id=stack_id,
+                traversal_id=traversal_id,
+                no=row.no,
+                key=row.key,
+                phase=row.phase,
+                stack=stack,
+                action=row.action,
+                node_data=_data_of(needs[row.no], data),
+            )
+            for row in rows
+        )
+
+    @retrying
+    def _node_data(self, traversal_id: str, numbers: Sequence[int]) -> dict[int, bytes]:
+        sql = f"SELECT no, node_data FROM node WHERE traversal_id = :id AND no {self._db.in_list('numbers')}"
+        values = {"id": traversal_id, "numbers": self._db.integers(numbers)}
+        with self._db.read() as connection:
+            rows = connection.execute(_text(sql), values).all()
+        return {row.no: row.node_data for row in rows if row.node_data is not None}
+
+    def inputs(self, claim: Claim) -> list[Any]:
+        """Return the node data of the direct requirements, from the message or else from the store."""
+        packed: Iterable[bytes] | None = claim.order.node_data
+        if packed is None:
+            packed = self._node_data(claim.order.traversal_id, claim.requirements).values()
+        return [self._codec.unpack(data) for data in packed]
+
+    @retrying
+    def release_join(self, order: CheckOrder) -> Finished:
+        """Pass a join on: it is done when it becomes ready, and counts its own dependents down.
+
+        Safe to repeat: the second time finds it done.
+        """
+        values: dict[str, Any] = {
+            "traversal_id": order.traversal_id,
+            "no": order.no,
+            "redeliver_seconds": self._timings.redeliver_seconds,
+        }
+        sql = (
+            "UPDATE node SET state = 'done', due_at = NULL "
+            "WHERE traversal_id = :traversal_id AND no = :no AND phase = 'join' AND state = 'ready' RETURNING dependents"
+        )
+        with self._db.write() as connection:
+            row = connection.execute(_text(sql), values).first()
+            if row is None:
+                return Finished(accepted=False)
+            values["dependents"] = self._db.integers(_numbers(row.dependents))
+            released = self._count_down(connection, values)
+        ready = self.orders(
+            released, stack_id=order.stack_id, stack=order.stack, traversal_id=order.traversal_id
+        )
+        return Finished(accepted=True, ready=ready)
+
+    # -- leases and wake-ups -----------------------------------------------------------------------------------
+
+    @retrying
+    def heartbeat(self, claims: Iterable[tuple[str, int, int]]) -> None:
+        """Extend the leases of running attempts, each (traversal id, node number, attempt)."""
+        sql = (
+            f"UPDATE node SET due_at = {self._db.now} + :lease_seconds WHERE traversal_id = :traversal_id AND no = :no "
+            "AND attempt = :attempt AND state = 'running'"
+        )
+        values = [
+            {"traversal_id": t, "no": no, "attempt": attempt, "lease_seconds": self._timings.lease_seconds}
+            for t, no, attempt in sorted(claims)
+        ]
+        if values:
+            with self._db.write() as connection:
+                connection.execute(_text(sql), values)
+
+    @retrying
+    def wake_resource(self, resource_id: str) -> tuple[CheckOrder, ...]:
+        """Make the nodes ready that wait for this resource, and return their orders.
+
+        Called when an older traversal let go of it.
+        """
+        return self._wake("node.resource_id = :id", {"id": resource_id})
+
+    @retrying
+    def wake_dependents(self, resource_id: str) -> tuple[CheckOrder, ...]:
+        """Make the waiting dependents of a resource ready: a signal came. One that is running looks again."""
+        find = """
+            SELECT n.traversal_id, n.dependents FROM node n JOIN traversal t ON t.id = n.traversal_id
+            WHERE n.resource_id = :id AND n.phase = 'converge' AND t.status IN ('IN_PROGRESS', 'FAILED')
+            ORDER BY t.created_at DESC LIMIT 1"""
+        with self._db.read() as connection:
+            row = connection.execute(_text(find), {"id": resource_id}).first()
+        if row is None:
+            return ()
+        values = {"traversal": row.traversal_id, "numbers": self._db.integers(_numbers(row.dependents))}
+        return self._wake(f"node.traversal_id = :traversal AND node.no {self._db.in_list('numbers')}", values)
+
+    def _wake(self, which: str, values: Mapping[str, Any]) -> tuple[CheckOrder, ...]:
+        now = self._db.now
+        live = "traversal_id IN (SELECT id FROM traversal WHERE status IN ('IN_PROGRESS', 'FAILED'))"
+        ready = f"""
+            UPDATE node SET state = 'ready', published = 0, due_at = {now} + :redeliver_seconds
+            WHERE {which} AND state = 'waiting' AND {live} RETURNING traversal_id, {statements.RELEASED_COLUMNS}"""
+        running = f"UPDATE node SET woken = true WHERE {which} AND state = 'running'"
+        with self._db.write() as connection:
+            rows = connection.execute(
+                _text(ready), {**values, "redeliver_seconds": self._timings.redeliver_seconds}
+            ).all()
+            connection.execute(_text(running), values)
+            names = {row.traversal_id: _stack_of(connection, row.traversal_id) for row in rows}
+        return tuple(
+            order
+            for row in rows
+            for order in self.orders(
+                [row],
+                stack_id=names[row.traversal_id].id,
+                stack=names[row.traversal_id].name,
+                traversal_id=row.traversal_id,
+            )
+        )
+
+
+def _stack_of(connection: sa.Connection, traversal_id: str) -> Any:
+    sql = "SELECT s.id, s.name FROM stack s JOIN traversal t ON t.stack_id = s.id WHERE t.id = :id"
+    return connection.execute(_text(sql), {"id": traversal_id}).one()
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return () if text == "[]" else tuple(json.loads(text))
+
+
+def _data_of(numbers: Sequence[int], data: Mapping[int, bytes]) -> tuple[bytes, ...] | None:
+    if not numbers:
+        return _NO_DATA
+    if len(numbers) > MESSAGE_REQUIREMENTS:
+        return None
+    return tuple(data[no] for no in numbers if no in data)

@@ -1,0 +1,291 @@
+"""Stacks and their resources as rows: what the faces show and what planning starts from."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from orchestrator.codec import Codec
+from orchestrator.errors import NotFound
+from orchestrator.messages import CLEANUP, CONVERGE
+from orchestrator.store import tables
+from orchestrator.store.database import Database, retrying
+from orchestrator.store.traversals import database_time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackRow:
+    """A stack's row."""
+
+    id: str
+    name: str
+    project: str
+    action: str
+    status: str
+    reason: str
+    traversal_id: str
+    template_id: str
+    timeout_minutes: float
+    created_at: float
+    updated_at: float
+    deleted_at: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceRow:
+    """A resource's row, unpacked."""
+
+    id: str
+    stack_id: str
+    name: str
+    type: str
+    action: str
+    status: str
+    reason: str
+    physical_id: str | None
+    reference_id: str | None
+    properties: Mapping[str, Any] | None
+    attributes: Sequence[Any]
+    requires: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    metadata_version: int
+    data: Mapping[str, Any]
+    created_at: float
+    updated_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCounts:
+    """How far a traversal is: resources by the state of their node, and some that are being worked on."""
+
+    counts: Mapping[str, int]
+    active: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """What became of a job."""
+
+    stack_id: str | None
+    status: str
+    refusal: Mapping[str, Any] | None
+
+
+class Stacks:
+    """Reads of stacks, resources and jobs, and the writes that belong to no traversal."""
+
+    def __init__(self, database: Database, codec: Codec) -> None:
+        self._db = database
+        self._codec = codec
+
+    # -- stacks ------------------------------------------------------------------------------------------------
+
+    @retrying
+    def find(self, name_or_id: str, *, project: str) -> StackRow:
+        """Return a stack that is not deleted, by name, or any by id.
+
+        Raises:
+            NotFound: there is none; the nearest name is given.
+        """
+        stack = tables.stack
+        by_name = (stack.c.name == name_or_id) & stack.c.deleted_at.is_(None)
+        sql = self._rows().where(stack.c.project == project, by_name | (stack.c.id == name_or_id))
+        with self._db.read() as connection:
+            row = connection.execute(sql.order_by(stack.c.deleted_at.is_not(None))).first()
+            if row is not None:
+                return StackRow(**row._mapping)
+            names = connection.execute(
+                sa.select(stack.c.name).where(stack.c.project == project, stack.c.deleted_at.is_(None))
+            ).scalars()
+            near = get_close_matches(name_or_id, list(names), 1)
+        hint = f"; did you mean {near[0]!r}?" if near else "; 'isotherm stack list' shows those there are"
+        raise NotFound(f"project {project!r} has no stack {name_or_id!r}{hint}")
+
+    @retrying
+    def all(self, *, project: str) -> list[StackRow]:
+        """Return the stacks that are not deleted, oldest first."""
+        stack = tables.stack
+        sql = self._rows().where(stack.c.project == project, stack.c.deleted_at.is_(None))
+        with self._db.read() as connection:
+            rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
+        return [StackRow(**row._mapping) for row in rows]
+
+    @staticmethod
+    def _rows() -> sa.Select[Any]:
+        stack = tables.stack
+        return sa.select(*(stack.c[name] for name in StackRow.__dataclass_fields__))
+
+    @retrying
+    def progress(self, traversal_id: str) -> NodeCounts:
+        """Count a traversal's resources by state."""
+        node = tables.node
+        mine = (node.c.traversal_id == traversal_id) & node.c.phase.in_((CONVERGE, CLEANUP))
+        with self._db.read() as connection:
+            counts = connection.execute(
+                sa.select(node.c.state, sa.func.count()).where(mine).group_by(node.c.state)
+            ).all()
+            active = connection.execute(
+                sa.select(node.c.key)
+                .where(mine, node.c.state.in_(("running", "waiting")))
+                .order_by(node.c.state, node.c.no)
+                .limit(10)
+            ).scalars()
+            return NodeCounts(counts={state: count for state, count in counts}, active=tuple(active))
+
+    # -- resources ---------------------------------------------------------------------------------------------
+
+    @retrying
+    def resources(self, stack_id: str) -> list[ResourceRow]:
+        """Return a stack's rows that are not gone, in the order they were planned."""
+        resource = tables.resource
+        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        sql = self._resource_rows().where(resource.c.stack_id == stack_id, ~gone)
+        with self._db.read() as connection:
+            rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
+        return [self._resource(row) for row in rows]
+
+    @retrying
+    def resource(self, stack_id: str, name: str) -> ResourceRow:
+        """Return the row of a name.
+
+        Raises:
+            NotFound: there is none; the nearest name is given.
+        """
+        resource = tables.resource
+        mine = resource.c.stack_id == stack_id
+        with self._db.read() as connection:
+            rows = connection.execute(
+                self._resource_rows()
+                .where(mine, resource.c.name == name)
+                .order_by(resource.c.created_at.desc())
+            ).all()
+            if rows:
+                return self._resource(rows[0])
+            names = connection.execute(sa.select(resource.c.name).where(mine)).scalars()
+            near = get_close_matches(name, list(names), 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise NotFound(f"the stack has no resource {name!r}{hint}")
+
+    @staticmethod
+    def _resource_rows() -> sa.Select[Any]:
+        resource = tables.resource
+        return sa.select(*(resource.c[name] for name in ResourceRow.__dataclass_fields__))
+
+    def _resource(self, row: Any) -> ResourceRow:
+        def unpack(data: bytes | None, default: Any) -> Any:
+            return default if data is None else self._codec.unpack(data)
+
+        return ResourceRow(
+            **{
+                **row._mapping,
+                "properties": unpack(row.properties, None),
+                "attributes": unpack(row.attributes, ()),
+                "requires": tuple(json.loads(row.requires)),
+                "metadata": unpack(row.metadata, {}),
+                "data": unpack(row.data, {}),
+            }
+        )
+
+    @retrying
+    def metadata_of(self, stack_id: str, reference: str) -> dict[str, Any]:
+        """Return the present metadata of the resource that a reference id or name points at; empty if none does."""
+        resource = tables.resource
+        pointed = (resource.c.reference_id == reference) | (resource.c.physical_id == reference)
+        sql = sa.select(resource.c.metadata).where(resource.c.stack_id == stack_id, pointed)
+        with self._db.read() as connection:
+            packed = connection.execute(sql.order_by(resource.c.created_at.desc())).scalars().first()
+        metadata: dict[str, Any] = {} if packed is None else self._codec.unpack(packed)
+        return metadata
+
+    @retrying
+    def write_signal(
+        self, row: ResourceRow, traversal_id: str, metadata: Mapping[str, Any], reason: str
+    ) -> bool:
+        """Replace a resource's metadata and write the signal into the history.
+
+        False: somebody else changed the metadata since ``row`` was read; read it again and decide anew.
+        """
+        resource = tables.resource
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            written = connection.execute(
+                resource.update()
+                .where(resource.c.id == row.id, resource.c.metadata_version == row.metadata_version)
+                .values(metadata=self._codec.pack(dict(metadata)), metadata_version=row.metadata_version + 1)
+            )
+            if written.rowcount != 1:
+                return False
+            connection.execute(
+                tables.event.insert().values(
+                    at=now,
+                    stack_id=row.stack_id,
+                    traversal_id=traversal_id,
+                    resource=row.name,
+                    resource_id=row.id,
+                    type=row.type,
+                    action="SIGNAL",
+                    status="COMPLETE",
+                    reason=reason,
+                    physical_id=row.physical_id,
+                )
+            )
+        return True
+
+    @retrying
+    def fragment_of(self, resource_id: str) -> Mapping[str, Any] | None:
+        """Return the latest template fragment that a resource was to be converged to."""
+        node, traversal = tables.node, tables.traversal
+        sql = (
+            sa.select(node.c.fragment)
+            .join(traversal, traversal.c.id == node.c.traversal_id)
+            .where(node.c.resource_id == resource_id, node.c.phase == CONVERGE)
+            .order_by(traversal.c.created_at.desc())
+        )
+        with self._db.read() as connection:
+            packed = connection.execute(sql).scalars().first()
+        return None if packed is None else self._codec.unpack(packed)
+
+    # -- jobs --------------------------------------------------------------------------------------------------
+
+    @retrying
+    def job(self, job_id: str) -> JobRow | None:
+        """Return what became of a job; None while no coordinator has taken it."""
+        job = tables.job
+        with self._db.read() as connection:
+            row = connection.execute(sa.select(job).where(job.c.id == job_id)).first()
+        if row is None:
+            return None
+        refusal = None if row.refusal is None else self._codec.unpack(row.refusal)
+        return JobRow(stack_id=row.stack_id, status=row.status, refusal=refusal)
+
+    @retrying
+    def refuse_job(self, job_id: str, refusal: Mapping[str, Any]) -> None:
+        """Write down why a job was refused; nothing else of it was kept. The first word on a job stands."""
+        try:
+            with self._db.write() as connection:
+                now = database_time(connection, self._db)
+                connection.execute(
+                    tables.job.insert().values(
+                        id=job_id, status="refused", refusal=self._codec.pack(dict(refusal)), created_at=now
+                    )
+                )
+        except IntegrityError:
+            return
+
+    @retrying
+    def accept_job(self, job_id: str, stack_id: str | None) -> None:
+        """Write down that a job left nothing to do. The first word on a job stands."""
+        try:
+            with self._db.write() as connection:
+                now = database_time(connection, self._db)
+                connection.execute(
+                    tables.job.insert().values(
+                        id=job_id, stack_id=stack_id, status="accepted", created_at=now
+                    )
+                )
+        except IntegrityError:
+            return

@@ -1,0 +1,161 @@
+"""The statements of claim and finish, the two transactions every check consists of.
+
+PostgreSQL does each in one statement: data-modifying CTEs, dependents locked in the order of their numbers.
+SQLite has no such CTEs and runs the same steps one after the other under its single writer's lock.
+``{now}`` is the database's clock.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL with the clock's expression still to be filled in."""
+
+    sql: str
+
+    def at(self, now: str) -> str:
+        """Return the SQL with the clock's expression."""
+        return self.sql.replace("{now}", now)
+
+
+# A traversal that failed starts nothing new, but carries to its end what it has begun.
+_LIVE = "(t.status = 'IN_PROGRESS' OR (t.status = 'FAILED' AND n.attempt > 0))"
+
+_CLAIMED_COLUMNS = """
+    n.attempt + 1 AS attempt, n.action, n.retries, n.fragment, n.wanted, n.dependents, n.requirements,
+    n.resource_id"""
+
+_RESOURCE_COLUMNS = """
+    type, physical_id, properties, data, metadata, token, started_at"""
+
+_BEGIN_ACTION = """
+    lock_traversal = :traversal_id, lock_no = :no, lock_attempt = {attempt},
+    started_at = CASE WHEN action = {action} AND status = 'IN_PROGRESS' THEN started_at ELSE {{now}} END,
+    reason = CASE WHEN action = {action} AND status = 'IN_PROGRESS' THEN reason ELSE '' END,
+    token = CASE WHEN action = {action} AND status = 'IN_PROGRESS' THEN token END,
+    action = {action}, status = 'IN_PROGRESS', updated_at = {{now}}"""
+
+PG_CLAIM = Statement(
+    f"""
+    WITH n AS (
+        SELECT n.no, {_CLAIMED_COLUMNS}
+        FROM node n JOIN traversal t ON t.id = n.traversal_id
+        WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {_LIVE}
+        FOR UPDATE OF n SKIP LOCKED
+    ), taken AS (
+        UPDATE resource SET {_BEGIN_ACTION.format(attempt="n.attempt", action="n.action").replace("{{", "{").replace("}}", "}")}
+        FROM n WHERE resource.id = n.resource_id AND resource.lock_traversal IS NULL
+        RETURNING resource.id, resource.name, resource.type, resource.physical_id, resource.properties, resource.data,
+            resource.metadata, resource.token, resource.started_at
+    ), marked AS (
+        UPDATE node SET
+            state = CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 'running' ELSE 'waiting' END,
+            due_at = {{now}} + CASE WHEN EXISTS (SELECT 1 FROM taken) THEN :lease_seconds ELSE :locked_seconds END,
+            attempt = n.attempt, worker = :worker, woken = false
+        FROM n WHERE node.traversal_id = :traversal_id AND node.no = n.no
+    ), said AS (
+        INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
+        SELECT {{now}}, :stack_id, :traversal_id, taken.name, taken.id, taken.type, n.action, 'IN_PROGRESS', '',
+            taken.physical_id
+        FROM taken, n WHERE taken.started_at = {{now}}
+    )
+    SELECT n.*, {_RESOURCE_COLUMNS}, {{now}} AS now FROM n, taken
+    """
+)
+
+SQLITE_CLAIM_READ = Statement(
+    f"""
+    SELECT {_CLAIMED_COLUMNS}, r.name, r.lock_traversal, r.action = n.action AND r.status = 'IN_PROGRESS' AS going_on,
+        {_RESOURCE_COLUMNS.replace("    type", "r.type").replace("metadata", "r.metadata")}, {{now}} AS now
+    FROM node n JOIN traversal t ON t.id = n.traversal_id JOIN resource r ON r.id = n.resource_id
+    WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {_LIVE}
+    """
+)
+
+SQLITE_CLAIM_NODE = """
+    UPDATE node SET state = :state, due_at = :due_at, attempt = :attempt, worker = :worker, woken = 0
+    WHERE traversal_id = :traversal_id AND no = :no
+    """
+
+SQLITE_CLAIM_RESOURCE = Statement(
+    f"UPDATE resource SET {_BEGIN_ACTION.format(attempt=':attempt', action=':action')} WHERE id = :resource_id".replace(
+        "{{now}}", "{now}"
+    ).replace("{now}", ":now")
+)
+
+INSERT_EVENT = """
+    INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
+    VALUES (:now, :stack_id, :traversal_id, :resource, :resource_id, :type, :action, :status, :reason, :physical_id)
+    """
+
+# -- finish ------------------------------------------------------------------------------------------------------------
+
+# A wake-up that came while the step ran must not be lost: the step may not have seen what woke it.
+_FINISH_NODE = """
+    UPDATE node SET
+        state = :state, node_data = :node_data, retries = retries + :retried, published = 0, worker = NULL,
+        due_at = CASE WHEN :state <> 'waiting' THEN NULL WHEN woken THEN {now} ELSE {now} + :seconds END
+    WHERE traversal_id = :traversal_id AND no = :no AND attempt = :attempt AND state = 'running'"""
+
+# The metadata comes from the template once, and belongs to the signals from then on.
+_FINISH_RESOURCE = """
+    UPDATE resource SET
+        status = :status, reason = :reason, physical_id = :physical_id, reference_id = :reference_id,
+        properties = COALESCE(:properties, properties), definition_hash = COALESCE(:definition_hash, definition_hash),
+        attributes = COALESCE(:attributes, attributes), requires = COALESCE(:requires, requires),
+        metadata = COALESCE(metadata, :metadata), data = :data, token = :token,
+        lock_traversal = NULL, lock_no = NULL, lock_attempt = NULL, updated_at = {now}
+    WHERE id = :resource_id AND lock_traversal = :traversal_id AND lock_no = :no AND lock_attempt = :attempt"""
+
+_COUNT_DOWN = """
+    UPDATE node SET
+        remaining = remaining - 1,
+        state = CASE WHEN remaining = 1 AND state = 'blocked' THEN 'ready' ELSE state END,
+        due_at = CASE WHEN remaining = 1 AND state = 'blocked' THEN {now} + :redeliver_seconds ELSE due_at END"""
+
+RELEASED_COLUMNS = "no, key, phase, action, resource_id, requirements, state"
+
+_PG_EVENT = """
+    INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
+    SELECT {now}, :stack_id, :traversal_id, :resource, :resource_id, :type, :action, :status, :reason, :physical_id
+    FROM ended"""
+
+_PG_DOWN = f"""
+    locked AS (
+        SELECT traversal_id, no FROM node
+        WHERE traversal_id = :traversal_id AND no = ANY(:dependents) AND EXISTS (SELECT 1 FROM ended)
+        ORDER BY no FOR UPDATE
+    ), down AS (
+        {_COUNT_DOWN} FROM locked WHERE node.traversal_id = locked.traversal_id AND node.no = locked.no
+        RETURNING node.remaining, {", ".join("node." + name for name in RELEASED_COLUMNS.split(", "))}
+    )"""
+
+_PG_ENDED = f"WITH ended AS ({_FINISH_NODE} RETURNING no), kept AS ({_FINISH_RESOURCE} AND EXISTS (SELECT 1 FROM ended))"
+
+#: A step after which the action goes on later.
+PG_STEP = Statement(
+    f"{_PG_ENDED} SELECT ended.no, (SELECT status FROM traversal WHERE id = :traversal_id) AS traversal_status FROM ended"
+)
+#: The end of an action that nothing depends on.
+PG_END = Statement(
+    f"{_PG_ENDED}, said AS ({_PG_EVENT}) "
+    "SELECT ended.no, (SELECT status FROM traversal WHERE id = :traversal_id) AS traversal_status FROM ended"
+)
+#: The end of an action, with the dependents counted down: a first row for itself, and one for each released.
+PG_END_AND_RELEASE = Statement(
+    f"{_PG_ENDED}, said AS ({_PG_EVENT}), {_PG_DOWN} "
+    "SELECT ended.no AS ended_no, (SELECT status FROM traversal WHERE id = :traversal_id) AS traversal_status, "
+    f"{RELEASED_COLUMNS.replace('no,', 'down.no,', 1)} "
+    "FROM ended LEFT JOIN down ON down.remaining = 0 AND down.state = 'ready'"
+)
+
+SQLITE_FINISH_NODE = Statement(_FINISH_NODE)
+SQLITE_FINISH_RESOURCE = Statement(_FINISH_RESOURCE)
+TRAVERSAL_STATUS = "SELECT status FROM traversal WHERE id = :traversal_id"
+
+
+def count_down(now: str, in_list: str) -> str:
+    """Return the statement that counts nodes down and tells which became ready."""
+    where = f"WHERE traversal_id = :traversal_id AND no {in_list} RETURNING remaining, {RELEASED_COLUMNS}"
+    return f"{_COUNT_DOWN} {where}".replace("{now}", now)

@@ -1,0 +1,56 @@
+"""The state of record as one object: what the engine's core is handed."""
+
+from orchestrator.codec import Codec
+from orchestrator.settings import Settings
+from orchestrator.store.claims import Timings
+from orchestrator.store.database import Clock, Database
+from orchestrator.store.events import Events
+from orchestrator.store.nodes import Nodes
+from orchestrator.store.stacks import Stacks
+from orchestrator.store.sweeping import Sweeper
+from orchestrator.store.templates import Templates
+from orchestrator.store.traversals import Traversals
+
+
+class Store:
+    """The tables' operations, grouped by what they are about, on one database."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        codec: Codec | None = None,
+        timings: Timings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Prepare to connect; nothing is touched yet. ``clock`` replaces the database's clock in simulations.
+
+        Raises:
+            InvalidInput: the URL is none.
+        """
+        codec = codec or Codec()
+        timings = timings or Timings()
+        self.codec = codec
+        self.timings = timings
+        self.database = Database(url, clock=clock)
+        self.nodes = Nodes(self.database, codec, timings)
+        self.traversals = Traversals(self.database, codec, timings)
+        self.sweeper = Sweeper(self.database, self.nodes, timings)
+        self.stacks = Stacks(self.database, codec)
+        self.templates = Templates(self.database, codec)
+        self.events = Events(self.database)
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Store":
+        """Make the store that the settings describe.
+
+        Raises:
+            InvalidInput: the database URL or an encryption key is none.
+        """
+        timings = Timings(lease_seconds=settings.lease_seconds, redeliver_seconds=settings.redeliver_seconds)
+        codec = Codec([key.get_secret_value() for key in settings.encryption_keys])
+        return cls(settings.effective_database_url, codec=codec, timings=timings)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.database.dispose()

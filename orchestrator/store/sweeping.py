@@ -1,0 +1,173 @@
+"""The sweep: one mechanism for polling, retries, lost messages, dead workers and time-outs.
+
+Whatever is due is made ready or published again. Any number of sweepers may run: on PostgreSQL each takes rows
+that no other has locked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.messages import END, CheckOrder
+from orchestrator.store import statements, tables
+from orchestrator.store.claims import Timings
+from orchestrator.store.database import Database, retrying
+from orchestrator.store.nodes import Nodes
+from orchestrator.store.traversals import database_time, fail_traversal
+
+#: How many nodes one sweep takes at most, so that its transaction stays short.
+BATCH = 500
+#: The pause before publishing again doubles, up to this many times.
+DOUBLINGS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """What a sweep found."""
+
+    #: Orders to be published.
+    orders: tuple[CheckOrder, ...]
+    #: Whether there was more than fits into one sweep.
+    more: bool
+
+
+class Sweeper:
+    """Finds what is due."""
+
+    def __init__(self, database: Database, nodes: Nodes, timings: Timings) -> None:
+        self._db = database
+        self._nodes = nodes
+        self._timings = timings
+
+    @retrying
+    def sweep(self) -> Swept:
+        """Make everything ready that is due, fail what ran out of time, and return the orders to publish.
+
+        A caller that dies before publishing loses nothing: the nodes are due again a little later.
+        """
+        timed_out = self._fail_overdue()
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            rows = connection.execute(self._due(), {"now": now, "batch": BATCH}).all()
+            live = [row for row in rows if self._settle(connection, row, now)]
+        orders = tuple(
+            order
+            for row in live
+            for order in self._nodes.orders(
+                [row], stack_id=row.stack_id, stack=row.stack, traversal_id=row.traversal_id
+            )
+        )
+        woken = tuple(
+            order
+            for row in rows
+            if row.state == "running" and row.status == "SUPERSEDED" and row.resource_id
+            for order in self._nodes.wake_resource(row.resource_id)
+        )
+        return Swept(orders=timed_out + orders + woken, more=len(rows) == BATCH)
+
+    def next_due(self) -> float | None:
+        """Return in how many seconds something will be due, by the database's clock; None if nothing ever is."""
+        node, traversal = tables.node, tables.traversal
+        with self._db.read() as connection:
+            now = database_time(connection, self._db)
+            first = connection.execute(sa.select(sa.func.min(node.c.due_at))).scalar_one()
+            deadline = connection.execute(
+                sa.select(sa.func.min(traversal.c.deadline)).where(traversal.c.status == "IN_PROGRESS")
+            ).scalar_one()
+        times = [time for time in (first, deadline) if time is not None]
+        return max(0.0, min(times) - now) if times else None
+
+    def _due(self) -> sa.TextClause:
+        columns = ", ".join("n." + name for name in statements.RELEASED_COLUMNS.split(", "))
+        lock = "FOR UPDATE OF n SKIP LOCKED" if self._db.postgres else ""
+        return sa.text(
+            f"SELECT n.traversal_id, n.attempt, n.published, {columns}, "
+            "t.status, t.stack_id, s.name AS stack "
+            "FROM node n JOIN traversal t ON t.id = n.traversal_id JOIN stack s ON s.id = t.stack_id "
+            f"WHERE n.due_at <= :now ORDER BY n.due_at LIMIT :batch {lock}"
+        )
+
+    def _settle(self, connection: sa.Connection, row: Any, now: float) -> bool:
+        """Write down what becomes of one due node; True if it is to be published."""
+        if row.state == "running":
+            self._unlock(connection, row)
+        over = row.status == "SUPERSEDED" and row.phase != END
+        never = row.status == "FAILED" and row.attempt == 0 and row.phase != END
+        if over or never:
+            state = "superseded" if over else row.state
+            self._update(connection, row, state=state, due_at=None)
+            return False
+        # One that no worker took for long is published ever more seldom: the queue may just be long.
+        published = row.published + 1 if row.state == "ready" else 0
+        pause = self._timings.redeliver_seconds * 2 ** min(published, DOUBLINGS)
+        self._update(connection, row, state="ready", due_at=now + pause, published=published, worker=None)
+        return True
+
+    @staticmethod
+    def _update(connection: sa.Connection, row: Any, **values: Any) -> None:
+        node = tables.node
+        mine = (node.c.traversal_id == row.traversal_id) & (node.c.no == row.no)
+        connection.execute(node.update().where(mine).values(**values))
+
+    @staticmethod
+    def _unlock(connection: sa.Connection, row: Any) -> None:
+        """Let go of the resource that a lost attempt still holds."""
+        resource = tables.resource
+        held = (
+            (resource.c.id == row.resource_id)
+            & (resource.c.lock_traversal == row.traversal_id)
+            & (resource.c.lock_no == row.no)
+            & (resource.c.lock_attempt == row.attempt)
+        )
+        free = {"lock_traversal": None, "lock_no": None, "lock_attempt": None}
+        connection.execute(resource.update().where(held).values(**free))
+
+    def _fail_overdue(self) -> tuple[CheckOrder, ...]:
+        traversal = tables.traversal
+        with self._db.read() as connection:
+            now = database_time(connection, self._db)
+            overdue = connection.execute(
+                sa.select(traversal.c.id, traversal.c.action, traversal.c.deadline, traversal.c.created_at)
+                .where(traversal.c.status == "IN_PROGRESS", traversal.c.deadline <= now)
+                .limit(BATCH)
+            ).all()
+        ends = []
+        for row in overdue:
+            minutes = (row.deadline - row.created_at) / 60
+            reason = f"Stack {row.action} timed out after {minutes:g} minutes"
+            with self._db.write() as connection:
+                end = fail_traversal(
+                    connection,
+                    self._db,
+                    traversal_id=row.id,
+                    reason=reason,
+                    redeliver_seconds=self._timings.redeliver_seconds,
+                )
+                self._fail_waiting(connection, row.id, reason, now)
+            if end is not None:
+                ends.append(end)
+        return tuple(ends)
+
+    @staticmethod
+    def _fail_waiting(connection: sa.Connection, traversal_id: str, reason: str, now: float) -> None:
+        """Fail what is between two steps: nobody will look at it again. A running step ends by itself."""
+        node, resource = tables.node, tables.resource
+        between = node.c.state.in_(("waiting", "ready")) & (node.c.attempt > 0) & (node.c.phase != END)
+        rows: Sequence[Any] = connection.execute(
+            node.update()
+            .where(node.c.traversal_id == traversal_id, between)
+            .values(state="failed", due_at=None)
+            .returning(node.c.resource_id)
+        ).all()
+        for row in rows:
+            connection.execute(
+                resource.update()
+                .where(
+                    resource.c.id == row.resource_id,
+                    resource.c.status == "IN_PROGRESS",
+                    resource.c.lock_traversal.is_(None),
+                )
+                .values(status="FAILED", reason=reason, updated_at=now)
+            )

@@ -1,0 +1,233 @@
+"""The tables. Times are seconds since the epoch by the database's clock; ids are UUIDs as text.
+
+Bytes are packed by the codec (msgpack, encrypted where a key is configured), so no value of a stack is readable in
+the database by accident.
+"""
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+stack = sa.Table(
+    "stack",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("project", sa.Text, nullable=False),
+    sa.Column("parent_id", sa.Text),
+    sa.Column("parent_resource", sa.Text),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    #: The traversal in force.
+    sa.Column("traversal_id", sa.Text, nullable=False),
+    sa.Column("template_id", sa.Text, nullable=False),
+    #: The last template that completed: where a rollback goes.
+    sa.Column("completed_template_id", sa.Text),
+    sa.Column("in_service", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("timeout_minutes", sa.Double, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("updated_at", sa.Double, nullable=False),
+    sa.Column("deleted_at", sa.Double),
+    # A name is free again once its stack is deleted; a child stack's name belongs to its parent.
+    sa.Index(
+        "ux_stack_name",
+        "project",
+        "name",
+        unique=True,
+        sqlite_where=sa.text("deleted_at IS NULL"),
+        postgresql_where=sa.text("deleted_at IS NULL"),
+    ),
+)
+
+#: A file's content, under the SHA-256 of it.
+file = sa.Table(
+    "file",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+)
+
+#: A template with its environment, parameters and files (by digest), under the SHA-256 of all of it.
+template = sa.Table(
+    "template",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
+resource = sa.Table(
+    "resource",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("stack_id", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False, server_default="INIT"),
+    sa.Column("status", sa.Text, nullable=False, server_default="COMPLETE"),
+    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    sa.Column("physical_id", sa.Text),
+    #: What get_resource resolves to.
+    sa.Column("reference_id", sa.Text),
+    #: The properties last applied, and the SHA-256 of the definition they came from.
+    sa.Column("properties", sa.LargeBinary),
+    sa.Column("definition_hash", sa.Text),
+    #: Attributes that others or outputs ask for: [[path, value], ...].
+    sa.Column("attributes", sa.LargeBinary),
+    #: Ids of the rows this one depends on, as JSON: the order of the next deletion.
+    sa.Column("requires", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("replaces", sa.Text),
+    sa.Column("replaced_by", sa.Text),
+    sa.Column("metadata", sa.LargeBinary),
+    #: Raised by every write of the metadata, so that two signals at once both count.
+    sa.Column("metadata_version", sa.Integer, nullable=False, server_default="0"),
+    #: A plugin's private facts.
+    sa.Column("data", sa.LargeBinary),
+    #: What the action under way left behind for its next step.
+    sa.Column("token", sa.LargeBinary),
+    #: The template whose definition was last applied or is being applied.
+    sa.Column("template_id", sa.Text, nullable=False),
+    #: When the action under way was first claimed.
+    sa.Column("started_at", sa.Double, nullable=False, server_default="0"),
+    sa.Column("lock_traversal", sa.Text),
+    sa.Column("lock_no", sa.Integer),
+    sa.Column("lock_attempt", sa.Integer),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("updated_at", sa.Double, nullable=False),
+    sa.Index("ix_resource_stack_id_name", "stack_id", "name"),
+)
+
+traversal = sa.Table(
+    "traversal",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("stack_id", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    #: Flags of the operation, as JSON: a flag that travels in messages gets lost.
+    sa.Column("options", sa.Text, nullable=False, server_default="{}"),
+    #: What every check needs to know: the stack's names and its parameters.
+    sa.Column("context", sa.LargeBinary, nullable=False),
+    sa.Column("template_id", sa.Text, nullable=False),
+    sa.Column("deadline", sa.Double, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("ended_at", sa.Double),
+    sa.Index("ix_traversal_stack_id", "stack_id"),
+    sa.Index(
+        "ix_traversal_deadline",
+        "deadline",
+        sqlite_where=sa.text("status = 'IN_PROGRESS'"),
+        postgresql_where=sa.text("status = 'IN_PROGRESS'"),
+    ),
+)
+
+node = sa.Table(
+    "node",
+    metadata,
+    sa.Column("traversal_id", sa.Text, primary_key=True),
+    sa.Column("no", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("phase", sa.Text, nullable=False),
+    sa.Column("resource_id", sa.Text),
+    #: What is to be done to the resource: CREATE, DELETE ...
+    sa.Column("action", sa.Text, nullable=False, server_default=""),
+    sa.Column("state", sa.Text, nullable=False),
+    #: How many requirements are not done yet.
+    sa.Column("remaining", sa.Integer, nullable=False),
+    #: Numbers of the nodes to count down when this one is done, as JSON, ascending.
+    sa.Column("dependents", sa.Text, nullable=False, server_default="[]"),
+    #: Numbers of the nodes whose data this one is given, as JSON, ascending.
+    sa.Column("requirements", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("fragment", sa.LargeBinary),
+    #: The attributes that others ask of this resource: a list of paths.
+    sa.Column("wanted", sa.LargeBinary),
+    sa.Column("node_data", sa.LargeBinary),
+    #: ready: publish again then; waiting: look again then; running: the lease ends then.
+    sa.Column("due_at", sa.Double),
+    sa.Column("attempt", sa.Integer, nullable=False, server_default="0"),
+    #: Retries used up.
+    sa.Column("retries", sa.Integer, nullable=False, server_default="0"),
+    #: How often the sweep has published it since it became ready.
+    sa.Column("published", sa.Integer, nullable=False, server_default="0"),
+    #: Something it may wait for happened while it was running.
+    sa.Column("woken", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("worker", sa.Text),
+    sa.Index(
+        "ix_node_due_at",
+        "due_at",
+        sqlite_where=sa.text("due_at IS NOT NULL"),
+        postgresql_where=sa.text("due_at IS NOT NULL"),
+    ),
+    sa.Index(
+        "ix_node_resource_id",
+        "resource_id",
+        sqlite_where=sa.text("resource_id IS NOT NULL"),
+        postgresql_where=sa.text("resource_id IS NOT NULL"),
+    ),
+)
+
+event = sa.Table(
+    "event",
+    metadata,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("stack_id", sa.Text, nullable=False),
+    sa.Column("traversal_id", sa.Text, nullable=False),
+    #: Empty for an event of the stack itself.
+    sa.Column("resource", sa.Text, nullable=False, server_default=""),
+    sa.Column("resource_id", sa.Text),
+    sa.Column("type", sa.Text, nullable=False, server_default=""),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    sa.Column("physical_id", sa.Text),
+    sa.Index("ix_event_stack_id_id", "stack_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+#: A job that was taken from the queue, so that the same job delivered twice is done once and its sender can learn
+#: what became of it.
+job = sa.Table(
+    "job",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("stack_id", sa.Text),
+    #: accepted or refused.
+    sa.Column("status", sa.Text, nullable=False),
+    #: Why it was refused: {"kind": ..., "problems": [...]}, packed.
+    sa.Column("refusal", sa.LargeBinary),
+    sa.Column("created_at", sa.Double, nullable=False),
+)
+
+snapshot = sa.Table(
+    "snapshot",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("stack_id", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False, server_default=""),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    sa.Column("data", sa.LargeBinary),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Index("ix_snapshot_stack_id", "stack_id"),
+)
+
+reservation = sa.Table(
+    "reservation",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("node", sa.Text, nullable=False),
+    sa.Column("resource_id", sa.Text, nullable=False),
+    sa.Column("amounts", sa.LargeBinary, nullable=False),
+    sa.Column("expires_at", sa.Double),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Index("ix_reservation_node", "node"),
+)

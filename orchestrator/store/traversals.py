@@ -1,0 +1,393 @@
+"""Traversals: begin one in a single transaction, fail it, complete it, carry out its end exactly when it is due."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from orchestrator.codec import Codec
+from orchestrator.errors import Conflict
+from orchestrator.messages import END, CheckOrder
+from orchestrator.plan import Plan
+from orchestrator.store import tables
+from orchestrator.store.claims import Timings
+from orchestrator.store.database import Database, retrying
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTraversal:
+    """A traversal to begin: the plan, and what the rows around it need."""
+
+    id: str
+    stack_id: str
+    stack: str
+    project: str
+    template_id: str
+    timeout_minutes: float
+    plan: Plan
+    #: What every check needs to know.
+    context: Mapping[str, Any]
+    #: Resource type by resource id, of the rows to be made.
+    new_types: Mapping[str, str]
+    job_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """A traversal whose end a coordinator claimed: what its last words are."""
+
+    stack_id: str
+    stack: str
+    project: str
+    traversal_id: str
+    action: str
+    status: str
+    reason: str
+    attempt: int
+
+
+def bulk_insert(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert many rows at once, all with the same columns: by COPY where the database has it."""
+    if not rows:
+        return
+    if connection.dialect.name != "postgresql":
+        connection.execute(table.insert(), list(rows))
+        return
+    columns = list(rows[0])
+    driver = connection.connection.driver_connection
+    assert driver is not None  # noqa: S101  # a checked-out connection has one; for the type checker
+    statement = f"COPY {table.name} ({', '.join(columns)}) FROM STDIN"
+    with driver.cursor() as cursor, cursor.copy(statement) as copy:
+        for row in rows:
+            copy.write_row([row[column] for column in columns])
+
+
+def insert_event(
+    connection: sa.Connection,
+    now: float,
+    *,
+    stack_id: str,
+    traversal_id: str,
+    action: str,
+    status: str,
+    reason: str,
+) -> None:
+    """Write down what happened to a stack itself."""
+    connection.execute(
+        tables.event.insert().values(
+            at=now,
+            stack_id=stack_id,
+            traversal_id=traversal_id,
+            type="stack",
+            action=action,
+            status=status,
+            reason=reason,
+        )
+    )
+
+
+def database_time(connection: sa.Connection, database: Database) -> float:
+    """Return the database's time, in seconds since the epoch."""
+    return float(connection.execute(sa.text(f"SELECT {database.now}")).scalar_one())
+
+
+def fail_traversal(
+    connection: sa.Connection,
+    database: Database,
+    *,
+    traversal_id: str,
+    reason: str,
+    redeliver_seconds: float,
+) -> CheckOrder | None:
+    """Fail a traversal in the caller's transaction: nothing new starts, and its end becomes ready.
+
+    Returns the order for the end, or None if the traversal was over already.
+    """
+    now = database_time(connection, database)
+    traversal, stack, node = tables.traversal, tables.stack, tables.node
+    running = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")
+    failed = connection.execute(
+        traversal.update().where(running).values(status="FAILED", reason=reason, ended_at=now)
+    )
+    if failed.rowcount != 1:
+        return None
+    connection.execute(
+        stack.update()
+        .where(stack.c.traversal_id == traversal_id)
+        .values(status="FAILED", reason=reason, updated_at=now)
+    )
+    never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
+    mine = node.c.traversal_id == traversal_id
+    connection.execute(node.update().where(mine, never_started).values(due_at=None))
+    end = connection.execute(
+        node.update()
+        .where(mine, node.c.phase == END, node.c.state == "blocked")
+        .values(state="ready", due_at=now + redeliver_seconds)
+        .returning(node.c.no)
+    ).scalar_one_or_none()
+    row = connection.execute(
+        sa.select(stack.c.id, stack.c.name, traversal.c.action)
+        .join(traversal, traversal.c.stack_id == stack.c.id)
+        .where(traversal.c.id == traversal_id)
+    ).one()
+    insert_event(
+        connection,
+        now,
+        stack_id=row.id,
+        traversal_id=traversal_id,
+        action=row.action,
+        status="FAILED",
+        reason=reason,
+    )
+    if end is None:
+        return None
+    return _end_order(row.id, row.name, traversal_id, end)
+
+
+def _end_order(stack_id: str, stack: str, traversal_id: str, no: int) -> CheckOrder:
+    return CheckOrder(
+        stack_id=stack_id, traversal_id=traversal_id, no=no, key="", phase=END, stack=stack, node_data=()
+    )
+
+
+class Traversals:
+    """The traversal table's operations, and the stack rows they change."""
+
+    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
+        self._db = database
+        self._codec = codec
+        self._timings = timings
+
+    @retrying
+    def begin_create(self, new: NewTraversal) -> None:
+        """Write stack, rows, traversal and nodes of a new stack, all or nothing.
+
+        Raises:
+            Conflict: the project has a stack of this name.
+        """
+        try:
+            with self._db.write() as connection:
+                now = database_time(connection, self._db)
+                connection.execute(
+                    tables.stack.insert().values(
+                        **self._stack_values(new, now), id=new.stack_id, project=new.project, created_at=now
+                    )
+                )
+                self._write_traversal(connection, new, now)
+        except IntegrityError as error:
+            if self._db.postgres or "stack" in str(error.orig):
+                raise Conflict(
+                    f"project {new.project!r} has a stack {new.stack!r} already; "
+                    "delete it, or choose another name"
+                ) from error
+            raise
+
+    @retrying
+    def begin_next(self, new: NewTraversal, *, expected: str) -> bool:
+        """Let a traversal take over an existing stack, whose traversal must be ``expected``; all or nothing.
+
+        False: another one was faster. The old traversal starts nothing new from here on; what it has running
+        ends, and lets go of its resources.
+        """
+        stack, traversal, node = tables.stack, tables.traversal, tables.node
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            mine = (stack.c.id == new.stack_id) & (stack.c.traversal_id == expected)
+            swapped = connection.execute(
+                stack.update()
+                .where(mine, stack.c.deleted_at.is_(None))
+                .values(**self._stack_values(new, now))
+            )
+            if swapped.rowcount != 1:
+                return False
+            old = (traversal.c.id == expected) & traversal.c.status.in_(("IN_PROGRESS", "FAILED"))
+            connection.execute(traversal.update().where(old).values(status="SUPERSEDED", ended_at=now))
+            over = (node.c.traversal_id == expected) & (node.c.phase != END)
+            unfinished = node.c.state.in_(("blocked", "ready", "waiting"))
+            connection.execute(node.update().where(over, unfinished).values(state="superseded", due_at=None))
+            # Whoever was told that the operation begins is still owed the word that it is over.
+            end = (node.c.traversal_id == expected) & (node.c.phase == END) & (node.c.state == "blocked")
+            connection.execute(node.update().where(end).values(state="ready", due_at=now))
+            self._write_traversal(connection, new, now)
+        return True
+
+    def _stack_values(self, new: NewTraversal, now: float) -> dict[str, Any]:
+        return {
+            "name": new.stack,
+            "action": new.plan.action,
+            "status": "IN_PROGRESS",
+            "reason": "",
+            "traversal_id": new.id,
+            "template_id": new.template_id,
+            "timeout_minutes": new.timeout_minutes,
+            "updated_at": now,
+        }
+
+    def _write_traversal(self, connection: sa.Connection, new: NewTraversal, now: float) -> None:
+        connection.execute(
+            tables.traversal.insert().values(
+                id=new.id,
+                stack_id=new.stack_id,
+                action=new.plan.action,
+                status="IN_PROGRESS",
+                context=self._codec.pack(new.context),
+                template_id=new.template_id,
+                deadline=now + new.timeout_minutes * 60,
+                created_at=now,
+            )
+        )
+        bulk_insert(connection, tables.resource, list(self._resource_rows(new, now)))
+        bulk_insert(connection, tables.node, list(self._node_rows(new, now)))
+        if new.job_id is not None:
+            connection.execute(
+                tables.job.insert().values(
+                    id=new.job_id, stack_id=new.stack_id, status="accepted", created_at=now
+                )
+            )
+        insert_event(
+            connection,
+            now,
+            stack_id=new.stack_id,
+            traversal_id=new.id,
+            action=new.plan.action,
+            status="IN_PROGRESS",
+            reason="",
+        )
+
+    def _resource_rows(self, new: NewTraversal, now: float) -> Iterable[dict[str, Any]]:
+        ids = {node.no: node.resource_id for node in new.plan.nodes}
+        for node in new.plan.nodes:
+            if node.resource_id is not None and node.resource_id in new.new_types:
+                yield {
+                    "id": node.resource_id,
+                    "stack_id": new.stack_id,
+                    "name": node.key,
+                    "type": new.new_types[node.resource_id],
+                    "requires": json.dumps([ids[no] for no in node.requirements]),
+                    "template_id": new.template_id,
+                    "created_at": now,
+                    "updated_at": now,
+                }
+
+    def _node_rows(self, new: NewTraversal, now: float) -> Iterable[dict[str, Any]]:
+        for node in new.plan.nodes:
+            ready = node.state == "ready"
+            yield {
+                "traversal_id": new.id,
+                "no": node.no,
+                "key": node.key,
+                "phase": node.phase,
+                "resource_id": node.resource_id,
+                "action": node.action,
+                "state": node.state,
+                "remaining": node.remaining,
+                "dependents": json.dumps(node.dependents),
+                "requirements": json.dumps(node.requirements),
+                "fragment": self._codec.pack(node.fragment) if node.fragment else None,
+                "wanted": self._codec.pack(node.wanted) if node.wanted else None,
+                "due_at": now + self._timings.redeliver_seconds if ready else None,
+            }
+
+    # -- the end -----------------------------------------------------------------------------------------------
+
+    @retrying
+    def complete(self, traversal_id: str) -> bool:
+        """Mark a traversal whose end is ready, and its stack, complete; False if it is not for us to say.
+
+        Safe to repeat.
+        """
+        traversal, stack, node = tables.traversal, tables.stack, tables.node
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            end_ready = sa.exists().where(
+                node.c.traversal_id == traversal_id, node.c.phase == END, node.c.state == "ready"
+            )
+            running = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")
+            row = connection.execute(
+                traversal.update()
+                .where(running, end_ready)
+                .values(status="COMPLETE", ended_at=now)
+                .returning(traversal.c.stack_id, traversal.c.action, traversal.c.template_id)
+            ).first()
+            if row is None:
+                return False
+            reason = f"Stack {row.action} completed successfully"
+            values: dict[str, Any] = {"status": "COMPLETE", "reason": reason, "updated_at": now}
+            if row.action == "DELETE":
+                values |= {"deleted_at": now, "in_service": False}
+            else:
+                values |= {"in_service": True, "completed_template_id": row.template_id}
+            connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
+            insert_event(
+                connection,
+                now,
+                stack_id=row.stack_id,
+                traversal_id=traversal_id,
+                action=row.action,
+                status="COMPLETE",
+                reason=reason,
+            )
+        return True
+
+    @retrying
+    def claim_end(self, order: CheckOrder, *, worker: str) -> Ending | None:
+        """Take the end of a traversal that is complete or failed; None if it is not ready or not over."""
+        traversal, stack, node = tables.traversal, tables.stack, tables.node
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            row = connection.execute(
+                sa.select(traversal, stack.c.name, stack.c.project)
+                .join(stack, stack.c.id == traversal.c.stack_id)
+                .where(traversal.c.id == order.traversal_id, traversal.c.status != "IN_PROGRESS")
+            ).first()
+            if row is None:
+                return None
+            attempt = connection.execute(
+                node.update()
+                .where(
+                    node.c.traversal_id == order.traversal_id, node.c.phase == END, node.c.state == "ready"
+                )
+                .values(
+                    state="running",
+                    attempt=node.c.attempt + 1,
+                    worker=worker,
+                    due_at=now + self._timings.lease_seconds,
+                )
+                .returning(node.c.attempt)
+            ).scalar_one_or_none()
+        if attempt is None:
+            return None
+        return Ending(
+            stack_id=row.stack_id,
+            stack=row.name,
+            project=row.project,
+            traversal_id=row.id,
+            action=row.action,
+            status=row.status,
+            reason=row.reason,
+            attempt=attempt,
+        )
+
+    @retrying
+    def finish_end(self, ending: Ending) -> None:
+        """Write down that the last words were said."""
+        node = tables.node
+        mine = (node.c.traversal_id == ending.traversal_id) & (node.c.phase == END)
+        with self._db.write() as connection:
+            connection.execute(
+                node.update()
+                .where(mine, node.c.state == "running", node.c.attempt == ending.attempt)
+                .values(state="done", due_at=None, worker=None)
+            )
+
+    @retrying
+    def context(self, traversal_id: str) -> dict[str, Any]:
+        """Return what every check of a traversal needs to know; it never changes, so it may be kept."""
+        sql = sa.select(tables.traversal.c.context).where(tables.traversal.c.id == traversal_id)
+        with self._db.read() as connection:
+            packed = connection.execute(sql).scalar_one()
+        context: dict[str, Any] = self._codec.unpack(packed)
+        return context

@@ -1,0 +1,319 @@
+"""Read YAML or JSON text into plain data, and remember where each key and item stood.
+
+Works on libyaml's events with a stack of its own: no text, however deep or however often it refers to itself,
+can exhaust the interpreter's stack or the memory. Knows nothing of templates.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import yaml
+from yaml.cyaml import CParser
+
+from orchestrator.template.scalars import MERGE, STR, BadScalar, json_value, plain_value, short_tag, tagged_value
+
+#: A place, line << 32 | column, both counted from 0: small enough to keep one for every key.
+Where = int
+
+#: No document may be nested deeper than this, whatever the settings say: functions over data are recursive.
+DEEPEST: Final = 200
+
+_MAP_TAGS = (None, "!", "tag:yaml.org,2002:map")
+_LIST_TAGS = (None, "!", "tag:yaml.org,2002:seq")
+_MISSING: Final = object()
+_MERGE_KEY: Final = object()
+_SURROGATES = re.compile(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
+
+
+class Fault(NamedTuple):
+    """Something in the text that cannot be kept as it is."""
+
+    path: tuple[str | int, ...]
+    where: Where
+    message: str
+    hint: str = ""
+
+
+class Unreadable(Exception):
+    """The text cannot be read any further."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
+class Reading(NamedTuple):
+    """What a text says: its data, the places by the container's ``id()`` and key, and what was left out."""
+
+    data: Any
+    places: dict[int, dict[Any, Where]]
+    faults: list[Fault]
+
+
+class _Frame:
+    """A map or list that is being read; a list's keys are its indexes."""
+
+    __slots__ = ("anchor", "data", "height", "key", "key_where", "merged", "places", "size", "where")
+
+    def __init__(self, data: Any, event: Any, where: Where) -> None:
+        self.data: Any = data
+        self.anchor: str | None = event.anchor
+        self.where = where
+        self.places: dict[Any, Where] = {}
+        self.key: Any = _MISSING
+        self.key_where: Where = where
+        self.merged: list[dict[str, Any]] = []
+        #: Characters and nodes, with all aliases expanded.
+        self.size = 1
+        #: Levels of containers below and including this one.
+        self.height = 1
+
+    def step(self) -> str | int:
+        if isinstance(self.data, list):
+            return len(self.data)
+        return self.key if isinstance(self.key, str) else ""
+
+
+def read(source: str, *, max_bytes: int, max_depth: int) -> Reading:
+    """Read one document; an empty one gives None.
+
+    Maps keep their order. Keys that are not text, that come twice, and values that cannot be kept are left out
+    and reported as faults.
+
+    Raises:
+        Unreadable: the syntax is wrong, or a limit is passed.
+    """
+    reader = _Reader(source, max_bytes=max_bytes, max_depth=min(max_depth, DEEPEST))
+    return Reading(reader.run(), reader.places, reader.faults)
+
+
+class _Reader:
+    """Turns events into data, one at a time."""
+
+    def __init__(self, source: str, *, max_bytes: int, max_depth: int) -> None:
+        self._is_json = _is_json(source)
+        self._source = _SURROGATES.sub(_join_surrogates, source) if self._is_json else source
+        self._scalar_value = json_value if self._is_json else plain_value
+        self._scalars: dict[str, Any] = {}
+        self._max_bytes, self._max_depth = max_bytes, max_depth
+        self._stack: list[_Frame] = []
+        #: Finished nodes by their anchor: value, size, height.
+        self._anchors: dict[str, tuple[Any, int, int]] = {}
+        self._total = 0
+        self._documents = 0
+        self._root: Any = None
+        self.places: dict[int, dict[Any, Where]] = {}
+        self.faults: list[Fault] = []
+
+    def run(self) -> Any:
+        handlers: dict[type, Callable[[Any], None]] = {
+            yaml.ScalarEvent: self._on_scalar,
+            yaml.MappingStartEvent: self._on_map,
+            yaml.SequenceStartEvent: self._on_list,
+            yaml.MappingEndEvent: self._on_end,
+            yaml.SequenceEndEvent: self._on_end,
+            yaml.AliasEvent: self._on_alias,
+            yaml.DocumentStartEvent: self._on_document,
+        }
+        self._check_source()
+        try:
+            parser = CParser(self._source)
+            while (kind := (event := parser.get_event()).__class__) is not yaml.StreamEndEvent:
+                handler = handlers.get(kind)
+                if handler:
+                    handler(event)
+        except yaml.YAMLError as error:
+            raise Unreadable(self._syntax_fault(error)) from error
+        return self._root
+
+    # -- events ------------------------------------------------------------------------------------------------
+
+    def _on_document(self, event: Any) -> None:
+        self._documents += 1
+        if self._documents > 1:
+            self._stop(_where(event), "a second document begins here; only one is allowed", "remove the '---'")
+
+    def _on_scalar(self, event: Any) -> None:
+        text: str = event.value
+        size = 1 + len(text)
+        self._total += size
+        if event.implicit[0]:
+            value = self._scalars.get(text, _MISSING)
+            if value is _MISSING:
+                value = self._convert(event, text)
+        elif event.implicit[1] or event.tag == STR:
+            value = text
+        else:
+            value = self._convert(event, text)
+        if event.anchor:
+            self._anchors[event.anchor] = (value, size, 0)
+        if text == "<<" and (event.implicit[0] or event.tag == MERGE) and self._awaits_key():
+            value = _MERGE_KEY
+        self._add(value, _where(event), size, 0)
+
+    def _on_map(self, event: Any) -> None:
+        self._open({}, event, _MAP_TAGS)
+
+    def _on_list(self, event: Any) -> None:
+        self._open([], event, _LIST_TAGS)
+
+    def _on_end(self, event: Any) -> None:
+        frame = self._stack.pop()
+        for merged in frame.merged:
+            places = self.places[id(merged)]
+            for key, value in merged.items():
+                if key not in frame.data:
+                    frame.data[key] = value
+                    frame.places[key] = places[key]
+        self.places[id(frame.data)] = frame.places
+        if frame.anchor:
+            self._anchors[frame.anchor] = (frame.data, frame.size, frame.height)
+        self._add(frame.data, frame.where, frame.size, frame.height)
+
+    def _on_alias(self, event: Any) -> None:
+        where = _where(event)
+        if event.anchor not in self._anchors:
+            self._stop(where, f"the alias *{event.anchor} refers to no anchor that ended before it")
+        value, size, height = self._anchors[event.anchor]
+        self._total += size
+        if self._total > self._max_bytes:
+            self._stop(where, f"with its aliases expanded the text has more than {self._max_bytes} bytes")
+        self._check_depth(len(self._stack) + height, where)
+        self._add(value, where, size, height)
+
+    # -- the tree ----------------------------------------------------------------------------------------------
+
+    def _open(self, data: Any, event: Any, tags: tuple[str | None, ...]) -> None:
+        where = _where(event)
+        self._check_depth(len(self._stack) + 1, where)
+        if event.tag not in tags:
+            self._fault(where, f"the tag {short_tag(event.tag)} is not supported here")
+        self._stack.append(_Frame(data, event, where))
+
+    def _add(self, value: Any, where: Where, size: int, height: int) -> None:
+        if not self._stack:
+            self._root = value
+            return
+        frame = self._stack[-1]
+        frame.size += size
+        if height >= frame.height:
+            frame.height = height + 1
+        data = frame.data
+        if data.__class__ is list:
+            frame.places[len(data)] = where
+            data.append(value)
+        elif frame.key is _MISSING:
+            frame.key, frame.key_where = value, where
+        else:
+            self._add_entry(frame, value)
+            frame.key = _MISSING
+
+    def _add_entry(self, frame: _Frame, value: Any) -> None:
+        key = frame.key
+        if key is _MERGE_KEY:
+            self._merge(frame, value)
+        elif key.__class__ is not str:
+            kind = "a map" if isinstance(key, dict) else "a list" if isinstance(key, list) else _written(key)
+            hint = "" if isinstance(key, (dict, list)) else "put it in quotes"
+            self._fault(frame.key_where, f"keys must be text, found {kind}", hint)
+        elif key in frame.data:
+            first = frame.places[key]
+            self._fault(frame.key_where, f"the key {key!r} comes twice; it stands in line {(first >> 32) + 1} already")
+        else:
+            frame.data[key] = value
+            frame.places[key] = frame.key_where
+
+    def _merge(self, frame: _Frame, value: Any) -> None:
+        maps = value if isinstance(value, list) else [value]
+        if all(isinstance(merged, dict) for merged in maps):
+            frame.merged.extend(maps)
+        else:
+            self._fault(frame.key_where, "'<<' merges a map, or a list of maps", "put '<<' in quotes if it is a key")
+
+    def _awaits_key(self) -> bool:
+        frame = self._stack[-1] if self._stack else None
+        return frame is not None and frame.data.__class__ is dict and frame.key is _MISSING
+
+    def _convert(self, event: Any, text: str) -> Any:
+        try:
+            if not event.implicit[0]:
+                return tagged_value(event.tag, text)
+            value = self._scalars[text] = self._scalar_value(text)
+        except BadScalar as error:
+            self._fault(_where(event), str(error), "put it in quotes if it is text")
+            return None
+        return value
+
+    # -- limits and faults -------------------------------------------------------------------------------------
+
+    def _check_source(self) -> None:
+        """Refuse what cannot be encoded, and what is too long."""
+        try:
+            size = len(self._source.encode())
+        except UnicodeEncodeError as error:
+            where = _where_of_index(self._source, error.start)
+            raise Unreadable(Fault((), where, "half of a surrogate pair is no character")) from error
+        if size > self._max_bytes:
+            raise Unreadable(Fault((), 0, f"the text has {size} bytes; at most {self._max_bytes} are allowed"))
+
+    def _check_depth(self, depth: int, where: Where) -> None:
+        if depth > self._max_depth:
+            self._stop(where, f"nested deeper than {self._max_depth} levels")
+
+    def _path(self) -> tuple[str | int, ...]:
+        return tuple(frame.step() for frame in self._stack)
+
+    def _fault(self, where: Where, message: str, hint: str = "") -> None:
+        self.faults.append(Fault(self._path(), where, message, hint))
+
+    def _stop(self, where: Where, message: str, hint: str = "") -> None:
+        raise Unreadable(Fault(self._path(), where, message, hint))
+
+    def _syntax_fault(self, error: yaml.YAMLError) -> Fault:
+        if isinstance(error, yaml.MarkedYAMLError):
+            mark = error.problem_mark or error.context_mark
+            where = mark.line << 32 | mark.column if mark else 0
+            sentence = ", ".join(part for part in (error.context, error.problem) if part)
+            tab = "\t" in _line(self._source, where >> 32)
+            hint = "indent with spaces, not tabs" if tab else ""
+            return Fault((), where, f"not valid YAML: {sentence}", hint)
+        where = _where_of_index(self._source, getattr(error, "position", 0))
+        return Fault((), where, f"not valid YAML: {getattr(error, 'reason', error)}")
+
+
+def _where(event: Any) -> Where:
+    mark = event.start_mark
+    return mark.line << 32 | mark.column  # type: ignore[no-any-return]
+
+
+def _where_of_index(source: str, index: int) -> Where:
+    before = source[:index]
+    line = before.count("\n")
+    return line << 32 | (index - (before.rfind("\n") + 1))
+
+
+def _line(source: str, number: int) -> str:
+    lines = source.splitlines()
+    return lines[number] if number < len(lines) else ""
+
+
+def _written(key: Any) -> str:
+    return "null" if key is None else str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _is_json(source: str) -> bool:
+    # YAML reads 1e5, and the halves of a surrogate pair, differently.
+    if not source.lstrip().startswith("{"):
+        return False
+    try:
+        json.loads(source)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _join_surrogates(match: re.Match[str]) -> str:
+    high, low = int(match[2], 16), int(match[3], 16)
+    return f"{match[1]}\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08x}"

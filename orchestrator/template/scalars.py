@@ -1,0 +1,87 @@
+"""What a plain (unquoted) scalar of YAML 1.1 or JSON means: null, true or false, a number, or text.
+
+Dates stay text, and numbers must be finite and fit 64 bits: what is read here can be packed by msgpack and
+written as JSON everywhere.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import yaml
+from yaml.constructor import SafeConstructor
+
+_PREFIX: Final = "tag:yaml.org,2002:"
+STR, MERGE = _PREFIX + "str", _PREFIX + "merge"
+_TIMESTAMP = _PREFIX + "timestamp"
+
+_constructor = SafeConstructor()
+_CONSTRUCT: Final[dict[str, Callable[[yaml.ScalarNode], Any]]] = {
+    _PREFIX + "null": _constructor.construct_yaml_null,
+    _PREFIX + "bool": _constructor.construct_yaml_bool,
+    _PREFIX + "int": _constructor.construct_yaml_int,
+    _PREFIX + "float": _constructor.construct_yaml_float,
+}
+_RESOLVERS: Final = yaml.SafeLoader.yaml_implicit_resolvers
+
+_INT_RANGE = range(-(2**63), 2**64)
+
+
+class BadScalar(ValueError):
+    """A scalar has no value that can be kept; the sentence says why."""
+
+
+def plain_value(text: str) -> Any:
+    """Return the value of a plain scalar in YAML.
+
+    Raises:
+        BadScalar: it looks like a number that cannot be kept.
+    """
+    for tag, pattern in _RESOLVERS.get(text[:1], ()):
+        if pattern.match(text):
+            return tagged_value(tag, text)
+    return text
+
+
+def tagged_value(tag: str, text: str) -> Any:
+    """Return the value of a scalar that carries ``tag``, such as ``tag:yaml.org,2002:int``.
+
+    Raises:
+        BadScalar: the tag is not known here, or the text is no value of its type.
+    """
+    if tag in (STR, MERGE, _TIMESTAMP, _PREFIX + "value"):
+        return text
+    construct = _CONSTRUCT.get(tag)
+    if construct is None:
+        raise BadScalar(f"the tag {short_tag(tag)} is not supported")
+    try:
+        value = construct(yaml.ScalarNode(tag, text))
+    except (ValueError, KeyError, OverflowError) as error:
+        raise BadScalar(f"{text[:40]!r} is not a value of the tag {short_tag(tag)}") from error
+    return _storable(value)
+
+
+def json_value(text: str) -> Any:
+    """Return the value of an unquoted scalar in JSON.
+
+    Raises:
+        BadScalar: it is a number that cannot be kept.
+    """
+    try:
+        return _storable(json.loads(text))
+    except json.JSONDecodeError:
+        return text
+
+
+def short_tag(tag: str) -> str:
+    """Return a tag as people write it: ``!!int``."""
+    return f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadScalar("numbers must be finite")
+    if isinstance(value, int) and value not in _INT_RANGE:
+        raise BadScalar("the whole number does not fit 64 bits")
+    return value
