@@ -1,1 +1,1 @@
-"""Where an operator's own code joins in: lifecycle plugins and event sinks. Knows nothing of workers or the store."""
+"""Where an operator's own code joins in: lifecycle plugins and event sinks. Knows nothing of workers or store."""

@@ -1,0 +1,28 @@
+"""Errors that hooks cause, each naming the hook.
+
+::
+
+    HookError
+    ├── HookNotLoaded       an installed hook cannot be used: the process must not start
+    └── LifecycleRefused    a lifecycle plugin refused an operation before anything was touched
+"""
+
+
+class HookError(Exception):
+    """Base of the errors of this package."""
+
+
+class HookNotLoaded(HookError):
+    """An installed hook cannot be used; going on without it would skip what the operator relies on."""
+
+
+class LifecycleRefused(HookError):
+    """A lifecycle plugin refused an operation; ``plugin`` is its name, ``reason`` what it said."""
+
+    def __init__(self, plugin: str, reason: str) -> None:
+        # The result backend rebuilds an error from its args, so every field must be one.
+        super().__init__(plugin, reason)
+        self.plugin, self.reason = plugin, reason
+
+    def __str__(self) -> str:
+        return f"refused by lifecycle plugin {self.plugin!r}: {self.reason}"
