@@ -1,0 +1,150 @@
+"""``OS::Heat::RandomString``: a secret that is made once and stays for the life of the resource."""
+
+import secrets
+import string
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from orchestrator.definition import is_unknown
+from orchestrator.plugins.constraints import AllowedValues, Length, Range
+from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from workers.resources.core.row import RowResource
+
+CLASSES: Final[Mapping[str, str]] = {
+    "lettersdigits": string.ascii_letters + string.digits,
+    "letters": string.ascii_letters,
+    "lowercase": string.ascii_lowercase,
+    "uppercase": string.ascii_uppercase,
+    "digits": string.digits,
+    "hexdigits": string.digits + "ABCDEF",
+    "octdigits": string.octdigits,
+}
+_ONE_CLASS: Final = AllowedValues(tuple(CLASSES))
+_AT_LEAST: Final = Property(
+    type=PropertyType.INTEGER,
+    description="At least so many of these characters.",
+    default=1,
+    constraints=(Range(1, 512),),
+)
+
+
+class Demand(NamedTuple):
+    """At least ``minimum`` of these characters."""
+
+    characters: str
+    minimum: int
+
+
+def demands(properties: Mapping[str, Any]) -> list[Demand]:
+    """Return what the properties ask for; letters and digits where they ask for nothing."""
+    asked = [
+        Demand(CLASSES[item["class"]], item["min"]) for item in properties.get("character_classes") or ()
+    ]
+    asked += [Demand(item["sequence"], item["min"]) for item in properties.get("character_sequences") or ()]
+    if properties.get("sequence"):
+        asked.append(Demand(CLASSES[properties["sequence"]], 1))
+    return asked or [Demand(CLASSES["lettersdigits"], 1)]
+
+
+def generate(length: int, asked: Iterable[Demand]) -> str:
+    """Return ``length`` characters from the system's source of randomness, with each demand met.
+
+    The demands together must not ask for more than ``length`` characters.
+    """
+    asked = tuple(asked)
+    drawn = [secrets.choice(demand.characters) for demand in asked for _ in range(demand.minimum)]
+    # A character that two demands name is no likelier than another.
+    everything = sorted({character for demand in asked for character in demand.characters})
+    drawn += [secrets.choice(everything) for _ in range(length - len(drawn))]
+    # Otherwise the places of the demanded characters would be known.
+    secrets.SystemRandom().shuffle(drawn)
+    return "".join(drawn)
+
+
+class RandomString(RowResource):
+    """Makes a random text once; any change of a property makes a new one, by replacement.
+
+    The text is also the reference id: ``get_resource`` yields the secret, not an id.
+    """
+
+    description = "Makes a random text, such as a password."
+    properties_schema = {
+        "length": Property(
+            type=PropertyType.INTEGER,
+            description="The length of the text.",
+            default=32,
+            constraints=(Range(1, 512),),
+        ),
+        "character_classes": Property(
+            type=PropertyType.LIST,
+            description="Classes of characters to draw from.",
+            schema=Property(
+                type=PropertyType.MAP,
+                schema={
+                    "class": Property(
+                        type=PropertyType.STRING,
+                        description="The class.",
+                        default="lettersdigits",
+                        constraints=(_ONE_CLASS,),
+                    ),
+                    "min": _AT_LEAST,
+                },
+            ),
+        ),
+        "character_sequences": Property(
+            type=PropertyType.LIST,
+            description="Characters to draw from.",
+            schema=Property(
+                type=PropertyType.MAP,
+                schema={
+                    "sequence": Property(
+                        type=PropertyType.STRING,
+                        description="The characters.",
+                        required=True,
+                        constraints=(Length(min=1),),
+                    ),
+                    "min": _AT_LEAST,
+                },
+            ),
+        ),
+        "sequence": Property(
+            type=PropertyType.STRING,
+            description="Old spelling of character_classes, for a single class.",
+            constraints=(_ONE_CLASS,),
+        ),
+        "salt": Property(
+            type=PropertyType.STRING,
+            description="Has no effect of its own: a change of it makes a new text.",
+        ),
+    }
+    attributes_schema = {"value": Attribute("The text.", PropertyType.STRING)}
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Check that the text is long enough for all that it must contain."""
+        if is_unknown(properties):
+            return
+        needed = sum(demand.minimum for demand in demands(properties))
+        length = properties["length"]
+        if needed > length:
+            message = f"the minimums add up to {needed} characters, which is more than the length {length}"
+            raise PropertyError(("length",), message)
+
+    def handle_create(self) -> Any:
+        """Make the text, unless an earlier attempt already did."""
+        self.validate(self.properties)
+        if "value" not in self.state.data:
+            self.state.data["value"] = generate(self.properties["length"], demands(self.properties))
+        return super().handle_create()
+
+    def handle_delete(self) -> Any:
+        """Forget the text."""
+        self.state.data.pop("value", None)
+
+    def reference_id(self) -> str | None:
+        """Return the text itself."""
+        return self.state.data.get("value")
+
+    def attribute(self, name: str) -> Any:
+        """Return the text."""
+        return self.state.data.get("value") if name == "value" else None

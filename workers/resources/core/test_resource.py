@@ -1,0 +1,143 @@
+"""``OS::Heat::TestResource``: takes its time and fails on demand, to try out stacks and the engine itself."""
+
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestrator.plugins.constraints import Constraint, Range
+from orchestrator.plugins.properties import Attribute, Property, PropertyType
+from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
+from workers.resources.core.row import RowResource
+
+#: What ``wait_secs: -1`` waits between two looks; there is nothing to see, the stack's time-out ends it.
+_FOR_EVER_SECONDS: Final = 3600.0
+
+
+@dataclass(frozen=True)
+class TakesTime(Constraint):
+    """Holds for every value, after as many seconds as the value says."""
+
+    def rule(self) -> str:
+        """Return what it asks."""
+        return "must be patient"
+
+    def fault(self, value: Any) -> str | None:
+        """Find nothing, slowly: blocks for ``value`` seconds."""
+        time.sleep(max(value, 0))
+        return None
+
+
+def _seconds(description: str, default: float | None = 0, *, least: int = 0) -> Property:
+    return Property(
+        type=PropertyType.NUMBER,
+        description=description,
+        default=default,
+        update_allowed=True,
+        constraints=(Range(min=least),),
+    )
+
+
+def _text(description: str, default: str | None = "", *, update_allowed: bool = True) -> Property:
+    return Property(
+        type=PropertyType.STRING, description=description, default=default, update_allowed=update_allowed
+    )
+
+
+def _switch(description: str) -> Property:
+    return Property(type=PropertyType.BOOLEAN, description=description, default=False, update_allowed=True)
+
+
+class TestResource(RowResource):
+    """Completes after a while, or fails then; deletion never fails.
+
+    ``client_name`` and ``entity_name`` are accepted for the sake of existing templates; no client is asked.
+    """
+
+    __test__ = False  # the name looks like a test class to pytest
+
+    description = "Waits, stores a value and fails on demand."
+    properties_schema = {
+        "value": _text("The value to store.", "test_string"),
+        "fail": _switch("Fail at the end of a create or update, having stored nothing."),
+        "update_replace": _switch("A change of the value replaces the resource."),
+        "wait_secs": _seconds("Seconds that every action takes; -1: for ever.", least=-1),
+        "action_wait_secs": Property(
+            type=PropertyType.MAP,
+            description="Seconds that one action takes, instead of wait_secs.",
+            update_allowed=True,
+            schema={
+                action: _seconds(f"Seconds that {action} takes.", None, least=-1)
+                for action in ("create", "update", "delete")
+            },
+        ),
+        "attr_wait_secs": _seconds("Seconds that reading an attribute really takes."),
+        "constraint_prop_secs": Property(
+            type=PropertyType.NUMBER,
+            description="Seconds that validating this very property really takes.",
+            default=0,
+            update_allowed=True,
+            constraints=(TakesTime(),),
+        ),
+        "update_replace_value": _text("A change of it replaces the resource.", None, update_allowed=False),
+        "client_name": _text("Accepted, without effect."),
+        "entity_name": _text("Accepted, without effect."),
+    }
+    attributes_schema = {"output": Attribute("The stored value.", PropertyType.STRING)}
+
+    def handle_create(self) -> Any:
+        """Store the value, unless told to fail; return how many seconds to wait."""
+        if not self.properties["fail"]:
+            super().handle_create()
+            self.state.data["value"] = self.properties["value"]
+        return self._seconds_of("create")
+
+    def check_create_complete(self, token: Any) -> bool | Wait:
+        """Complete or fail when the time is over."""
+        return self._finish("create", token)
+
+    def needs_replace(self, changes: PropertyChanges) -> bool:
+        """Tell whether the value changes while ``update_replace`` is (or now becomes) true."""
+        replace = changes.after.get("update_replace", self.properties.get("update_replace"))
+        return bool(replace) and "value" in changes.names
+
+    def handle_update(self, changes: PropertyChanges) -> Any:
+        """Store a changed value, unless told to fail; what changes nothing of the value takes no time."""
+        if "value" not in changes.names:
+            return 0
+        if not self.properties["fail"]:
+            self.state.data["value"] = self.properties["value"]
+        return self._seconds_of("update")
+
+    def check_update_complete(self, token: Any) -> bool | Wait:
+        """Complete or fail when the time is over."""
+        return self._finish("update", token)
+
+    def handle_delete(self) -> Any:
+        """Return how many seconds to wait."""
+        return self._seconds_of("delete")
+
+    def check_delete_complete(self, token: Any) -> bool | Wait:
+        """Complete when the time is over."""
+        return self._remaining(token) or True
+
+    def attribute(self, name: str) -> Any:
+        """Return the stored value; blocks for ``attr_wait_secs``."""
+        time.sleep(self.properties["attr_wait_secs"])
+        return self.state.data.get("value") if name == "output" else None
+
+    def _seconds_of(self, action: str) -> float:
+        seconds = (self.properties["action_wait_secs"] or {}).get(action)
+        return float(self.properties["wait_secs"] if seconds is None else seconds)
+
+    def _remaining(self, seconds: float) -> Wait | None:
+        if seconds < 0:
+            return Wait(_FOR_EVER_SECONDS)
+        remaining = self.state.started_at + seconds - self.now
+        return Wait(remaining) if seconds and remaining > 0 else None
+
+    def _finish(self, action: str, seconds: float) -> bool | Wait:
+        if waiting := self._remaining(seconds):
+            return waiting
+        if self.properties["fail"]:
+            raise ResourceFailure(f"{action} failed, as the property 'fail' asks")
+        return True

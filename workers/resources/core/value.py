@@ -1,0 +1,96 @@
+"""``OS::Heat::Value``: gives a name to an expression, so that others can refer to its result."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestrator.definition import UNKNOWN, is_unknown
+from orchestrator.plugins.constraints import AllowedValues, shown
+from orchestrator.plugins.properties import (
+    Attribute,
+    Property,
+    PropertyError,
+    PropertyType,
+    convert_properties,
+)
+from orchestrator.plugins.resource import PropertyChanges
+from workers.resources.core.row import RowResource
+
+#: How the types of template parameters, which this type speaks of, are called among properties.
+_TYPES: Final = {
+    "string": PropertyType.STRING,
+    "number": PropertyType.NUMBER,
+    "comma_delimited_list": PropertyType.LIST,
+    "json": PropertyType.ANY,
+    "boolean": PropertyType.BOOLEAN,
+}
+_SCHEMAS: Final = {name: {"value": Property(type=type_)} for name, type_ in _TYPES.items()}
+
+
+def typed(value: Any, type_name: str | None) -> Any:
+    """Return ``value`` converted as a property of that type is; lists take comma text too, and json its text.
+
+    Raises:
+        PropertyError: it cannot be converted.
+    """
+    if not type_name or value is None:
+        return value
+    if type_name == "comma_delimited_list" and isinstance(value, str):
+        return value.split(",") if value else []
+    if type_name == "json":
+        return _parsed(value)
+    return convert_properties(_SCHEMAS[type_name], {"value": value})["value"]
+
+
+def _parsed(value: Any) -> Any:
+    found = value
+    if isinstance(value, str):
+        try:
+            found = json.loads(value)
+        except ValueError as error:
+            raise PropertyError(
+                ("value",), f"expected JSON text, found {shown(value)}", str(error)
+            ) from error
+    if not isinstance(found, (dict, list)):
+        raise PropertyError(
+            ("value",), f"expected a map, a list or the JSON text of one, found {shown(value)}"
+        )
+    return found
+
+
+class Value(RowResource):
+    """Holds one value, of any type or of the one asked for."""
+
+    description = "Names a value, so that others can refer to it."
+    properties_schema = {
+        "value": Property(
+            type=PropertyType.ANY, description="The value.", required=True, update_allowed=True
+        ),
+        "type": Property(
+            type=PropertyType.STRING,
+            description="The type the value is converted to; without it the value stays as it is.",
+            update_allowed=True,
+            constraints=(AllowedValues(tuple(_TYPES)),),
+        ),
+    }
+    attributes_schema = {"value": Attribute("The value.")}
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Check that the value can become the type, as far as both are known."""
+        value, type_name = properties.get("value"), properties.get("type")
+        if type_name is not UNKNOWN and not is_unknown(value):
+            typed(value, type_name)
+
+    def handle_create(self) -> Any:
+        """Take the value; one that only now is known may still not fit the type."""
+        self.validate(self.properties)
+        return super().handle_create()
+
+    def handle_update(self, changes: PropertyChanges) -> Any:  # noqa: ARG002 (the contract's signature)
+        """Take the new value, as on create."""
+        self.validate(self.properties)
+
+    def attribute(self, name: str) -> Any:
+        """Return the value, converted."""
+        return typed(self.properties["value"], self.properties["type"]) if name == "value" else None

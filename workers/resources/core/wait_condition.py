@@ -1,0 +1,134 @@
+"""``OS::Heat::WaitConditionHandle`` takes signals; ``OS::Heat::WaitCondition`` waits for enough of them.
+
+The signals live in the handle's metadata, ``{id: {status, reason, data}}``, next to the template's.
+"""
+
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from itertools import count
+from typing import Any, Final
+
+from orchestrator.plugins.constraints import AllowedValues, Range, shown
+from orchestrator.plugins.properties import Attribute, Property, PropertyType
+from orchestrator.plugins.resource import ResourceFailure, Wait
+from workers.resources.core.row import RowResource
+
+SUCCESS: Final = "SUCCESS"
+FAILURE: Final = "FAILURE"
+_KEYS: Final = ("status", "reason", "data", "id")
+_TRANSPORTS: Final = ("CFN", "TEMP_URL", "HEAT", "NO", "ZAQAR", "TOKEN")
+
+
+def signals(metadata: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the signals among ``metadata``, by id, in the order in which they came first."""
+    return {
+        key: entry
+        for key, entry in metadata.items()
+        if isinstance(entry, Mapping) and entry.get("status") in (SUCCESS, FAILURE)
+    }
+
+
+class WaitConditionHandle(RowResource):
+    """Takes signals from outside; a signal with the id of an earlier one takes its place."""
+
+    description = "Takes the signals that a wait condition waits for."
+    properties_schema = {
+        "signal_transport": Property(
+            type=PropertyType.STRING,
+            description="Accepted, without effect: every handle is signalled in the same way.",
+            default="TOKEN_SIGNAL",
+            constraints=(AllowedValues(tuple(f"{transport}_SIGNAL" for transport in _TRANSPORTS)),),
+        ),
+    }
+
+    def handle_signal(self, details: Mapping[str, Any]) -> str:
+        """Store the signal under its id, or the next free number.
+
+        ``status`` is SUCCESS (also when not given) or FAILURE; ``reason`` is a text, ``data`` anything.
+        """
+        for key in details:
+            if key not in _KEYS:
+                near = get_close_matches(str(key), _KEYS, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(_KEYS)}"
+                raise ResourceFailure(f"a signal has no key {key!r} ({hint})")
+        status = details.get("status", SUCCESS)
+        if status not in (SUCCESS, FAILURE):
+            raise ResourceFailure(f"the status of a signal is SUCCESS or FAILURE, not {shown(status)}")
+        signal_id = self._text(details, "id") or self._next_id()
+        reason = self._text(details, "reason") or f"signal {signal_id} received"
+        entry = {"status": status, "reason": reason, "data": details.get("data")}
+        self.state.metadata = {**self.state.metadata, signal_id: entry}
+        return f"{status}: {reason}"
+
+    @staticmethod
+    def _text(details: Mapping[str, Any], key: str) -> str:
+        value = details.get(key)
+        if value is None:
+            return ""
+        if not isinstance(value, (str, int, float)):
+            raise ResourceFailure(f"the {key} of a signal is a text, not {shown(value)}")
+        return str(value)
+
+    def _next_id(self) -> str:
+        first = len(signals(self.state.metadata)) + 1
+        # An id that a sender chose may be the next number: without id it must not be overwritten.
+        return next(str(number) for number in count(first) if str(number) not in self.state.metadata)
+
+
+class WaitCondition(RowResource):
+    """Completes when its handle got enough signals; fails on the first of a failure, or when time is up."""
+
+    description = "Waits until its handle got enough signals."
+    watches = "handle"
+    properties_schema = {
+        "handle": Property(
+            type=PropertyType.STRING, description="The handle: get_resource of it.", required=True
+        ),
+        "timeout": Property(
+            type=PropertyType.NUMBER,
+            description="Seconds to wait, at most.",
+            required=True,
+            constraints=(Range(1, 43200),),
+        ),
+        "count": Property(
+            type=PropertyType.INTEGER,
+            description="How many signals of success to wait for.",
+            default=1,
+            update_allowed=True,
+            constraints=(Range(min=1),),
+        ),
+    }
+    attributes_schema = {
+        "data": Attribute("JSON text of a map: id of a signal, its data.", PropertyType.STRING)
+    }
+
+    def check_create_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
+        """Look at the signals so far."""
+        return self._look()
+
+    def check_update_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
+        """Wait again, for as long: a higher count needs more signals."""
+        return self._look()
+
+    def attribute(self, name: str) -> Any:
+        """Return what the signals brought along, as JSON text."""
+        if name != "data":
+            return None
+        return json.dumps({key: entry.get("data") for key, entry in signals(self.watched_metadata).items()})
+
+    def _look(self) -> bool | Wait:
+        received = signals(self.watched_metadata).values()
+        failures = [str(entry.get("reason", "")) for entry in received if entry["status"] == FAILURE]
+        if failures:
+            raise ResourceFailure("; ".join(failures))
+        wanted, timeout = self.properties["count"], self.properties["timeout"]
+        # Before the time-out: enough signals that are only looked at late are enough.
+        if len(received) >= wanted:
+            return True
+        left = self.state.started_at + timeout - self.now
+        if left <= 0:
+            raise ResourceFailure(
+                f"timed out after {timeout} seconds: {len(received)} of {wanted} signals received"
+            )
+        return Wait(left)
