@@ -1,1 +1,1 @@
-"""Where an operator's own code joins in: lifecycle plugins, event sinks. Knows nothing of workers or store."""
+"""Where an operator joins in with code: lifecycle plugins, event sinks. Knows nothing of workers or the store."""
