@@ -1,1 +1,4 @@
-"""Where an operator joins in with code: lifecycle plugins, event sinks. Knows nothing of workers or the store."""
+"""Where an operator's own code joins in: lifecycle plugins and event sinks.
+
+Knows nothing of workers or the store.
+"""
