@@ -30,7 +30,8 @@ class ResourceTypes(Mapping[str, type[Resource]]):
         """Return the installed types; they are looked for once per process.
 
         Raises:
-            PluginMistake: a type cannot be imported, is no resource type, or its name is taken by another.
+            PluginMistake: there are none (a source tree that is not installed), a type cannot be imported, is
+                no resource type, or its name is taken by another.
         """
         return _load(namespace)
 
@@ -67,11 +68,12 @@ def _load(namespace: str) -> ResourceTypes:
         if types.setdefault(name, plugin) is not plugin:
             rivals = f"{types[name].__module__} and {plugin.__module__}"
             raise PluginMistake(f"resource type {name!r} is brought by two modules, {rivals}: remove one")
+    if not types:
+        raise PluginMistake(f"no package brings entry points {namespace!r}: is isotherm itself installed?")
     return ResourceTypes(dict(sorted(types.items())))
 
 
 def _refuse(_manager: Any, entry: EntryPoint, error: BaseException) -> None:
-    package = entry.dist.name if entry.dist else "an unknown package"
     raise PluginMistake(
-        f"resource type {entry.name!r} of {package} cannot be loaded from {entry.value}: {error}"
+        f"resource type {entry.name!r} cannot be loaded from {entry.value}: {error}"
     ) from error

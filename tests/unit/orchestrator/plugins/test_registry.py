@@ -1,0 +1,97 @@
+"""The registry: types come from installed packages, and a broken one stops the process."""
+
+import tomllib
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from orchestrator.errors import NotFound, PluginMistake
+from orchestrator.plugins.registry import NAMESPACE, ResourceTypes
+from orchestrator.plugins.resource import Resource
+
+Install = Callable[..., str]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Return what installs a package with entry points in a new namespace, and returns that namespace."""
+    # stevedore remembers what it found in files, which must not outlive the test.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    token = uuid4().hex
+    namespace = f"isotherm.test.{token}"
+
+    def package(name: str, entries: dict[str, str], source: str = "") -> str:
+        metadata = tmp_path / f"{name}_{token}-1.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-{token}\nVersion: 1\n")
+        lines = [f"{key} = {name}_{token}:{attribute}" for key, attribute in entries.items()]
+        (metadata / "entry_points.txt").write_text(f"[{namespace}]\n" + "\n".join(lines) + "\n")
+        (tmp_path / f"{name}_{token}.py").write_text(source)
+        return namespace
+
+    return package
+
+
+GOOD = "from orchestrator.plugins.resource import Resource\nclass Good(Resource):\n    pass\n"
+
+
+def test_installed_types_are_found_by_name(install: Install) -> None:
+    types = ResourceTypes.load(install("good", {"My::Good": "Good", "My::Alias": "Good"}, GOOD))
+    assert list(types) == ["My::Alias", "My::Good"]
+    assert issubclass(types.find("My::Good"), Resource)
+    assert types["My::Alias"] is types["My::Good"]
+
+
+def test_types_are_looked_for_once(install: Install) -> None:
+    namespace = install("good", {"My::Good": "Good"}, GOOD)
+    assert ResourceTypes.load(namespace) is ResourceTypes.load(namespace)
+
+
+def test_type_that_cannot_be_imported_is_named(install: Install) -> None:
+    namespace = install("bad", {"My::Bad": "Bad"}, "import no_such_module_anywhere\n")
+    with pytest.raises(
+        PluginMistake,
+        match=r"'My::Bad' cannot be loaded from bad_.*: No module named .no_such_module_anywhere",
+    ):
+        ResourceTypes.load(namespace)
+
+
+def test_what_is_no_resource_type_is_refused(install: Install) -> None:
+    namespace = install("bad", {"My::Bad": "Bad"}, "class Bad:\n    pass\n")
+    with pytest.raises(PluginMistake, match=r"'My::Bad' is .* no subclass of Resource"):
+        ResourceTypes.load(namespace)
+
+
+def test_name_that_two_packages_bring_is_refused(install: Install) -> None:
+    install("one", {"My::Good": "Good"}, GOOD)
+    namespace = install("two", {"My::Good": "Good"}, GOOD)
+    with pytest.raises(PluginMistake, match=r"'My::Good' is brought by two modules, (one|two)_.*(one|two)_"):
+        ResourceTypes.load(namespace)
+
+
+def test_tree_that_is_not_installed_is_told_apart_from_an_unknown_type() -> None:
+    with pytest.raises(PluginMistake, match="is isotherm itself installed"):
+        ResourceTypes.load("isotherm.test.nobody-brings-these")
+
+
+def test_nearest_type_is_named() -> None:
+    types = ResourceTypes({"OS::Heat::None": Resource, "OS::Heat::Value": Resource})
+    with pytest.raises(NotFound, match="'OS::Heat::Vaule'; did you mean 'OS::Heat::Value'"):
+        types.find("OS::Heat::Vaule")
+    with pytest.raises(NotFound, match=r"no resource type 'xyz'$"):
+        types.find("xyz")
+
+
+def declared() -> list[EntryPoint]:
+    project = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["project"]
+    entries = project["entry-points"][NAMESPACE]
+    return [EntryPoint(name, value, NAMESPACE) for name, value in entries.items()]
+
+
+@pytest.mark.parametrize("entry", declared(), ids=lambda entry: str(entry.name))
+def test_every_type_that_ships_can_be_loaded(entry: EntryPoint) -> None:
+    assert issubclass(entry.load(), Resource)
