@@ -158,9 +158,9 @@ def ping(url: str) -> None:
         InvalidInput: the URL is none.
     """
     database = Database(url)
-    if not database.postgres and database.url.database not in (None, "", ":memory:"):
-        if not Path(str(database.url.database)).exists():
-            raise Unavailable(f"the database {database.url.database} does not exist yet")
+    in_file = not database.postgres and database.url.database not in (None, "", ":memory:")
+    if in_file and not Path(str(database.url.database)).exists():
+        raise Unavailable(f"the database {database.url.database} does not exist yet")
     try:
         with database.read() as connection:
             connection.execute(sa.text("SELECT 1"))

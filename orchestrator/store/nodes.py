@@ -93,7 +93,7 @@ class Nodes:
         connection.execute(_text(statements.SQLITE_CLAIM_NODE), changed)
         if not free:
             return None
-        connection.execute(_text(statements.SQLITE_CLAIM_RESOURCE.sql), changed)
+        connection.execute(_text(statements.SQLITE_CLAIM_RESOURCE), changed)
         if row.going_on:
             return row
         said = {
@@ -105,8 +105,7 @@ class Nodes:
             "physical_id": row.physical_id,
         }
         connection.execute(_text(statements.INSERT_EVENT), said)
-        # What the token of an earlier action was is no business of this one.
-        return row._replace(token=None, started_at=row.now)
+        return row
 
     def _claimed(self, order: CheckOrder, row: Any) -> Claim:
         unpack = self._unpack
@@ -213,8 +212,7 @@ class Nodes:
 
     def _count_down(self, connection: sa.Connection, values: Mapping[str, Any]) -> list[Any]:
         if self._db.postgres:
-            lock = "SELECT no FROM node WHERE traversal_id = :traversal_id AND no = ANY(:dependents) ORDER BY no FOR UPDATE"
-            connection.execute(_text(lock), values)
+            connection.execute(_text(statements.PG_LOCK_DEPENDENTS), values)
         sql = statements.count_down(self._db.now, self._db.in_list("dependents"))
         rows = connection.execute(_text(sql), values).all()
         return [row for row in rows if row.remaining == 0 and row.state == "ready"]
@@ -324,7 +322,8 @@ class Nodes:
         }
         sql = (
             "UPDATE node SET state = 'done', due_at = NULL "
-            "WHERE traversal_id = :traversal_id AND no = :no AND phase = 'join' AND state = 'ready' RETURNING dependents"
+            "WHERE traversal_id = :traversal_id AND no = :no AND phase = 'join' AND state = 'ready' "
+            "RETURNING dependents"
         )
         with self._db.write() as connection:
             row = connection.execute(_text(sql), values).first()
@@ -343,8 +342,8 @@ class Nodes:
     def heartbeat(self, claims: Iterable[tuple[str, int, int]]) -> None:
         """Extend the leases of running attempts, each (traversal id, node number, attempt)."""
         sql = (
-            f"UPDATE node SET due_at = {self._db.now} + :lease_seconds WHERE traversal_id = :traversal_id AND no = :no "
-            "AND attempt = :attempt AND state = 'running'"
+            f"UPDATE node SET due_at = {self._db.now} + :lease_seconds WHERE traversal_id = :traversal_id "
+            "AND no = :no AND attempt = :attempt AND state = 'running'"
         )
         values = [
             {"traversal_id": t, "no": no, "attempt": attempt, "lease_seconds": self._timings.lease_seconds}

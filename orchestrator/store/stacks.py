@@ -134,7 +134,7 @@ class Stacks:
                 .order_by(node.c.state, node.c.no)
                 .limit(10)
             ).scalars()
-            return NodeCounts(counts={state: count for state, count in counts}, active=tuple(active))
+            return NodeCounts(counts={row[0]: row[1] for row in counts}, active=tuple(active))
 
     # -- resources ---------------------------------------------------------------------------------------------
 
@@ -236,18 +236,18 @@ class Stacks:
         return True
 
     @retrying
-    def fragment_of(self, resource_id: str) -> Mapping[str, Any] | None:
-        """Return the latest template fragment that a resource was to be converged to."""
+    def fragments(self, stack_id: str) -> dict[str, Mapping[str, Any]]:
+        """Return, by row id, the latest template fragment that each resource was to be converged to."""
         node, traversal = tables.node, tables.traversal
         sql = (
-            sa.select(node.c.fragment)
+            sa.select(node.c.resource_id, node.c.fragment)
             .join(traversal, traversal.c.id == node.c.traversal_id)
-            .where(node.c.resource_id == resource_id, node.c.phase == CONVERGE)
-            .order_by(traversal.c.created_at.desc())
+            .where(traversal.c.stack_id == stack_id, node.c.phase == CONVERGE)
+            .order_by(traversal.c.created_at)
         )
         with self._db.read() as connection:
-            packed = connection.execute(sql).scalars().first()
-        return None if packed is None else self._codec.unpack(packed)
+            rows = connection.execute(sql).all()
+        return {row.resource_id: self._codec.unpack(row.fragment) for row in rows if row.fragment}
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

@@ -29,12 +29,19 @@ _CLAIMED_COLUMNS = """
 _RESOURCE_COLUMNS = """
     type, physical_id, properties, data, metadata, token, started_at"""
 
+_GOING_ON = "resource.action = {action} AND resource.status = 'IN_PROGRESS'"
+
 _BEGIN_ACTION = """
     lock_traversal = :traversal_id, lock_no = :no, lock_attempt = {attempt},
-    started_at = CASE WHEN action = {action} AND status = 'IN_PROGRESS' THEN started_at ELSE {{now}} END,
-    reason = CASE WHEN action = {action} AND status = 'IN_PROGRESS' THEN reason ELSE '' END,
-    token = CASE WHEN action = {action} AND status = 'IN_PROGRESS' THEN token END,
+    started_at = CASE WHEN {going_on} THEN resource.started_at ELSE {{now}} END,
+    reason = CASE WHEN {going_on} THEN resource.reason ELSE '' END,
+    token = CASE WHEN {going_on} THEN resource.token END,
     action = {action}, status = 'IN_PROGRESS', updated_at = {{now}}"""
+
+
+def _begin(attempt: str, action: str) -> str:
+    return _BEGIN_ACTION.format(attempt=attempt, action=action, going_on=_GOING_ON.format(action=action))
+
 
 PG_CLAIM = Statement(
     f"""
@@ -44,7 +51,7 @@ PG_CLAIM = Statement(
         WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {_LIVE}
         FOR UPDATE OF n SKIP LOCKED
     ), taken AS (
-        UPDATE resource SET {_BEGIN_ACTION.format(attempt="n.attempt", action="n.action").replace("{{", "{").replace("}}", "}")}
+        UPDATE resource SET {_begin("n.attempt", "n.action")}
         FROM n WHERE resource.id = n.resource_id AND resource.lock_traversal IS NULL
         RETURNING resource.id, resource.name, resource.type, resource.physical_id, resource.properties, resource.data,
             resource.metadata, resource.token, resource.started_at
@@ -64,10 +71,13 @@ PG_CLAIM = Statement(
     """
 )
 
+_ALREADY = "r.action = n.action AND r.status = 'IN_PROGRESS'"
+
 SQLITE_CLAIM_READ = Statement(
     f"""
-    SELECT {_CLAIMED_COLUMNS}, r.name, r.lock_traversal, r.action = n.action AND r.status = 'IN_PROGRESS' AS going_on,
-        {_RESOURCE_COLUMNS.replace("    type", "r.type").replace("metadata", "r.metadata")}, {{now}} AS now
+    SELECT {_CLAIMED_COLUMNS}, r.name, r.lock_traversal, {_ALREADY} AS going_on, r.type, r.physical_id, r.properties,
+        r.data, r.metadata, CASE WHEN {_ALREADY} THEN r.token END AS token,
+        CASE WHEN {_ALREADY} THEN r.started_at ELSE {{now}} END AS started_at, {{now}} AS now
     FROM node n JOIN traversal t ON t.id = n.traversal_id JOIN resource r ON r.id = n.resource_id
     WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {_LIVE}
     """
@@ -78,11 +88,9 @@ SQLITE_CLAIM_NODE = """
     WHERE traversal_id = :traversal_id AND no = :no
     """
 
-SQLITE_CLAIM_RESOURCE = Statement(
-    f"UPDATE resource SET {_BEGIN_ACTION.format(attempt=':attempt', action=':action')} WHERE id = :resource_id".replace(
-        "{{now}}", "{now}"
-    ).replace("{now}", ":now")
-)
+SQLITE_CLAIM_RESOURCE = (
+    f"UPDATE resource SET {_begin(':attempt', ':action')} WHERE id = :resource_id"
+).replace("{now}", ":now")
 
 INSERT_EVENT = """
     INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
@@ -131,21 +139,20 @@ _PG_DOWN = f"""
         RETURNING node.remaining, {", ".join("node." + name for name in RELEASED_COLUMNS.split(", "))}
     )"""
 
-_PG_ENDED = f"WITH ended AS ({_FINISH_NODE} RETURNING no), kept AS ({_FINISH_RESOURCE} AND EXISTS (SELECT 1 FROM ended))"
+_PG_ENDED = (
+    f"WITH ended AS ({_FINISH_NODE} RETURNING no), "
+    f"kept AS ({_FINISH_RESOURCE} AND EXISTS (SELECT 1 FROM ended))"
+)
+_PG_STATUS = "(SELECT status FROM traversal WHERE id = :traversal_id) AS traversal_status"
 
 #: A step after which the action goes on later.
-PG_STEP = Statement(
-    f"{_PG_ENDED} SELECT ended.no, (SELECT status FROM traversal WHERE id = :traversal_id) AS traversal_status FROM ended"
-)
+PG_STEP = Statement(f"{_PG_ENDED} SELECT ended.no, {_PG_STATUS} FROM ended")
 #: The end of an action that nothing depends on.
-PG_END = Statement(
-    f"{_PG_ENDED}, said AS ({_PG_EVENT}) "
-    "SELECT ended.no, (SELECT status FROM traversal WHERE id = :traversal_id) AS traversal_status FROM ended"
-)
+PG_END = Statement(f"{_PG_ENDED}, said AS ({_PG_EVENT}) SELECT ended.no, {_PG_STATUS} FROM ended")
 #: The end of an action, with the dependents counted down: a first row for itself, and one for each released.
 PG_END_AND_RELEASE = Statement(
     f"{_PG_ENDED}, said AS ({_PG_EVENT}), {_PG_DOWN} "
-    "SELECT ended.no AS ended_no, (SELECT status FROM traversal WHERE id = :traversal_id) AS traversal_status, "
+    f"SELECT ended.no AS ended_no, {_PG_STATUS}, "
     f"{RELEASED_COLUMNS.replace('no,', 'down.no,', 1)} "
     "FROM ended LEFT JOIN down ON down.remaining = 0 AND down.state = 'ready'"
 )
@@ -159,3 +166,9 @@ def count_down(now: str, in_list: str) -> str:
     """Return the statement that counts nodes down and tells which became ready."""
     where = f"WHERE traversal_id = :traversal_id AND no {in_list} RETURNING remaining, {RELEASED_COLUMNS}"
     return f"{_COUNT_DOWN} {where}".replace("{now}", now)
+
+
+#: Rows are always locked in the order of their numbers, so that two finishes never wait for each other.
+PG_LOCK_DEPENDENTS = (
+    "SELECT no FROM node WHERE traversal_id = :traversal_id AND no = ANY(:dependents) ORDER BY no FOR UPDATE"
+)

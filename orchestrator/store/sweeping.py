@@ -4,7 +4,7 @@ Whatever is due is made ready or published again. Any number of sweepers may run
 that no other has locked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,25 @@ class Sweeper:
             ).scalar_one()
         times = [time for time in (first, deadline) if time is not None]
         return max(0.0, min(times) - now) if times else None
+
+    @retrying
+    def take_over(self, is_dead: Callable[[str], bool]) -> None:
+        """Make everything due at once that processes known to be dead had claimed, or that waits to be delivered.
+
+        For embedded mode, whose queue dies with its process. Claims refuse what turns out to be done already.
+        """
+        node = tables.node
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            running = sa.select(node.c.worker).where(node.c.due_at.is_not(None), node.c.state == "running")
+            dead = [
+                name for name in connection.execute(running.distinct()).scalars() if name and is_dead(name)
+            ]
+            lost = (node.c.state == "running") & node.c.worker.in_(dead)
+            undelivered = node.c.state == "ready"
+            connection.execute(
+                node.update().where(node.c.due_at.is_not(None), lost | undelivered).values(due_at=now)
+            )
 
     def _due(self) -> sa.TextClause:
         columns = ", ".join("n." + name for name in statements.RELEASED_COLUMNS.split(", "))

@@ -1,4 +1,4 @@
-"""Templates and files, under the SHA-256 of what they hold: the same text is stored once, however many stacks use it."""
+"""Templates and files, under the SHA-256 of what they hold: one text is stored once, however many stacks use it."""
 
 import hashlib
 from collections.abc import Mapping

@@ -384,6 +384,14 @@ class Traversals:
             )
 
     @retrying
+    def is_told(self, traversal_id: str) -> bool:
+        """Whether a traversal's last words were said."""
+        node = tables.node
+        sql = sa.select(node.c.state).where(node.c.traversal_id == traversal_id, node.c.phase == END)
+        with self._db.read() as connection:
+            return connection.execute(sql).scalar_one_or_none() in ("done", None)
+
+    @retrying
     def context(self, traversal_id: str) -> dict[str, Any]:
         """Return what every check of a traversal needs to know; it never changes, so it may be kept."""
         sql = sa.select(tables.traversal.c.context).where(tables.traversal.c.id == traversal_id)

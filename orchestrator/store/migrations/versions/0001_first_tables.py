@@ -61,7 +61,7 @@ def upgrade() -> None:
         sa.Column("attempt", sa.Integer(), server_default="0", nullable=False),
         sa.Column("retries", sa.Integer(), server_default="0", nullable=False),
         sa.Column("published", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("woken", sa.Boolean(), server_default=sa.text("0"), nullable=False),
+        sa.Column("woken", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("worker", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("traversal_id", "no", name=op.f("pk_node")),
     )
@@ -149,7 +149,7 @@ def upgrade() -> None:
         sa.Column("traversal_id", sa.Text(), nullable=False),
         sa.Column("template_id", sa.Text(), nullable=False),
         sa.Column("completed_template_id", sa.Text(), nullable=True),
-        sa.Column("in_service", sa.Boolean(), server_default=sa.text("0"), nullable=False),
+        sa.Column("in_service", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("timeout_minutes", sa.Double(), nullable=False),
         sa.Column("created_at", sa.Double(), nullable=False),
         sa.Column("updated_at", sa.Double(), nullable=False),

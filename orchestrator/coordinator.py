@@ -1,0 +1,352 @@
+"""What happens to a stack as a whole: begin a traversal, end it, sweep.
+
+Takes its store, its types and its publisher as arguments and knows no queue. Every operation is whole or absent:
+what is published after a transaction is in the store already, and the sweep publishes it should this process die.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from hooks.errors import LifecycleRefused
+from hooks.events import Event, EventSink, dispatch
+from hooks.lifecycle import LifecyclePlugin, Operation, run_post_ops, run_pre_ops
+from orchestrator.definition import NodeData
+from orchestrator.errors import Conflict, InvalidInput, NotFound, Problem
+from orchestrator.messages import END, CheckOrder, DeleteJob, StackJob
+from orchestrator.plan import Plan, Row, plan_create, plan_delete
+from orchestrator.plugins.resource import Resource
+from orchestrator.preparation import Prepared, definition_of_rows, prepare, wishes
+from orchestrator.publishing import Publisher, publish_or_leave
+from orchestrator.settings import Settings
+from orchestrator.store.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.store.sweeping import Swept
+from orchestrator.store.traversals import Ending, NewTraversal
+from orchestrator.template.definitions import ResolveError, ResourceDefinition
+from orchestrator.template.document import Limits
+from orchestrator.template.template import Template
+
+log = structlog.get_logger()
+
+#: How many first checks are handed to the queue at a time.
+PUBLISHED_AT_ONCE = 500
+
+
+class Coordinator:
+    """Carries out stack jobs on one store; any number of coordinators may work on the same one."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        types: Mapping[str, type[Resource]],
+        settings: Settings,
+        publisher: Publisher,
+        name: str,
+        plugins: Sequence[LifecyclePlugin] = (),
+        sinks: Sequence[EventSink] = (),
+    ) -> None:
+        self._store = store
+        self._types = types
+        self._settings = settings
+        self._publisher = publisher
+        self._name = name
+        self._plugins = plugins
+        self._sinks = sinks
+
+    # -- jobs --------------------------------------------------------------------------------------------------
+
+    def create(self, job: StackJob) -> str:
+        """Begin a stack; return its id. The same job delivered again returns the same id and begins nothing.
+
+        Raises:
+            InvalidInput: something is wrong with the job; nothing was stored.
+            Conflict: the name is taken, or a lifecycle plugin refused.
+        """
+        done = self._store.stacks.job(job.job_id)
+        if done is not None and done.stack_id is not None:
+            return done.stack_id
+        prepared = prepare(job, self._types, self._settings)
+        plan = plan_create(wishes(prepared))
+        new = self._new_stack(job, prepared, plan)
+        operation = Operation(
+            id=new.id,
+            action="CREATE",
+            stack_id=new.stack_id,
+            stack_name=new.stack,
+            project=new.project,
+            success=None,
+            reason="",
+            parameters=prepared.parameters.shown(),
+        )
+        self._pre_op(operation)
+        try:
+            self._store.templates.save(prepared.stored, prepared.files)
+            self._store.traversals.begin_create(new)
+        except Exception as error:
+            self._post_op(operation, success=False, reason=str(error))
+            raise
+        self._publish_first(new)
+        return new.stack_id
+
+    def delete(self, job: DeleteJob) -> str:
+        """Begin the deletion of a stack, in whatever state it is; return its id.
+
+        What its traversal has running is carried to its end first; nothing new of it starts. Deleting a stack
+        that is being deleted goes on with that deletion, unless it failed: then it is begun again.
+
+        Raises:
+            NotFound: there is no such stack.
+            Conflict: a lifecycle plugin refused, or other operations kept taking the stack.
+        """
+        for _ in range(10):
+            stack = self._store.stacks.find(job.name, project=job.project)
+            if stack.deleted_at is not None:
+                raise NotFound(f"stack {job.name!r} is deleted already")
+            if (stack.action, stack.status) == ("DELETE", "IN_PROGRESS"):
+                self._store.stacks.accept_job(job.job_id, stack.id)
+                return stack.id
+            if self._begin_delete(stack, job.job_id):
+                return stack.id
+        raise Conflict(f"stack {job.name!r} is being changed by others; try again")
+
+    def _begin_delete(self, stack: StackRow, job_id: str) -> bool:
+        rows = self._store.stacks.resources(stack.id)
+        plan = plan_delete([self._row(row, fragment) for row, fragment in self._to_delete(stack, rows)])
+        context = self._store.traversals.context(stack.traversal_id)
+        new = NewTraversal(
+            id=str(uuid.uuid4()),
+            stack_id=stack.id,
+            stack=stack.name,
+            project=stack.project,
+            template_id=stack.template_id,
+            timeout_minutes=stack.timeout_minutes,
+            plan=plan,
+            context=context,
+            new_types={},
+            job_id=job_id,
+        )
+        operation = self._operation(new.id, "DELETE", stack)
+        self._pre_op(operation)
+        if not self._store.traversals.begin_next(new, expected=stack.traversal_id):
+            self._post_op(operation, success=False, reason="another operation took the stack first")
+            return False
+        self._publish_first(new)
+        return True
+
+    def _to_delete(
+        self, stack: StackRow, rows: Sequence[ResourceRow]
+    ) -> list[tuple[ResourceRow, dict[str, Any]]]:
+        """Return each row with what its deletion must be told: its policy, and the properties it would have had."""
+        fragments = self._store.stacks.fragments(stack.id)
+        data = {row.id: node_data_of(row) for row in rows if row.status == "COMPLETE"}
+        told = []
+        for row in rows:
+            fragment: dict[str, Any] = {}
+            latest = fragments.get(row.id)
+            if latest is not None:
+                definition = ResourceDefinition.from_fragment(row.name, latest["definition"])
+                if definition.deletion_policy != "Delete":
+                    fragment["policy"] = definition.deletion_policy
+                if row.properties is None and row.action != "INIT":
+                    inputs = [data[uuid_] for uuid_ in row.requires if uuid_ in data]
+                    fragment["properties"] = self._interrupted(stack, definition, latest, inputs)
+            told.append((row, fragment))
+        return told
+
+    def _interrupted(
+        self,
+        stack: StackRow,
+        definition: ResourceDefinition,
+        latest: Mapping[str, Any],
+        inputs: Sequence[NodeData],
+    ) -> dict[str, Any]:
+        """Resolve what a create that never finished was about to apply; what cannot be resolved is left out."""
+        template = self._template(stack.template_id)
+        context = self._store.traversals.context(stack.traversal_id)
+        files = {key: self._store.templates.file(digest) for key, digest in latest.get("files", {}).items()}
+        try:
+            return definition.resolve_properties(definition_of_rows(context, template, inputs, files))
+        except ResolveError:
+            return {}
+
+    def _template(self, template_id: str) -> Template:
+        return load_template(self._store, template_id, self._settings)
+
+    @staticmethod
+    def _row(row: ResourceRow, fragment: Mapping[str, Any]) -> Row:
+        return Row(
+            id=row.id,
+            name=row.name,
+            type=row.type,
+            action=row.action,
+            status=row.status,
+            requires=row.requires,
+            fragment=fragment,
+        )
+
+    def _new_stack(self, job: StackJob, prepared: Prepared, plan: Plan) -> NewTraversal:
+        return NewTraversal(
+            id=str(uuid.uuid4()),
+            stack_id=prepared.stack_id,
+            stack=job.name,
+            project=job.project,
+            template_id=prepared.stored.id,
+            timeout_minutes=job.timeout_minutes or self._settings.stack_timeout_minutes,
+            plan=plan,
+            context=prepared.context,
+            new_types={
+                node.resource_id: prepared.types[node.key]
+                for node in plan.nodes
+                if node.resource_id is not None
+            },
+            job_id=job.job_id,
+        )
+
+    def _publish_first(self, new: NewTraversal) -> None:
+        """Publish what may start at once, in parts: workers begin while the rest is on its way."""
+        orders = [
+            CheckOrder(
+                stack_id=new.stack_id,
+                traversal_id=new.id,
+                no=node.no,
+                key=node.key,
+                phase=node.phase,
+                stack=new.stack,
+                action=node.action,
+                node_data=(),
+            )
+            for node in new.plan.ready
+        ]
+        if len(orders) == 1 and orders[0].phase == END:
+            self._store.traversals.complete(new.id)
+        for start in range(0, len(orders), PUBLISHED_AT_ONCE):
+            publish_or_leave(self._publisher, orders[start : start + PUBLISHED_AT_ONCE])
+
+    # -- the end -----------------------------------------------------------------------------------------------
+
+    def finish(self, order: CheckOrder) -> None:
+        """Say a traversal's last words: lifecycle plugins' ``post_op``, event sinks.
+
+        Runs at least once for every traversal, with the traversal's id as the operation's; a coordinator that
+        dies in the middle is followed by another when its lease ends.
+        """
+        self._store.traversals.complete(order.traversal_id)
+        ending = self._store.traversals.claim_end(order, worker=self._name)
+        if ending is None:
+            return
+        self._tell(ending)
+        self._store.traversals.finish_end(ending)
+
+    def _tell(self, ending: Ending) -> None:
+        context = self._store.traversals.context(ending.traversal_id)
+        hidden = set(context.get("hidden", ()))
+        operation = Operation(
+            id=ending.traversal_id,
+            action=ending.action,
+            stack_id=ending.stack_id,
+            stack_name=ending.stack,
+            project=ending.project,
+            success=None,
+            reason="",
+            parameters={
+                name: "******" if name in hidden else value for name, value in context["parameters"].items()
+            },
+        )
+        self._post_op(operation, success=ending.status == "COMPLETE", reason=ending.reason)
+        if self._sinks:
+            rows = self._store.events.read(ending.stack_id, limit=1_000_000, traversal_id=ending.traversal_id)
+            dispatch(
+                self._sinks,
+                [
+                    Event(
+                        id=row.id,
+                        at=row.at,
+                        stack_id=row.stack_id,
+                        stack_name=ending.stack,
+                        resource=row.resource,
+                        type=row.type,
+                        action=row.action,
+                        status=row.status,
+                        reason=row.reason,
+                        physical_id=row.physical_id,
+                    )
+                    for row in rows
+                ],
+            )
+
+    # -- the sweep ---------------------------------------------------------------------------------------------
+
+    def sweep(self) -> Swept:
+        """Publish what is due; see :class:`orchestrator.store.sweeping.Sweeper`."""
+        swept = self._store.sweeper.sweep()
+        publish_or_leave(self._publisher, swept.orders)
+        return swept
+
+    # -- lifecycle plugins -------------------------------------------------------------------------------------
+
+    def _operation(self, operation_id: str, action: str, stack: StackRow) -> Operation:
+        return Operation(
+            id=operation_id,
+            action=action,
+            stack_id=stack.id,
+            stack_name=stack.name,
+            project=stack.project,
+            success=None,
+            reason="",
+            parameters={},
+        )
+
+    def _pre_op(self, operation: Operation) -> None:
+        try:
+            run_pre_ops(self._plugins, operation)
+        except LifecycleRefused as error:
+            raise Conflict(str(error)) from error
+
+    def _post_op(self, operation: Operation, *, success: bool, reason: str) -> None:
+        run_post_ops(self._plugins, replace(operation, success=success, reason=reason))
+
+
+def node_data_of(row: ResourceRow) -> NodeData:
+    """Return what others may know of a resource, from its row."""
+    return NodeData(
+        uuid=row.id,
+        name=row.name,
+        action=row.action,
+        status=row.status,
+        physical_id=row.physical_id,
+        reference_id=row.reference_id,
+        attributes={tuple(path): value for path, value in row.attributes},
+    )
+
+
+def load_template(store: Store, template_id: str, settings: Settings) -> Template:
+    """Return a stored template, parsed again: its text was sound when it was stored."""
+    stored = store.templates.load(template_id)
+    files = {key: store.templates.file(digest) for key, digest in stored.files.items()}
+    return Template.parse(stored.source, file=stored.file, files=files, limits=Limits.of(settings))
+
+
+def refusal_of(error: Exception) -> dict[str, Any]:
+    """Return a refused job's error as plain types; :func:`raise_refusal` is the inverse."""
+    if isinstance(error, InvalidInput):
+        return {"kind": "InvalidInput", "problems": [problem.to_wire() for problem in error.problems]}
+    return {"kind": type(error).__name__, "message": str(error)}
+
+
+def raise_refusal(refusal: Mapping[str, Any]) -> None:
+    """Raise a refused job's error again, in the sender's process.
+
+    Raises:
+        InvalidInput: the job was at fault.
+        NotFound: it named what does not exist.
+        Conflict: it cannot be done now.
+    """
+    if refusal["kind"] == "InvalidInput":
+        raise InvalidInput([Problem.from_wire(problem) for problem in refusal["problems"]])
+    kinds = {"NotFound": NotFound}
+    raise kinds.get(refusal["kind"], Conflict)(refusal["message"])

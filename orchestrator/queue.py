@@ -1,0 +1,198 @@
+"""The Celery app: queues, routes, serializers, and the processes that work on them.
+
+Every queue is reached through the broker's default exchange, by its name alone. There is no binding that a broker
+which lost its memory could forget: what is sent next arrives.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from celery import Celery
+from kombu import Exchange, Queue
+
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.messages import (
+    CHECK_TASK,
+    CHECKS_QUEUE,
+    COORDINATOR_QUEUE,
+    CREATE_TASK,
+    DELETE_TASK,
+    END,
+    FINISH_TASK,
+    STACKS_QUEUE,
+    SWEEP_TASK,
+    CheckOrder,
+)
+from orchestrator.settings import Settings, load_settings
+
+#: Which queue each task travels on.
+ROUTES = {
+    CREATE_TASK: STACKS_QUEUE,
+    DELETE_TASK: STACKS_QUEUE,
+    CHECK_TASK: CHECKS_QUEUE,
+    FINISH_TASK: COORDINATOR_QUEUE,
+    SWEEP_TASK: COORDINATOR_QUEUE,
+}
+#: Messages a worker process takes ahead of the one it works on. What a dead worker took is swept.
+PREFETCH = 8
+
+
+def make_app(settings: Settings) -> Celery:
+    """Return the Celery app for these settings; nothing is connected yet."""
+    default = Exchange("", type="direct")
+    app = Celery("isotherm", broker=settings.broker_url or None, set_as_current=False)
+    app.conf.update(
+        task_serializer="msgpack",
+        result_serializer="msgpack",
+        event_serializer="json",
+        accept_content=["msgpack"],
+        task_queues=[
+            Queue(name, default, routing_key=name) for name in (STACKS_QUEUE, CHECKS_QUEUE, COORDINATOR_QUEUE)
+        ],
+        task_routes={task: {"queue": queue} for task, queue in ROUTES.items()},
+        task_default_queue=STACKS_QUEUE,
+        task_default_exchange="",
+        task_default_routing_key=STACKS_QUEUE,
+        task_create_missing_queues=False,
+        # Results live in the store.
+        task_ignore_result=True,
+        result_backend=None,
+        worker_prefetch_multiplier=PREFETCH,
+        # What Flower and other event readers live on.
+        worker_send_task_events=True,
+        task_send_sent_event=True,
+        task_track_started=True,
+        worker_hijack_root_logger=False,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options=_transport_options(settings.broker_url),
+        task_publish_retry_policy={"max_retries": 2, "interval_start": 0.05, "interval_max": 0.5},
+        enable_utc=True,
+        timezone="UTC",
+        beat_schedule={
+            "sweep": {
+                "task": SWEEP_TASK,
+                "schedule": settings.sweep_seconds,
+                # A sweep that nobody took is worthless once the next is there.
+                "options": {
+                    "expires": max(5.0, settings.sweep_seconds * 5),
+                    "argsrepr": "()",
+                    "kwargsrepr": "{}",
+                },
+            }
+        },
+        # The default keeps its schedule in a shelve, which is pickle; ours needs no memory.
+        beat_scheduler="celery.beat:Scheduler",
+    )
+    return app
+
+
+def _transport_options(broker_url: str) -> dict[str, Any]:
+    if not broker_url.startswith("redis"):
+        return {}
+    return {"socket_connect_timeout": 5.0, "socket_keepalive": True, "health_check_interval": 30}
+
+
+@cache
+def default_app() -> Celery:
+    """Return this process's app, from the settings of its environment."""
+    return make_app(load_settings())
+
+
+def __getattr__(name: str) -> Celery:
+    """Make ``app`` on demand, for ``celery -A orchestrator.queue:app ...``."""
+    if name == "app":
+        return default_app()
+    raise AttributeError(name)
+
+
+class QueuePublisher:
+    """Sends orders over the broker: checks to the workers, ends to a coordinator."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+
+    def publish(self, orders: Sequence[CheckOrder]) -> None:
+        """Send each order as one message; raises the broker client's errors when it is out of reach."""
+        with self._app.producer_or_acquire() as producer:
+            for order in orders:
+                task = FINISH_TASK if order.phase == END else CHECK_TASK
+                self._app.send_task(
+                    task,
+                    kwargs={"order": order.to_wire()},
+                    # What event readers show. They parse it, and it holds names only, never a value.
+                    argsrepr="()",
+                    kwargsrepr=order.summary(),
+                    producer=producer,
+                    ignore_result=True,
+                )
+
+
+def send_job(app: Celery, task: str, job: Mapping[str, Any], *, stack: str) -> None:
+    """Submit a stack job; raises the broker client's errors when it is out of reach."""
+    app.send_task(
+        task,
+        kwargs={"job": dict(job)},
+        argsrepr="()",
+        kwargsrepr=repr({"stack": stack}),
+        ignore_result=True,
+    )
+
+
+def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: str | None) -> int:
+    """Work on checks until told to stop; return the exit code.
+
+    Raises:
+        InvalidInput: there is no broker to work for.
+    """
+    _require_broker(settings)
+    app = default_app()
+    app.conf.imports = ("workers.tasks",)
+    worker = app.Worker(
+        queues=[CHECKS_QUEUE],
+        concurrency=concurrency,
+        pool=pool,
+        hostname=f"{name or 'worker'}@%h" if "@" not in (name or "") else name,
+        loglevel=settings.log_level,
+        without_mingle=True,
+        without_gossip=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)
+
+
+def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | None) -> int:
+    """Work on stack jobs and sweeps, with the beat that orders the sweeps, until told to stop; return the exit code.
+
+    Raises:
+        InvalidInput: there is no broker to work for.
+    """
+    _require_broker(settings)
+    app = default_app()
+    app.conf.imports = ("orchestrator.tasks",)
+    app.conf.worker_prefetch_multiplier = 1
+    worker = app.Worker(
+        queues=[STACKS_QUEUE, COORDINATOR_QUEUE],
+        concurrency=concurrency or 2,
+        pool="prefork",
+        hostname=f"{name or 'coordinator'}@%h" if "@" not in (name or "") else name,
+        loglevel=settings.log_level,
+        beat=True,
+        scheduler="celery.beat:Scheduler",
+        schedule_filename="",
+        without_mingle=True,
+        without_gossip=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)
+
+
+def _require_broker(settings: Settings) -> None:
+    if settings.embedded:
+        problem = Problem(
+            path="settings.broker_url",
+            message="there is no broker: in embedded mode the command that creates a stack does the work itself",
+            hint="set ISOTHERM_BROKER_URL, for example redis://localhost:6379/0",
+        )
+        raise InvalidInput([problem])

@@ -1,0 +1,106 @@
+"""One process's share of the engine: its store, types and plugins, put together once from the settings."""
+
+import os
+import socket
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Protocol
+
+import psutil
+from stevedore.driver import DriverManager
+
+from hooks.events import EventSink, load_event_sinks
+from hooks.lifecycle import LifecyclePlugin, load_lifecycle_plugins
+from orchestrator.coordinator import Coordinator
+from orchestrator.messages import CheckOrder
+from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.plugins.resource import Resource
+from orchestrator.publishing import Publisher
+from orchestrator.settings import Settings
+from orchestrator.store.store import Store
+
+
+class CheckCarrier(Protocol):
+    """Carries out check orders; the workers' package provides it through an entry point."""
+
+    def check(self, order: CheckOrder) -> None:
+        """Carry out one order."""
+
+    def close(self) -> None:
+        """Let go of threads."""
+
+
+def process_name(kind: str) -> str:
+    """Return a name that no other process ever has: kind, host, pid, and when the process started."""
+    started = psutil.Process().create_time()
+    return f"{kind}@{socket.gethostname()}:{os.getpid()}:{started:.2f}"
+
+
+def is_dead_here(name: str) -> bool:
+    """Whether ``name`` is a process of this host that is no longer there."""
+    try:
+        host, pid, started = name.partition("@")[2].rsplit(":", 2)
+        if host != socket.gethostname():
+            return False
+        return abs(psutil.Process(int(pid)).create_time() - float(started)) > 0.05
+    except psutil.NoSuchProcess:
+        return True
+    except (ValueError, psutil.Error):
+        return False
+
+
+class Runtime:
+    """What a process of the engine has; each part is made when it is first asked for."""
+
+    def __init__(
+        self, settings: Settings, publisher: Publisher, *, kind: str, store: Store | None = None
+    ) -> None:
+        self.settings = settings
+        self.publisher = publisher
+        self.name = process_name(kind)
+        self._store = store
+
+    @cached_property
+    def store(self) -> Store:
+        """The state of record."""
+        return self._store or Store.of(self.settings)
+
+    @cached_property
+    def types(self) -> Mapping[str, type[Resource]]:
+        """The resource types that are installed."""
+        return ResourceTypes.load()
+
+    @cached_property
+    def coordinator(self) -> Coordinator:
+        """The coordinator, with the operator's plugins and event sinks."""
+        plugins: list[LifecyclePlugin] = list(load_lifecycle_plugins())
+        sinks: list[EventSink] = list(load_event_sinks())
+        return Coordinator(
+            store=self.store,
+            types=self.types,
+            settings=self.settings,
+            publisher=self.publisher,
+            name=self.name,
+            plugins=plugins,
+            sinks=sinks,
+        )
+
+    @cached_property
+    def checker(self) -> CheckCarrier:
+        """The check algorithm, found by its entry point: this package does not know the workers'."""
+        driver = DriverManager("isotherm.workers", "checker", invoke_on_load=False)
+        checker: CheckCarrier = driver.driver(
+            store=self.store,
+            types=self.types,
+            settings=self.settings,
+            publisher=self.publisher,
+            worker=self.name,
+        )
+        return checker
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if "checker" in self.__dict__:
+            self.checker.close()
+        if "store" in self.__dict__:
+            self.store.close()

@@ -1,0 +1,441 @@
+"""The one Python API that every face uses: create, delete, watch, show.
+
+Embedded or distributed is decided by the settings and seen here only: embedded, this process does the work itself;
+distributed, jobs go to the queue and the store tells what became of them.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from orchestrator.coordinator import load_template, node_data_of, raise_refusal
+from orchestrator.definition import ResourceProxy, StackDefinition, is_unknown
+from orchestrator.embedded import Embedded
+from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable
+from orchestrator.graph import Graph
+from orchestrator.messages import CREATE_TASK, DELETE_TASK, DeleteJob, StackJob
+from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.plugins.resource import ResourceFailure, ResourceState
+from orchestrator.preparation import definition_of_rows, prepare
+from orchestrator.publishing import Publisher, publish_or_leave
+from orchestrator.settings import Settings
+from orchestrator.store.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.template.template import OutputDefinition, Template
+from orchestrator.views import (
+    EventView,
+    GraphNode,
+    GraphView,
+    OutputView,
+    Progress,
+    ResourceView,
+    StackView,
+    TemplateView,
+)
+
+#: How long a submitted job may go unanswered before the sender is told that nobody seems to take jobs.
+ACCEPT_SECONDS = 15.0
+#: How long another signal may keep changing the metadata before this one gives up.
+SIGNAL_TRIES = 50
+
+
+class Service:
+    """Stacks, for faces: every name is looked up in the settings' project."""
+
+    def __init__(self, settings: Settings, *, store: Store, embedded: Embedded | None) -> None:
+        self.settings = settings
+        self._store = store
+        self._embedded = embedded
+
+    @classmethod
+    def open(cls, settings: Settings) -> Self:
+        """Connect; in embedded mode, make the state directory and the database first.
+
+        Raises:
+            Unavailable: the database cannot be reached.
+            InvalidInput: a setting is wrong.
+        """
+        store = Store.of(settings)
+        if not settings.embedded:
+            return cls(settings, store=store, embedded=None)
+        # Alembic is slow to import, and only embedded mode needs it here.
+        from orchestrator.store import migrations
+
+        url = settings.effective_database_url
+        if not store.database.postgres:
+            try:
+                settings.state_directory.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise Unavailable(
+                    f"cannot make the state directory {settings.state_directory}: {error}"
+                ) from error
+        if migrations.current(url) != migrations.head():
+            migrations.upgrade(url)
+        return cls(settings, store=store, embedded=Embedded(settings, store=store))
+
+    def close(self) -> None:
+        """Let steps under way end, and close the store; what is not done stays as it is."""
+        if self._embedded is not None:
+            self._embedded.close()
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- changing ----------------------------------------------------------------------------------------------
+
+    def create(self, job: StackJob) -> StackView:
+        """Begin a stack and return it as it is then: accepted, on its way.
+
+        Raises:
+            InvalidInput: something is wrong with the job; nothing was stored.
+            Conflict: the name is taken, or a lifecycle plugin refused.
+            Unavailable: the queue cannot be reached, or no coordinator took the job.
+        """
+        if self._embedded is not None:
+            self._embedded.start()
+            stack_id = self._embedded.runtime.coordinator.create(job)
+        else:
+            # Refused here if it can be: with positions, at once, and without troubling anybody.
+            prepare(job, ResourceTypes.load(), self.settings)
+            stack_id = self._submit(CREATE_TASK, job.to_wire(), job.name)
+        return self.stack(stack_id)
+
+    def delete(self, name: str) -> StackView | None:
+        """Begin the deletion of a stack; None if there was none left to delete.
+
+        Raises:
+            NotFound: there is no such stack.
+            Conflict: a lifecycle plugin refused.
+            Unavailable: the queue cannot be reached, or no coordinator took the job.
+        """
+        stack = self._find(name)
+        if stack.deleted_at is not None:
+            return None
+        job = DeleteJob(name=stack.id, project=self.settings.project)
+        if self._embedded is not None:
+            self._embedded.start()
+            stack_id = self._embedded.runtime.coordinator.delete(job)
+        else:
+            stack_id = self._submit(DELETE_TASK, job.to_wire(), stack.name)
+        return self.stack(stack_id)
+
+    def signal(self, name: str, resource: str, details: Mapping[str, Any]) -> None:
+        """Give a resource a signal; whoever waits for it looks again at once.
+
+        Raises:
+            NotFound: there is no such stack or resource.
+            Conflict: the resource takes no such signal, or none in its present state.
+        """
+        stack = self._find(name)
+        for _ in range(SIGNAL_TRIES):
+            row = self._store.stacks.resource(stack.id, resource)
+            if row.action in ("INIT", "DELETE") or row.action == "SUSPEND":
+                raise Conflict(f"resource {resource!r} is {row.action}_{row.status} and takes no signals")
+            metadata, reason = self._signalled(stack, row, details)
+            if self._store.stacks.write_signal(row, stack.traversal_id, metadata, reason):
+                orders = self._store.nodes.wake_dependents(row.id)
+                publish_or_leave(self._publisher(), orders)
+                return
+        raise Conflict(f"resource {resource!r} is being signalled by too many others; try again")
+
+    def _signalled(
+        self, stack: StackRow, row: ResourceRow, details: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], str]:
+        kind = ResourceTypes.load().find(row.type)
+        state = ResourceState(
+            uuid=row.id,
+            physical_id=row.physical_id,
+            data=dict(row.data),
+            metadata=dict(row.metadata),
+            action=row.action,
+            status=row.status,
+        )
+        told = kind(
+            name=row.name,
+            type_name=row.type,
+            state=state,
+            properties=row.properties or {},
+            stack=StackDefinition(name=stack.name, id=stack.id, project=stack.project, asker=row.name),
+            settings=self.settings,
+            now=0.0,
+        )
+        try:
+            reason = told.handle_signal(details)
+        except ResourceFailure as error:
+            raise Conflict(f"resource {row.name!r} refused the signal: {error}") from error
+        return state.metadata, reason
+
+    def _publisher(self) -> Publisher:
+        if self._embedded is not None:
+            return self._embedded
+        # Celery is slow to import, and only a distributed face needs it.
+        from orchestrator.queue import QueuePublisher, make_app
+
+        return QueuePublisher(make_app(self.settings))
+
+    def _submit(self, task: str, job: dict[str, Any], stack: str) -> str:
+        from kombu.exceptions import OperationalError
+
+        from orchestrator.queue import make_app, send_job
+
+        try:
+            send_job(make_app(self.settings), task, job, stack=stack)
+        except (OperationalError, OSError) as error:
+            raise Unavailable(f"the broker does not answer: {error}") from error
+        return self._answer(job["job_id"])
+
+    def _answer(self, job_id: str) -> str:
+        """Wait until a coordinator has taken the job, and return the stack's id."""
+        deadline = time.monotonic() + ACCEPT_SECONDS
+        while time.monotonic() < deadline:
+            row = self._store.stacks.job(job_id)
+            if row is None:
+                time.sleep(0.05)
+                continue
+            if row.refusal is not None:
+                raise_refusal(row.refusal)
+            if row.stack_id is not None:
+                return row.stack_id
+            raise NotFound("the stack is gone already")
+        raise Unavailable(
+            f"no coordinator took the job within {ACCEPT_SECONDS:g} seconds; is 'isotherm coordinator' running? "
+            "The job stays in the queue and is done when one starts"
+        )
+
+    # -- watching ----------------------------------------------------------------------------------------------
+
+    def watch(self, stack_id: str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
+        """Yield how far a stack's operation is until it is over; the last one says ``finished``.
+
+        In embedded mode this process does the work meanwhile, also what an interrupted command left undone.
+        """
+        if self._embedded is not None:
+            self._embedded.start()
+        while True:
+            progress = self.progress(stack_id)
+            yield progress
+            if progress.finished:
+                return
+            time.sleep(interval_seconds)
+
+    def progress(self, stack_id: str) -> Progress:
+        """Return how far a stack's operation is now."""
+        stack = self._find(stack_id)
+        nodes = self._store.stacks.progress(stack.traversal_id)
+        counts = dict(nodes.counts)
+        over = stack.status != "IN_PROGRESS"
+        # A failed stack's steps under way end too: an embedded process stays for them.
+        if self._embedded is not None and over:
+            over = not counts.get("running") and self._store.traversals.is_told(stack.traversal_id)
+        return Progress(
+            stack=_stack_view(stack),
+            counts=counts,
+            running=nodes.active,
+            total=sum(counts.values()),
+            done=counts.get("done", 0),
+            finished=over,
+        )
+
+    # -- showing -----------------------------------------------------------------------------------------------
+
+    def stacks(self) -> list[StackView]:
+        """Return all stacks that are not deleted, oldest first."""
+        return [_stack_view(row) for row in self._store.stacks.all(project=self.settings.project)]
+
+    def stack(self, name: str) -> StackView:
+        """Return one stack with parameters and outputs.
+
+        Raises:
+            NotFound: there is none of this name or id.
+        """
+        row = self._find(name)
+        template = self._template(row)
+        context = self._store.traversals.context(row.traversal_id)
+        hidden = set(context.get("hidden", ()))
+        shown = {
+            key: "******" if key in hidden else value
+            for key, value in context["parameters"].items()
+            if key in template.parameters
+        }
+        return _stack_view(row, template.description, shown, self._outputs(row, template, context))
+
+    def resources(self, name: str) -> list[ResourceView]:
+        """Return a stack's resources in the order of the template's graph."""
+        stack = self._find(name)
+        rows = self._store.stacks.resources(stack.id)
+        names = {row.id: row.name for row in rows}
+        return [_resource_view(row, names) for row in rows]
+
+    def resource(self, name: str, resource: str) -> ResourceView:
+        """Return one resource.
+
+        Raises:
+            NotFound: there is no such stack or resource.
+        """
+        stack = self._find(name)
+        names = {row.id: row.name for row in self._store.stacks.resources(stack.id)}
+        return _resource_view(self._store.stacks.resource(stack.id, resource), names)
+
+    def events(self, name: str, *, after: int = 0, limit: int = 1000) -> list[EventView]:
+        """Return a stack's events with an id above ``after``, oldest first."""
+        stack = self._find(name)
+        return [
+            EventView(
+                id=row.id,
+                at=row.at,
+                stack=stack.name,
+                resource=row.resource,
+                type=row.type,
+                action=row.action,
+                status=row.status,
+                reason=row.reason,
+                physical_id=row.physical_id,
+            )
+            for row in self._store.events.read(stack.id, after=after, limit=limit)
+        ]
+
+    def outputs(self, name: str) -> tuple[OutputView, ...]:
+        """Return a stack's outputs; one that cannot be told yet has an error in place of a value."""
+        row = self._find(name)
+        return self._outputs(row, self._template(row), self._store.traversals.context(row.traversal_id))
+
+    def output(self, name: str, key: str) -> OutputView:
+        """Return one output.
+
+        Raises:
+            NotFound: there is no such stack or output; the nearest name is given.
+        """
+        from difflib import get_close_matches
+
+        outputs = {output.key: output for output in self.outputs(name)}
+        if key in outputs:
+            return outputs[key]
+        near = get_close_matches(key, outputs, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; outputs: {', '.join(outputs) or 'none'}"
+        raise NotFound(f"stack {name!r} has no output {key!r}{hint}")
+
+    def graph(self, name: str) -> GraphView:
+        """Return a stack's dependency graph with the state of every resource."""
+        stack = self._find(name)
+        template = self._template(stack)
+        states = {row.name: f"{row.action}_{row.status}" for row in self._store.stacks.resources(stack.id)}
+        graph = Graph({key: each.requirements for key, each in template.resources.items()})
+        nodes = tuple(
+            GraphNode(name=key, type=each.type, state=states.get(key, "INIT_COMPLETE"))
+            for key, each in template.resources.items()
+        )
+        return GraphView(nodes=nodes, edges=tuple(graph.edges()))
+
+    def _find(self, name: str) -> StackRow:
+        return self._store.stacks.find(name, project=self.settings.project)
+
+    def _template(self, stack: StackRow) -> Template:
+        return load_template(self._store, stack.template_id, self.settings)
+
+    def _outputs(
+        self, stack: StackRow, template: Template, context: Mapping[str, Any]
+    ) -> tuple[OutputView, ...]:
+        if not template.outputs or stack.deleted_at is not None:
+            return ()
+        rows = self._store.stacks.resources(stack.id)
+        ready = [node_data_of(row) for row in rows if row.action != "INIT" and row.status == "COMPLETE"]
+        definition = definition_of_rows(context, template, ready, template.files)
+        return tuple(
+            _output_view(key, output, output.resolve, definition) for key, output in template.outputs.items()
+        )
+
+
+def validate_job(job: StackJob, settings: Settings) -> TemplateView:
+    """Check a job without a database and without storing anything, and return what its template declares.
+
+    Raises:
+        InvalidInput: with every problem found.
+    """
+    prepared = prepare(job, ResourceTypes.load(), settings)
+    template, shown = prepared.template, prepared.parameters.shown()
+    parameters = tuple(
+        {
+            "name": name,
+            "type": str(schema.type),
+            "description": schema.description,
+            "default": "******" if schema.hidden and schema.default is not None else schema.default,
+            "hidden": schema.hidden,
+            "value": shown.get(name),
+        }
+        for name, schema in template.parameters.items()
+    )
+    return TemplateView(
+        description=template.description,
+        parameters=parameters,
+        resources=tuple((name, each.type) for name, each in template.resources.items()),
+        outputs=tuple(template.outputs),
+    )
+
+
+def _output_view(
+    key: str,
+    output: OutputDefinition,
+    resolve: Callable[[StackDefinition], Any],
+    definition: StackDefinition,
+) -> OutputView:
+    try:
+        value = resolve(definition)
+    except IsothermError as error:
+        return OutputView(key=key, description=output.description, error=str(error))
+    if is_unknown(value):
+        missing = ", ".join(
+            sorted(name for name in output.requirements if _missing(definition.resources[name]))
+        )
+        return OutputView(key=key, description=output.description, error=f"waits for {missing}")
+    return OutputView(key=key, description=output.description, value=value)
+
+
+def _missing(proxy: ResourceProxy) -> bool:
+    return not proxy.known
+
+
+def _stack_view(
+    row: StackRow,
+    description: str = "",
+    parameters: Mapping[str, Any] | None = None,
+    outputs: tuple[OutputView, ...] = (),
+) -> StackView:
+    return StackView(
+        id=row.id,
+        name=row.name,
+        project=row.project,
+        action=row.action,
+        status=row.status,
+        reason=row.reason,
+        description=description,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        traversal_id=row.traversal_id,
+        timeout_minutes=row.timeout_minutes,
+        parameters=parameters or {},
+        outputs=outputs,
+    )
+
+
+def _resource_view(row: ResourceRow, names: Mapping[str, str]) -> ResourceView:
+    return ResourceView(
+        name=row.name,
+        type=row.type,
+        uuid=row.id,
+        physical_id=row.physical_id,
+        action=row.action,
+        status=row.status,
+        reason=row.reason,
+        requires=tuple(sorted(names[each] for each in row.requires if each in names)),
+        attributes={".".join(map(str, path)): value for path, value in row.attributes},
+        metadata=row.metadata,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

@@ -1,0 +1,79 @@
+"""Thin Celery tasks: stack jobs, the end of a traversal, the sweep. They translate, and nothing more.
+
+A job is acknowledged when it is done: a coordinator that dies in the middle leaves it to another, and the job's id
+makes doing it twice the same as doing it once.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import structlog
+
+from orchestrator.coordinator import refusal_of
+from orchestrator.errors import IsothermError, Unavailable
+from orchestrator.messages import (
+    CREATE_TASK,
+    DELETE_TASK,
+    FINISH_TASK,
+    SWEEP_TASK,
+    CheckOrder,
+    DeleteJob,
+    StackJob,
+)
+from orchestrator.queue import QueuePublisher, default_app
+from orchestrator.runtime import Runtime
+from orchestrator.settings import load_settings
+
+log = structlog.get_logger()
+
+
+@cache
+def runtime() -> Runtime:
+    """Return this process's share of the engine; made in the process that uses it, never before a fork."""
+    return Runtime(load_settings(), QueuePublisher(default_app()), kind="coordinator")
+
+
+def create_stack(job: Mapping[str, Any]) -> None:
+    """Begin a stack. A refusal is written down under the job's id, where the sender looks for it."""
+    try:
+        runtime().coordinator.create(StackJob.from_wire(job))
+    except IsothermError as error:
+        _refuse(job, error)
+
+
+def delete_stack(job: Mapping[str, Any]) -> None:
+    """Begin the deletion of a stack."""
+    try:
+        runtime().coordinator.delete(DeleteJob.from_wire(job))
+    except IsothermError as error:
+        _refuse(job, error)
+
+
+def finish_traversal(order: list[Any]) -> None:
+    """Say a traversal's last words."""
+    runtime().coordinator.finish(CheckOrder.from_wire(order))
+
+
+def sweep() -> None:
+    """Publish what is due, until nothing is left."""
+    while runtime().coordinator.sweep().more:
+        continue
+
+
+def _refuse(job: Mapping[str, Any], error: IsothermError) -> None:
+    if isinstance(error, Unavailable):
+        # Not the job's fault: it goes back to the queue.
+        raise error
+    job_id = job.get("job_id") if isinstance(job, Mapping) else None
+    log.warning("a job was refused", job_id=job_id, error=str(error))
+    if isinstance(job_id, str):
+        runtime().store.stacks.refuse_job(job_id, refusal_of(error))
+
+
+_LATE = {"acks_late": True, "reject_on_worker_lost": True, "acks_on_failure_or_timeout": False}
+
+default_app().task(name=CREATE_TASK, **_LATE)(create_stack)
+default_app().task(name=DELETE_TASK, **_LATE)(delete_stack)
+default_app().task(name=FINISH_TASK)(finish_traversal)
+default_app().task(name=SWEEP_TASK)(sweep)

@@ -1,0 +1,142 @@
+"""Every store there is, for the one suite that all of them must pass."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.codec import Codec
+from orchestrator.messages import CheckOrder
+from orchestrator.plan import Wish, plan_create
+from orchestrator.store import migrations
+from orchestrator.store.claims import Claim, Ending, Finished, Outcome, Timings
+from orchestrator.store.store import Store
+from orchestrator.store.traversals import NewTraversal
+
+KEY = "Y1bBqCh5B1mYV0gxbQ7rVbW6Tq7l4V3m1t5i0y3r2nA="
+
+
+class FakeClock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pass_(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Bench:
+    """A store with a fake clock, and short words for what the tests do to it."""
+
+    def __init__(self, store: Store, clock: FakeClock) -> None:
+        self.store = store
+        self.clock = clock
+
+    def begin(
+        self,
+        requires: dict[str, set[str]],
+        *,
+        stack: str = "s",
+        minutes: float = 60,
+        job_id: str | None = None,
+    ) -> list[CheckOrder]:
+        """Begin a stack of resources that require each other so; return the first orders."""
+        wishes = [
+            Wish(
+                name=name,
+                type="Test",
+                resource_id=f"{stack}-{name}",
+                fragment={"definition": {}},
+                requires=frozenset(others),
+                wanted=frozenset(),
+            )
+            for name, others in requires.items()
+        ]
+        plan = plan_create(wishes)
+        new = NewTraversal(
+            id=f"{stack}-t1",
+            stack_id=f"{stack}-id",
+            stack=stack,
+            project="p",
+            template_id="none",
+            timeout_minutes=minutes,
+            plan=plan,
+            context={"name": stack},
+            new_types={f"{stack}-{name}": "Test" for name in requires},
+            job_id=job_id,
+        )
+        self.store.traversals.begin_create(new)
+        return [
+            CheckOrder(
+                stack_id=new.stack_id,
+                traversal_id=new.id,
+                no=node.no,
+                key=node.key,
+                phase=node.phase,
+                stack=stack,
+                action=node.action,
+                node_data=(),
+            )
+            for node in plan.ready
+        ]
+
+    def claim(self, order: CheckOrder, worker: str = "w") -> Claim:
+        """Claim an order that must be claimable."""
+        claim = self.store.nodes.claim(order, worker=worker)
+        assert claim is not None
+        return claim
+
+    def finish(
+        self, claim: Claim, ending: Ending = Ending.DONE, seconds: float = 0, reason: str = ""
+    ) -> Finished:
+        """Finish a step as a worker would."""
+        key = claim.order.key
+        data = [claim.resource_id, key, "CREATE", "COMPLETE", f"physical-{key}", f"physical-{key}", []]
+        return self.store.nodes.finish(
+            claim,
+            Outcome(
+                ending=ending,
+                seconds=seconds,
+                reason=reason,
+                physical_id=f"physical-{key}",
+                token="token" if ending is Ending.WAITING else None,
+                properties={"p": 1},
+                node_data=data if ending is Ending.DONE else None,
+                requires=[],
+            ),
+        )
+
+    def run(self, order: CheckOrder) -> tuple[CheckOrder, ...]:
+        """Claim and complete one node; return what became ready."""
+        return self.finish(self.claim(order)).ready
+
+    def sweep(self) -> tuple[CheckOrder, ...]:
+        """Sweep once."""
+        return self.store.sweeper.sweep().orders
+
+
+MakeBench = Callable[[str], Bench]
+
+
+@pytest.fixture(params=["sqlite", "sqlite-encrypted", "postgres"])
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    """A bench on each kind of store in turn."""
+    kind: str = request.param
+    url = (
+        request.getfixturevalue("postgres_url") if kind == "postgres" else f"sqlite:///{tmp_path / 'test.db'}"
+    )
+    migrations.upgrade(url)
+    clock = FakeClock()
+    codec = Codec([KEY] if "encrypted" in kind else [])
+    store = Store(
+        url,
+        codec=codec,
+        timings=Timings(lease_seconds=60, redeliver_seconds=10, locked_seconds=5),
+        clock=clock,
+    )
+    yield Bench(store, clock)
+    store.close()

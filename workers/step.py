@@ -1,0 +1,266 @@
+"""One step of one resource's action: what the plugin is asked, in which order, and what its answer means.
+
+Everything a plugin needs is in the claim, the traversal's context and its direct requirements' data; what it
+leaves behind is in the outcome. Nothing here touches the store or the queue.
+"""
+
+import hashlib
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+import structlog
+from orchestrator.template.definitions import ResourceDefinition
+
+from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, follow
+from orchestrator.errors import IsothermError
+from orchestrator.messages import CLEANUP
+from orchestrator.plugins.properties import PropertyError, convert_properties
+from orchestrator.plugins.resource import Resource, ResourceFailure, ResourceState, RetryableFailure, Wait
+from orchestrator.settings import Settings
+from orchestrator.store.claims import Claim, Ending, Outcome
+
+log = structlog.get_logger()
+
+#: How long a step waits whose check said "not yet" and not for how long.
+POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a step needs besides its claim."""
+
+    types: Mapping[str, type[Resource]]
+    settings: Settings
+    #: The traversal's context.
+    context: Mapping[str, Any]
+    inputs: Sequence[Any]
+    files: Callable[[Mapping[str, str]], Mapping[str, str]]
+    #: Reads the present metadata of the resource that a reference points at.
+    metadata_of: Callable[[str], Mapping[str, Any]]
+    random: random.Random
+
+
+def take_step(claim: Claim, around: Surroundings) -> Outcome:
+    """Take one step of the claimed action and say what it left behind; a plugin's exception is an outcome too."""
+    step = _Step(claim, around)
+    try:
+        return step.take()
+    except PropertyError as error:
+        return step.failed(f"properties.{error}")
+    except RetryableFailure as error:
+        return step.retry_or_fail(str(error))
+    except (ResourceFailure, IsothermError) as error:
+        return step.failed(str(error))
+    except Exception as error:  # the boundary to other people's code
+        sentence = f"{type(error).__name__}: {error}"
+        if step.resource is not None and step.resource.is_retryable(error):
+            return step.retry_or_fail(sentence)
+        log.warning("a plugin raised", resource=claim.order.key, type=claim.type, exc_info=True)
+        return step.failed(sentence)
+
+
+def backoff_seconds(retries: int, settings: Settings, chance: random.Random) -> float:
+    """Return how long to wait before the next try: twice as long each time, with jitter.
+
+    The jitter keeps siblings that failed together from coming back together.
+    """
+    ceiling = min(settings.retry_max_seconds, settings.retry_base_seconds * 2.0**retries)
+    return ceiling * (0.5 + chance.random() / 2)
+
+
+def definition_hash(fragment: Mapping[str, Any], properties: Mapping[str, Any], type_version: int) -> str:
+    """Return what an update compares: the same for the same type, version and resolved properties."""
+    parts = [fragment.get("type"), type_version, sorted(properties.items())]
+    return hashlib.sha256(msgpack.packb(parts)).hexdigest()
+
+
+class _Step:
+    """The resource rebuilt from a claim, and its next step."""
+
+    def __init__(self, claim: Claim, around: Surroundings) -> None:
+        self.claim = claim
+        self.around = around
+        self.resource: Resource | None = None
+        self.properties: Mapping[str, Any] | None = None
+        self.metadata: Mapping[str, Any] | None = None
+        self.requires: tuple[str, ...] = ()
+
+    def take(self) -> Outcome:
+        resource = self.resource = self._rebuild()
+        actions = {"CREATE": self._create, "DELETE": self._delete}
+        token, answer = actions[self.claim.action](resource)
+        if isinstance(answer, Wait):
+            return self._left_behind(Ending.WAITING, seconds=max(0.0, answer.seconds), token=token)
+        if not answer:
+            return self._left_behind(Ending.WAITING, seconds=POLL_SECONDS, token=token)
+        return self._done(resource)
+
+    def failed(self, reason: str) -> Outcome:
+        """Return the outcome of an action that failed for good."""
+        return self._left_behind(Ending.FAILED, reason=reason)
+
+    def retry_or_fail(self, reason: str) -> Outcome:
+        """Return the outcome of a try that failed: another one, unless there were enough."""
+        limit = self.around.settings.action_retry_limit
+        if self.claim.retries >= limit:
+            return self.failed(f"{reason} (after {self.claim.retries} retries)" if limit else reason)
+        seconds = backoff_seconds(self.claim.retries, self.around.settings, self.around.random)
+        return self._left_behind(Ending.RETRY, reason=reason, seconds=seconds)
+
+    # -- rebuilding --------------------------------------------------------------------------------------------
+
+    def _rebuild(self) -> Resource:
+        claim = self.claim
+        kind = self.around.types.get(claim.type)
+        if kind is None:
+            raise ResourceFailure(f"resource type {claim.type!r} is not installed where the check ran")
+        stack = self._stack()
+        self.properties = self._converged(kind, stack) if claim.order.phase != CLEANUP else self._applied()
+        metadata = claim.metadata if claim.metadata is not None else self.metadata
+        watched = self._watched(kind)
+        return kind(
+            name=claim.order.key,
+            type_name=claim.type,
+            state=ResourceState(
+                uuid=claim.resource_id,
+                physical_id=claim.physical_id,
+                data=claim.data,
+                metadata=dict(metadata or {}),
+                action=claim.action,
+                status="IN_PROGRESS",
+                started_at=claim.started_at,
+            ),
+            properties=self.properties,
+            stack=stack,
+            settings=self.around.settings,
+            now=claim.now,
+            watched_metadata=watched,
+        )
+
+    def _stack(self) -> StackDefinition:
+        context = self.around.context
+        data = [NodeData.from_wire(wire) for wire in self.around.inputs]
+        self.requires = tuple(item.uuid for item in data)
+        return StackDefinition(
+            name=context["name"],
+            id=context["id"],
+            project=context["project"],
+            parameters=context["parameters"],
+            resources={item.name: ResourceProxy(name=item.name, data=item) for item in data},
+            files=self.around.files(self.claim.fragment.get("files", {})),
+            asker=self.claim.order.key,
+        )
+
+    def _converged(self, kind: type[Resource], stack: StackDefinition) -> Mapping[str, Any]:
+        definition = ResourceDefinition.from_fragment(self.claim.order.key, self.claim.fragment["definition"])
+        given = definition.resolve_properties(stack)
+        self.metadata = definition.resolve_metadata(stack)
+        return convert_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything)
+
+    def _applied(self) -> Mapping[str, Any]:
+        """Return the properties last applied, or those that an interrupted create was about to apply."""
+        if self.claim.properties is not None:
+            return self.claim.properties
+        planned: Mapping[str, Any] = self.claim.fragment.get("properties", {})
+        return planned
+
+    def _watched(self, kind: type[Resource]) -> Mapping[str, Any] | None:
+        if kind.watches is None or self.properties is None:
+            return None
+        return self.around.metadata_of(str(self.properties.get(kind.watches)))
+
+    # -- the actions -------------------------------------------------------------------------------------------
+
+    def _create(self, resource: Resource) -> tuple[Any, bool | Wait]:
+        claim = self.claim
+        if claim.started:
+            token = claim.token
+        else:
+            # An earlier attempt died at some instruction, perhaps after the effect and before it was written down.
+            found = resource.find() if claim.attempt > 1 else None
+            if found is None:
+                token = resource.handle_create()
+            else:
+                resource.state.physical_id = found
+                token = resource.resume_create()
+        return token, resource.check_create_complete(token)
+
+    def _delete(self, resource: Resource) -> tuple[Any, bool | Wait]:
+        claim = self.claim
+        if claim.fragment.get("policy") == "Retain":
+            return None, True
+        if claim.started:
+            token = claim.token
+        else:
+            if resource.state.physical_id is None:
+                resource.state.physical_id = resource.find()
+            token = resource.handle_delete()
+        return token, resource.check_delete_complete(token)
+
+    # -- outcomes ----------------------------------------------------------------------------------------------
+
+    def _done(self, resource: Resource) -> Outcome:
+        if self.claim.order.phase == CLEANUP:
+            return self._left_behind(Ending.DONE)
+        attributes = self._attributes(resource)
+        reference = resource.reference_id()
+        node_data = NodeData(
+            uuid=self.claim.resource_id,
+            name=self.claim.order.key,
+            action=self.claim.action,
+            status="COMPLETE",
+            physical_id=resource.state.physical_id,
+            reference_id=reference,
+            attributes=attributes,
+        ).to_wire()
+        return self._left_behind(Ending.DONE, reference=reference, node_data=node_data)
+
+    def _attributes(self, resource: Resource) -> dict[tuple[str | int, ...], Any]:
+        """Return what others ask of this resource, each attribute asked of the plugin once."""
+        values: dict[str, Any] = {}
+        collected = {}
+        for wanted in self.claim.wanted:
+            path = tuple(wanted)
+            name = str(path[0])
+            if name not in values:
+                values[name] = resource.attribute(name)
+            collected[path] = follow(values[name], path[1:])
+        return collected
+
+    def _left_behind(
+        self,
+        ending: Ending,
+        *,
+        reason: str = "",
+        seconds: float = 0.0,
+        token: Any = None,
+        reference: str | None = None,
+        node_data: list[Any] | None = None,
+    ) -> Outcome:
+        claim = self.claim
+        state = self.resource.state if self.resource else None
+        converging = claim.order.phase != CLEANUP
+        applied = self.properties if converging and self.resource is not None else None
+        kind = self.around.types.get(claim.type)
+        version = kind.type_version if kind else 0
+        done = ending is Ending.DONE
+        return Outcome(
+            ending=ending,
+            reason=reason,
+            seconds=seconds,
+            physical_id=state.physical_id if state else claim.physical_id,
+            reference_id=reference,
+            data=state.data if state else claim.data,
+            token=token,
+            properties=applied,
+            definition_hash=definition_hash({"type": claim.type}, applied, version)
+            if done and applied is not None
+            else None,
+            attributes=node_data[-1] if node_data else (),
+            metadata=self.metadata if done and converging else None,
+            requires=self.requires,
+            node_data=node_data,
+        )

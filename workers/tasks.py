@@ -1,0 +1,26 @@
+"""The thin Celery task of a worker: a check order in, one check.
+
+A message that is lost with its worker is published again by the sweep, so it is acknowledged when it is taken.
+"""
+
+from functools import cache
+from typing import Any
+
+from orchestrator.messages import CHECK_TASK, CheckOrder
+from orchestrator.queue import QueuePublisher, default_app
+from orchestrator.runtime import Runtime
+from orchestrator.settings import load_settings
+
+
+@cache
+def runtime() -> Runtime:
+    """Return this process's share of the engine; made in the process that uses it, never before a fork."""
+    return Runtime(load_settings(), QueuePublisher(default_app()), kind="worker")
+
+
+def check_resource(order: list[Any]) -> None:
+    """Take one resource one step further."""
+    runtime().checker.check(CheckOrder.from_wire(order))
+
+
+default_app().task(name=CHECK_TASK)(check_resource)
