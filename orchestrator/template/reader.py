@@ -10,9 +10,16 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import yaml
-from yaml.cyaml import CParser
 
-from orchestrator.template.scalars import MERGE, STR, BadScalar, json_value, plain_value, short_tag, tagged_value
+from orchestrator.template.scalars import (
+    MERGE,
+    STR,
+    BadScalar,
+    json_value,
+    plain_value,
+    short_tag,
+    tagged_value,
+)
 
 #: A place, line << 32 | column, both counted from 0: small enough to keep one for every key.
 Where = int
@@ -70,10 +77,11 @@ class _Frame:
         #: Levels of containers below and including this one.
         self.height = 1
 
-    def step(self) -> str | int:
+    def step(self) -> tuple[str | int, ...]:
+        """Return the way from this container to what is read now; empty where that has no name."""
         if isinstance(self.data, list):
-            return len(self.data)
-        return self.key if isinstance(self.key, str) else ""
+            return (len(self.data),)
+        return (self.key,) if isinstance(self.key, str) else ()
 
 
 def read(source: str, *, max_bytes: int, max_depth: int) -> Reading:
@@ -108,6 +116,7 @@ class _Reader:
         self.faults: list[Fault] = []
 
     def run(self) -> Any:
+        """Return the data; places and faults gather meanwhile."""
         handlers: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._on_scalar,
             yaml.MappingStartEvent: self._on_map,
@@ -119,7 +128,7 @@ class _Reader:
         }
         self._check_source()
         try:
-            parser = CParser(self._source)
+            parser = yaml.CSafeLoader(self._source)
             while (kind := (event := parser.get_event()).__class__) is not yaml.StreamEndEvent:
                 handler = handlers.get(kind)
                 if handler:
@@ -133,7 +142,9 @@ class _Reader:
     def _on_document(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            self._stop(_where(event), "a second document begins here; only one is allowed", "remove the '---'")
+            self._stop(
+                _where(event), "a second document begins here; only one is allowed", "remove the '---'"
+            )
 
     def _on_scalar(self, event: Any) -> None:
         text: str = event.value
@@ -159,7 +170,7 @@ class _Reader:
     def _on_list(self, event: Any) -> None:
         self._open([], event, _LIST_TAGS)
 
-    def _on_end(self, event: Any) -> None:
+    def _on_end(self, _event: Any) -> None:
         frame = self._stack.pop()
         for merged in frame.merged:
             places = self.places[id(merged)]
@@ -220,7 +231,9 @@ class _Reader:
             self._fault(frame.key_where, f"keys must be text, found {kind}", hint)
         elif key in frame.data:
             first = frame.places[key]
-            self._fault(frame.key_where, f"the key {key!r} comes twice; it stands in line {(first >> 32) + 1} already")
+            self._fault(
+                frame.key_where, f"the key {key!r} comes twice; it stands in line {(first >> 32) + 1} already"
+            )
         else:
             frame.data[key] = value
             frame.places[key] = frame.key_where
@@ -230,7 +243,9 @@ class _Reader:
         if all(isinstance(merged, dict) for merged in maps):
             frame.merged.extend(maps)
         else:
-            self._fault(frame.key_where, "'<<' merges a map, or a list of maps", "put '<<' in quotes if it is a key")
+            self._fault(
+                frame.key_where, "'<<' merges a map, or a list of maps", "put '<<' in quotes if it is a key"
+            )
 
     def _awaits_key(self) -> bool:
         frame = self._stack[-1] if self._stack else None
@@ -242,7 +257,8 @@ class _Reader:
                 return tagged_value(event.tag, text)
             value = self._scalars[text] = self._scalar_value(text)
         except BadScalar as error:
-            self._fault(_where(event), str(error), "put it in quotes if it is text")
+            hint = "put it in quotes if it is text" if event.implicit[0] else ""
+            self._fault(_where(event), str(error), hint)
             return None
         return value
 
@@ -256,14 +272,16 @@ class _Reader:
             where = _where_of_index(self._source, error.start)
             raise Unreadable(Fault((), where, "half of a surrogate pair is no character")) from error
         if size > self._max_bytes:
-            raise Unreadable(Fault((), 0, f"the text has {size} bytes; at most {self._max_bytes} are allowed"))
+            raise Unreadable(
+                Fault((), 0, f"the text has {size} bytes; at most {self._max_bytes} are allowed")
+            )
 
     def _check_depth(self, depth: int, where: Where) -> None:
         if depth > self._max_depth:
-            self._stop(where, f"nested deeper than {self._max_depth} levels")
+            raise Unreadable(Fault((), where, f"nested deeper than {self._max_depth} levels"))
 
     def _path(self) -> tuple[str | int, ...]:
-        return tuple(frame.step() for frame in self._stack)
+        return tuple(step for frame in self._stack for step in frame.step())
 
     def _fault(self, where: Where, message: str, hint: str = "") -> None:
         self.faults.append(Fault(self._path(), where, message, hint))

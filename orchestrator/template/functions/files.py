@@ -1,0 +1,41 @@
+"""Functions that read files: get_file."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from orchestrator.definition import StackDefinition
+from orchestrator.template.functions.base import Function, FunctionError, KnownNames, kind_of
+from orchestrator.template.functions.references import UnknownName
+
+
+class GetFile(Function):
+    """``get_file: key``: the content of a file that came with the template, as it is.
+
+    The key is looked up as it stands; nothing is ever fetched here.
+    """
+
+    name = "get_file"
+
+    def check(self) -> None:
+        """Refuse what is not a key."""
+        if not isinstance(self.arguments, (str, Function)):
+            raise FunctionError(f"expected the file's name, found {kind_of(self.arguments)}")
+
+    def call(self, arguments: Any, stack: StackDefinition) -> Any:
+        """Return the file's content."""
+        if not isinstance(arguments, str):
+            raise FunctionError(f"expected the file's name, found {kind_of(arguments)}")
+        if arguments not in stack.files:
+            raise FunctionError(f"no file {arguments!r} came with the template")
+        return stack.files[arguments]
+
+    def required_files(self) -> Iterable[str] | None:
+        """Return the key, if it is written out."""
+        return (self.arguments,) if isinstance(self.arguments, str) else None
+
+    def missing(self, names: KnownNames) -> FunctionError | None:
+        """Report a file that did not come with the template."""
+        key = self.arguments
+        if not isinstance(key, str) or key in names.files:
+            return None
+        return UnknownName(f"no file {key!r} came with the template", key, names.files)

@@ -1,0 +1,180 @@
+"""Functions that refer to parameters and to other resources: get_param, get_resource, get_attr."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from orchestrator.definition import AttributePath, StackDefinition, follow
+from orchestrator.template.functions.base import Function, FunctionError, KnownNames, holds_call, kind_of
+from orchestrator.template.versions import V2014_10_16
+
+#: Only after one of these has begun do a resource's attributes mean anything.
+_ACTIONS_WITH_ATTRIBUTES = frozenset(
+    {"CREATE", "ADOPT", "SUSPEND", "RESUME", "UPDATE", "ROLLBACK", "SNAPSHOT", "CHECK", "RESTORE"}
+)
+
+
+class GetParam(Function):
+    """``get_param: name`` or ``get_param: [name, key or index ...]``: a parameter's value, or a part of it.
+
+    A path that leads nowhere gives the empty text.
+    """
+
+    name = "get_param"
+
+    def check(self) -> None:
+        """Refuse what is neither a name nor a list that begins with one."""
+        _first(self.arguments, "the parameter's name")
+
+    def call(self, arguments: Any, stack: StackDefinition) -> Any:
+        """Return the parameter's value with the path applied."""
+        name, *path = arguments if isinstance(arguments, list) else [arguments]
+        if not isinstance(name, str):
+            raise FunctionError(f"expected the parameter's name, found {kind_of(name)}")
+        if name not in stack.parameters:
+            raise FunctionError(f"there is no parameter {name!r}, or it has no value")
+        value = stack.parameters[name]
+        for step in path:
+            try:
+                value = _step(value, step)
+            except (KeyError, IndexError, TypeError, ValueError):
+                return ""
+        return value
+
+    def missing(self, names: KnownNames) -> FunctionError | None:
+        """Report a parameter that is not declared."""
+        name = _first(self.arguments, "the parameter's name")
+        if not isinstance(name, str) or name in names.parameters:
+            return None
+        return UnknownName(f"there is no parameter {name!r}", name, names.parameters)
+
+
+class GetResource(Function):
+    """``get_resource: name``: the id by which others refer to the resource."""
+
+    name = "get_resource"
+
+    def check(self) -> None:
+        """Refuse what is not a name written out: dependencies must be known before anything is evaluated."""
+        _literal_name(self.arguments, ())
+
+    def call(self, arguments: Any, stack: StackDefinition) -> Any:
+        """Return the resource's reference id."""
+        return stack.resource(arguments).reference_id()
+
+    def dependencies(self) -> Iterable[str]:
+        """Return the resource."""
+        return (self.arguments,)
+
+    def missing(self, names: KnownNames) -> FunctionError | None:
+        """Report a resource that does not exist."""
+        return _missing_resource(self.arguments, names, ())
+
+
+class GetAttr(Function):
+    """``get_attr: [resource, attribute, key or index ...]``: an attribute of a resource, or a part of it.
+
+    A path that leads nowhere gives null, and so does a resource on which no action has begun.
+    """
+
+    name = "get_attr"
+
+    def check(self) -> None:
+        """Refuse what is not a list of resource, attribute and path."""
+        arguments = self.arguments
+        if not isinstance(arguments, list):
+            raise FunctionError(
+                f"expected a list of resource, attribute and path, found {kind_of(arguments)}"
+            )
+        if not arguments:
+            raise FunctionError("expected a list of resource, attribute and path, found an empty list")
+        _literal_name(arguments[0], (0,))
+        if len(arguments) == 1:
+            raise FunctionError(
+                "get_attr without an attribute's name is not supported yet", hint="name the attribute"
+            )
+        if isinstance(arguments[1], Function):
+            raise FunctionError("an attribute's name that is itself a call is not supported yet", path=(1,))
+        if not isinstance(arguments[1], str):
+            raise FunctionError(f"expected the attribute's name, found {kind_of(arguments[1])}", path=(1,))
+        for index, step in enumerate(arguments[2:], 2):
+            if not isinstance(step, Function) and not _is_step(step):
+                raise FunctionError(f"expected a key or an index, found {kind_of(step)}", path=(index,))
+
+    def call(self, arguments: Any, stack: StackDefinition) -> Any:
+        """Return the attribute with the path applied."""
+        name, attribute, *path = arguments
+        resource = stack.resource(name)
+        if resource.known and resource.action not in _ACTIONS_WITH_ATTRIBUTES:
+            return None
+        if not all(map(_is_step, path)):
+            return None
+        collected = self._collected()
+        # Asked for exactly as it was collected; what follows a call in the path is walked here.
+        value = resource.attribute(*collected)
+        return follow(value, (attribute, *path)[len(collected) :]) if resource.known else value
+
+    def dependencies(self) -> Iterable[str]:
+        """Return the resource."""
+        return (self.arguments[0],)
+
+    def required_attributes(self) -> Iterable[tuple[str, AttributePath]]:
+        """Return the attribute with the part of its path that is written out."""
+        return ((self.arguments[0], self._collected()),)
+
+    def missing(self, names: KnownNames) -> FunctionError | None:
+        """Report a resource that does not exist."""
+        return _missing_resource(self.arguments[0], names, (0,))
+
+    def _collected(self) -> AttributePath:
+        attribute, *path = self.arguments[1:]
+        if self.version < V2014_10_16:
+            return (attribute,)
+        fixed = next((i for i, step in enumerate(path) if isinstance(step, Function)), len(path))
+        return (attribute, *path[:fixed])
+
+
+class UnknownName(FunctionError):
+    """A call refers to something that does not exist, among ``known`` things that do."""
+
+    def __init__(self, message: str, name: str, known: Iterable[str], *, path: tuple[int, ...] = ()) -> None:
+        super().__init__(message, path=path)
+        self.name, self.known = name, known
+
+
+def _first(arguments: Any, what: str) -> Any:
+    """Return the name a call begins with: text, or a call that gives it."""
+    if isinstance(arguments, list) and not arguments:
+        raise FunctionError(f"expected {what}, found an empty list")
+    first = arguments[0] if isinstance(arguments, list) else arguments
+    if not isinstance(first, (str, Function)):
+        path = (0,) if isinstance(arguments, list) else ()
+        raise FunctionError(f"expected {what}, found {kind_of(first)}", path=path)
+    return first
+
+
+def _literal_name(name: Any, path: tuple[int, ...]) -> None:
+    if holds_call(name):
+        raise FunctionError(
+            "a resource's name that is itself a call is not supported", path=path, hint="write the name out"
+        )
+    if not isinstance(name, str):
+        raise FunctionError(f"expected the resource's name, found {kind_of(name)}", path=path)
+
+
+def _missing_resource(name: str, names: KnownNames, path: tuple[int, ...]) -> FunctionError | None:
+    if name in names.resources:
+        return None
+    return UnknownName(f"there is no resource {name!r}", name, names.resources, path=path)
+
+
+def _is_step(step: object) -> bool:
+    return isinstance(step, (str, int)) and not isinstance(step, bool)
+
+
+def _step(value: Any, step: Any) -> Any:
+    """Go one step into a parameter's value; an index may be written as text."""
+    if not _is_step(step):
+        raise TypeError
+    if isinstance(value, (list, str)):
+        return value[int(step)]
+    return value[step]
