@@ -14,7 +14,7 @@ from orchestrator.errors import PluginMistake, Position, Problem
 from orchestrator.template.document import PackedPositions, Path, Positions
 from orchestrator.template.expressions import Expression, ExpressionParser
 from orchestrator.template.functions.base import ResolveError
-from orchestrator.template.reader import Where
+from orchestrator.template.reading import Where
 from orchestrator.template.versions import HotVersion, find_version
 
 __all__ = ["OutputDefinition", "ResolveError", "ResourceDefinition"]

@@ -5,7 +5,8 @@ from typing import Any, Self
 
 from orchestrator.errors import InvalidInput, Position, Problem
 from orchestrator.settings import Settings
-from orchestrator.template.reader import Fault, Reading, Unreadable, Where, read
+from orchestrator.template.reader import read
+from orchestrator.template.reading import Fault, Reading, Unreadable, Where
 
 #: Where something is in a document: the keys of maps and the indexes of lists, from the root.
 Path = tuple[str | int, ...]

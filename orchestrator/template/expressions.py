@@ -71,7 +71,7 @@ class ExpressionParser:
         return Expression(value, tuple(self._calls))
 
     def _build(self, raw: Any, path: Path) -> Any:
-        """Return ``raw`` itself where it has no calls, else a copy with the calls in their places."""
+        """Return a copy of ``raw`` with the calls in their places."""
         if raw.__class__ is dict:
             built = {key: self._build(item, (*path, key)) for key, item in raw.items()}
             return self._call(built, path) if len(raw) == 1 else built

@@ -77,10 +77,12 @@ def _local_path(key: str) -> str:
 
 def _read(path: FilePath, limits: Limits) -> str:
     try:
-        if path.stat().st_size > limits.max_bytes:
+        with path.open("rb") as file:
+            # Not the file's size: a device or a pipe has none and may never end.
+            content = file.read(limits.max_bytes + 1)
+        if len(content) > limits.max_bytes:
             raise _UnreadableFile(f"has more than {limits.max_bytes} bytes")
-        # Bytes first: line ends are part of the content.
-        return path.read_bytes().decode()
+        return content.decode()
     except UnicodeDecodeError as error:
         raise _UnreadableFile(f"is not UTF-8 text (byte {error.start})") from error
     except (OSError, ValueError) as error:

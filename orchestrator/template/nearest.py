@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 #: Comparing two names takes some microseconds; a text full of mistakes gets fewer hints, not more patience.
-_COMPARISONS = 100_000
+_COMPARISONS = 50_000
 
 
 class Nearest:

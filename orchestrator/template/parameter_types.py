@@ -59,7 +59,7 @@ def as_boolean(value: Any) -> bool:
 
 def _as_string(value: Any) -> str:
     if isinstance(value, (str, bool, int, float)):
-        return str(value)
+        return _storable(str(value))
     raise ValueError(f"expected text, found {kind_of(value)}")
 
 
@@ -87,13 +87,22 @@ def _parse_number(text: str) -> int | float:
 
 def _as_list(value: Any) -> list[str]:
     if isinstance(value, str):
-        return value.split(",") if value else []
+        return _storable(value).split(",") if value else []
     if not isinstance(value, list):
         raise ValueError(f"expected a list or text with commas, found {kind_of(value)}")
     for index, item in enumerate(value):
         if isinstance(item, (dict, list)):
             raise ValueError(f"expected a list of text, but item {index} is {kind_of(item)}")
-    return ["" if item is None else str(item) for item in value]
+    return ["" if item is None else _storable(str(item)) for item in value]
+
+
+def _storable(text: str) -> str:
+    """Return a text that can be written as UTF-8: escapes in JSON can make one that cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair is no character") from None
+    return text
 
 
 def _as_json(value: Any) -> Any:
@@ -123,14 +132,17 @@ def _check_json(value: Any, depth: int = 0) -> None:
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
             raise ValueError("the keys of maps must be text")
-        for item in value.values():
+        for key, item in value.items():
+            _storable(key)
             _check_json(item, depth + 1)
     elif isinstance(value, list):
         for item in value:
             _check_json(item, depth + 1)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         _as_number(value)
-    elif not isinstance(value, (str, bool, type(None))):
+    elif isinstance(value, str):
+        _storable(value)
+    elif value is not None and not isinstance(value, bool):
         raise ValueError(f"{kind_of(value)} cannot be written as JSON")
 
 

@@ -4,25 +4,23 @@ Works on libyaml's events with a stack of its own: no text, however deep or howe
 can exhaust the interpreter's stack or the memory. Knows nothing of templates.
 """
 
-import json
-import re
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import yaml
 
+from orchestrator.template.reading import Fault, Reading, Unreadable, Where
 from orchestrator.template.scalars import (
     MERGE,
     STR,
     BadScalar,
+    join_surrogates,
     json_value,
+    looks_like_json,
     plain_value,
     short_tag,
     tagged_value,
 )
-
-#: A place, line << 32 | column, both counted from 0: small enough to keep one for every key.
-Where = int
 
 #: No document may be nested deeper than this, whatever the settings say: functions over data are recursive.
 DEEPEST: Final = 200
@@ -31,32 +29,6 @@ _MAP_TAGS = (None, "!", "tag:yaml.org,2002:map")
 _LIST_TAGS = (None, "!", "tag:yaml.org,2002:seq")
 _MISSING: Final = object()
 _MERGE_KEY: Final = object()
-_SURROGATES = re.compile(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
-
-
-class Fault(NamedTuple):
-    """Something in the text that cannot be kept as it is."""
-
-    path: tuple[str | int, ...]
-    where: Where
-    message: str
-    hint: str = ""
-
-
-class Unreadable(Exception):
-    """The text cannot be read any further."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault)
-        self.fault = fault
-
-
-class Reading(NamedTuple):
-    """What a text says: its data, the places by the container's ``id()`` and key, and what was left out."""
-
-    data: Any
-    places: dict[int, dict[Any, Where]]
-    faults: list[Fault]
 
 
 class _Frame:
@@ -101,9 +73,9 @@ class _Reader:
     """Turns events into data, one at a time."""
 
     def __init__(self, source: str, *, max_bytes: int, max_depth: int) -> None:
-        self._is_json = _is_json(source)
-        self._source = _SURROGATES.sub(_join_surrogates, source) if self._is_json else source
-        self._scalar_value = json_value if self._is_json else plain_value
+        is_json = looks_like_json(source)
+        self._source = join_surrogates(source) if is_json else source
+        self._scalar_value = json_value if is_json else plain_value
         self._scalars: dict[str, Any] = {}
         self._max_bytes, self._max_depth = max_bytes, max_depth
         self._stack: list[_Frame] = []
@@ -319,19 +291,3 @@ def _line(source: str, number: int) -> str:
 
 def _written(key: Any) -> str:
     return "null" if key is None else str(key).lower() if isinstance(key, bool) else str(key)
-
-
-def _is_json(source: str) -> bool:
-    # YAML reads 1e5, and the halves of a surrogate pair, differently.
-    if not source.lstrip().startswith("{"):
-        return False
-    try:
-        json.loads(source)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _join_surrogates(match: re.Match[str]) -> str:
-    high, low = int(match[2], 16), int(match[3], 16)
-    return f"{match[1]}\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08x}"

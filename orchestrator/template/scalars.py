@@ -6,6 +6,7 @@ written as JSON everywhere.
 
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -26,6 +27,12 @@ _CONSTRUCT: Final[dict[str, Callable[[yaml.ScalarNode], Any]]] = {
 _RESOLVERS: Final = yaml.SafeLoader.yaml_implicit_resolvers
 
 _INT_RANGE = range(-(2**63), 2**64)
+
+
+#: Longer texts are no numbers; multiplying thousands of sexagesimal digits takes minutes.
+_LONGEST_NUMBER = 100
+
+_SURROGATES = re.compile(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
 
 
 class BadScalar(ValueError):
@@ -55,6 +62,8 @@ def tagged_value(tag: str, text: str) -> Any:
     construct = _CONSTRUCT.get(tag)
     if construct is None:
         raise BadScalar(f"the tag {short_tag(tag)} is not supported")
+    if len(text) > _LONGEST_NUMBER:
+        raise BadScalar(f"a number cannot have more than {_LONGEST_NUMBER} characters")
     try:
         value = construct(yaml.ScalarNode(tag, text))
     except (ValueError, KeyError, OverflowError) as error:
@@ -72,6 +81,27 @@ def json_value(text: str) -> Any:
         return _storable(json.loads(text))
     except json.JSONDecodeError:
         return text
+
+
+def looks_like_json(source: str) -> bool:
+    """Whether a whole text is a JSON object; YAML would read some of its scalars differently, such as ``1e5``."""
+    if not source.lstrip().startswith("{"):
+        return False
+    try:
+        json.loads(source)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def join_surrogates(source: str) -> str:
+    """Return JSON text with each escaped surrogate pair, which YAML refuses, as one escape."""
+    return _SURROGATES.sub(_joined, source)
+
+
+def _joined(match: re.Match[str]) -> str:
+    high, low = int(match[2], 16), int(match[3], 16)
+    return f"{match[1]}\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08x}"
 
 
 def short_tag(tag: str) -> str:

@@ -125,23 +125,21 @@ class _TemplateReader:
         return self._template(data, version) if version else None
 
     def _version(self, data: dict[str, Any]) -> HotVersion | None:
-        others = [key for key in _OTHER_FORMATS if isinstance(data.get(key), str)]
         given = data.get(_VERSION)
-        if not isinstance(given, str):
-            if others:
-                self._fault((others[0],), f"templates with {others[0]!r} are not supported yet")
-            else:
-                self._fault(
-                    (_VERSION,) if given else (), f"there is no {_VERSION!r}", f"latest: {VERSIONS[-1].date}"
-                )
-            return None
-        if others:
-            self._fault((others[0],), f"only one version can be given, but there is {_VERSION!r} as well")
-            return None
-        version = find_version(given)
-        if version is None:
-            self._fault((_VERSION,), f"there is no version {given[:80]!r}", nearest_version(given))
-        return version
+        other = next((key for key in _OTHER_FORMATS if isinstance(data.get(key), str)), None)
+        if other and isinstance(given, str):
+            self._fault((other,), f"only one version can be given, but there is {_VERSION!r} as well")
+        elif other:
+            self._fault((other,), f"templates with {other!r} are not supported yet")
+        elif _VERSION not in data:
+            self._fault((), f"there is no {_VERSION!r}", f"the latest is {VERSIONS[-1].date}")
+        elif not isinstance(given, str):
+            self._fault((_VERSION,), f"expected a version as text, found {kind_of(given)}")
+        elif (version := find_version(given)) is None:
+            self._fault((_VERSION,), f"there is no version {given[:80]!r}", nearest_version(given[:80]))
+        else:
+            return version
+        return None
 
     def _template(self, data: dict[str, Any], version: HotVersion) -> Template:
         positions = self._document.positions

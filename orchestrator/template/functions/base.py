@@ -14,7 +14,7 @@ from orchestrator.template.document import Path, Positions
 from orchestrator.template.versions import VERSIONS, HotVersion, Lifetime
 
 #: No function makes a longer text: nested replacements could otherwise fill the memory.
-LONGEST_TEXT: Final = 16 * 1024 * 1024
+LONGEST_TEXT: Final = 4 * 1024 * 1024
 
 
 class FunctionError(ValueError):
@@ -130,7 +130,7 @@ class KnownNames:
     def __init__(
         self, *, parameters: Iterable[str], resources: Mapping[str, Any], files: Mapping[str, str]
     ) -> None:
-        self.parameters = frozenset(parameters)
+        self.parameters = dict.fromkeys(parameters)
         self.resources = resources
         self.files = files
 

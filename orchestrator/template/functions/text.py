@@ -8,6 +8,9 @@ from orchestrator.definition import StackDefinition
 from orchestrator.template.functions.base import LONGEST_TEXT, Function, FunctionError, kind_of
 from orchestrator.template.versions import V2015_10_15
 
+#: Characters of the text times placeholders; beyond it, replacing would take seconds.
+_MOST_WORK = 10**9
+
 
 class StrReplace(Function):
     """``str_replace: {template: text, params: {placeholder: value}}``: the text with placeholders replaced.
@@ -37,6 +40,8 @@ class StrReplace(Function):
             raise FunctionError(f"expected text, found {kind_of(text)}", path=("template",))
         _expect_params(params, or_call=False)
         replacements = {key: self._as_text(key, value) for key, value in params.items()}
+        if len(text) * len(replacements) > _MOST_WORK:
+            raise FunctionError(f"{len(replacements)} placeholders are too many for so long a text")
         if "" in replacements:
             raise FunctionError("a placeholder cannot be empty", path=("params", ""))
         return _bounded(_substitute(text, replacements))
