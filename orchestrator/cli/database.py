@@ -9,34 +9,43 @@ from orchestrator.cli.shell import Shell
 
 @click.group()
 def db() -> None:
-    """Bring the database's schema up to date, or show where it stands."""
+    """Manage the database's schema."""
 
 
 @db.command(epilog=example("isotherm db upgrade"))
 @format_option()
 @click.pass_obj
 def upgrade(shell: Shell, form: str) -> None:
-    """Bring the schema up to date; nothing happens where it is already.
+    """Bring the schema up to date.
 
-    Embedded mode does this by itself. With a database server, run it once before the first coordinator starts and
-    after each upgrade of Isotherm.
+    Nothing happens where it is already. Embedded mode does this by itself. With a database server, run it
+    once before the first coordinator starts and after each upgrade of Isotherm.
     """
-    # Brings alembic in, which no other command needs.
+    # Brings alembic in, which the commands about stacks do without.
     from orchestrator.store import migrations
 
+    if not shell.settings.database_url:
+        shell.settings.state_directory.mkdir(parents=True, exist_ok=True)
     before, after = migrations.upgrade(shell.settings.effective_database_url)
-    done = {"before": before, "after": after}
-    show(form, done, fields_table({"before": before or "no schema", "after": after}))
+    fields = fields_table({"before": before or "no schema", "after": after})
+    show(form, {"before": before, "after": after}, fields)
 
 
 @db.command(epilog=example("isotherm db current"))
 @format_option()
 @click.pass_obj
 def current(shell: Shell, form: str) -> None:
-    """Show which revision the schema is at, and which one this version of Isotherm needs."""
-    from orchestrator.store import migrations
+    """Show where the schema stands.
 
-    present = migrations.current(shell.settings.effective_database_url)
-    needed = migrations.head()
-    shown = {"current": present or "no schema", "needed": needed, "state": "ok" if present == needed else "wrong"}
-    show(form, {"current": present, "needed": needed, "up_to_date": present == needed}, fields_table(shown))
+    Shows the revision that the database has, and the one that this version of Isotherm needs.
+    """
+    from orchestrator.store import migrations
+    from orchestrator.store.database import ping
+
+    url = shell.settings.effective_database_url
+    # Asked first because it is the one that does not make a missing SQLite file.
+    ping(url)
+    present, needed = migrations.current(url), migrations.head()
+    is_current = present == needed
+    fields = {"current": present or "no schema", "needed": needed, "state": "ok" if is_current else "wrong"}
+    show(form, {"current": present, "needed": needed, "up_to_date": is_current}, fields_table(fields))

@@ -12,15 +12,23 @@ from orchestrator.cli.shell import Shell
 @format_option()
 @click.pass_obj
 def doctor(shell: Shell, form: str) -> None:
-    """Check the settings and everything they point at, and say what to do about what is wrong.
+    """Say what is wrong, and what to do.
 
+    Checks the settings and everything they point at: directories, keys, database, cache, broker, processes.
     Ends with 0 if all is well, 3 if a service cannot be reached, 2 if anything else is wrong.
     """
     from orchestrator.doctor import checks
 
     found = list(checks(shell.settings))
-    rows = [(check.name, "ok" if check.ok else "wrong", check.detail, "" if check.ok else check.hint) for check in found]
-    show(form, [check.to_dict() for check in found], Table(columns=("check", "state", "detail", "what to do"), rows=rows))
+    rows = [
+        (check.name, "ok" if check.ok else "wrong", check.detail, "" if check.ok else check.hint)
+        for check in found
+    ]
+    show(
+        form,
+        [check.to_dict() for check in found],
+        Table(columns=("check", "state", "detail", "what to do"), rows=rows),
+    )
     wrong = [check for check in found if not check.ok]
     code = UNREACHABLE if any(check.is_service for check in wrong) else BAD_INPUT
     raise click.exceptions.Exit(code if wrong else DONE)

@@ -1,4 +1,4 @@
-"""How errors reach people and programs: sentences with places and snippets, or JSON; and the exit code of each."""
+"""How errors reach people and programs: sentences with places and snippets, or JSON; and their exit codes."""
 
 import os
 import sys
@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from orchestrator.cli.formats import as_json, console_for_messages, printable
-from orchestrator.errors import Conflict, InvalidInput, IsothermError, NotFound, Position, Problem, Unavailable
+from orchestrator.errors import (
+    Conflict,
+    InvalidInput,
+    IsothermError,
+    NotFound,
+    Position,
+    Problem,
+    Unavailable,
+)
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -32,7 +40,9 @@ def exit_code(error: IsothermError) -> int:
 def report(error: IsothermError, form: str) -> None:
     """Write an error on stderr."""
     if form == "json":
-        click.echo(as_json([_as_object(type(error).__name__, problem) for problem in _problems(error)]), err=True)
+        click.echo(
+            as_json([_as_object(type(error).__name__, problem) for problem in _problems(error)]), err=True
+        )
         return
     console = console_for_messages()
     for line in _lines(error, with_snippets=console.is_terminal):
@@ -65,7 +75,7 @@ def report_bug(error: Exception, form: str, *, with_traceback: bool) -> None:
 
 
 def debugging(log_level: str) -> bool:
-    """Whether a traceback is wanted: ``ISOTHERM_DEBUG`` is set to something that means yes, or the level is DEBUG."""
+    """Whether a traceback is wanted: ``ISOTHERM_DEBUG`` means yes, or the level is DEBUG."""
     asked = os.environ.get("ISOTHERM_DEBUG", "").lower()
     return asked not in {"", "0", "false", "no"} or log_level.upper() == "DEBUG"
 

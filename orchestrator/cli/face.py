@@ -10,7 +10,7 @@ from orchestrator.views import EventView, GraphView, OutputView, Progress, Resou
 class StackService(Protocol):
     """What a command asks of the service; ``name`` is a stack's name or id.
 
-    Whatever a person named and does not exist raises ``NotFound``; see ``orchestrator.errors`` for the others.
+    What a person named and does not exist raises ``NotFound``; see ``orchestrator.errors`` for the others.
     """
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""How results are written on stdout: tables for people, plain columns for pipes, JSON and YAML for programs."""
+"""How results are written on stdout: tables for people, columns for pipes, JSON and YAML for programs."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 FORMS = ("table", "json", "yaml")
 
 #: By the end of a state's name.
-STATE_STYLES = {"COMPLETE": "green", "FAILED": "bold red", "IN_PROGRESS": "yellow", "ok": "green", "wrong": "bold red"}
+STATE_STYLES = {
+    "COMPLETE": "green",
+    "FAILED": "bold red",
+    "IN_PROGRESS": "yellow",
+    "ok": "green",
+    "wrong": "bold red",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +90,11 @@ def as_yaml(data: Any) -> str:
     """Return YAML, with keys in their own order."""
     import yaml
 
-    return yaml.safe_dump(json.loads(as_json(data)), sort_keys=False, allow_unicode=True)
+    text = as_json(data)
+    # PyYAML breaks lines at these and does not read them back; escaped, it does.
+    has_odd_breaks = any(mark in text for mark in ("\\u0085", "\\u2028", "\\u2029", "\\ufeff"))
+    written: str = yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=not has_odd_breaks)
+    return written
 
 
 def moment(seconds: float) -> str:
@@ -124,7 +134,10 @@ def plain_lines(table: Table) -> Iterator[str]:
     rows = [_cells(table, row) for row in table.rows]
     if table.has_header:
         rows.insert(0, [[column.upper()] for column in table.columns])
-    widths = [max((cell_len(line) for cell in column for line in cell), default=0) for column in zip(*rows, strict=True)]
+    widths = [
+        max((cell_len(line) for cell in column for line in cell), default=0)
+        for column in zip(*rows, strict=True)
+    ]
     for row in rows:
         for line in zip_longest(*row, fillvalue=""):
             padded = (part + " " * (width - cell_len(part)) for part, width in zip(line, widths, strict=True))

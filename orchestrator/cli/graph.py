@@ -42,7 +42,8 @@ def _dot_text(text: str) -> str:
 
 
 def _mermaid_text(text: str) -> str:
-    # Mermaid knows entities by number; everything else that it or HTML would read as markup goes the same way.
+    # Mermaid writes a character as its number; all that it or HTML might read as markup goes that way.
     return "".join(
-        character if character.isalnum() or character in " _-.:" else f"#{ord(character)};" for character in text
+        character if character.isalnum() or character in " _-.:" else f"#{ord(character)};"
+        for character in text
     )

@@ -31,10 +31,10 @@ def level_of(settings: "Settings", *, quiet: bool) -> str:
     return level
 
 
-def configure_logs(settings: "Settings", *, quiet: bool = False, level: str = "") -> None:
+def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
     """Send structlog and the standard library's logging to stderr.
 
-    ``quiet`` is for commands that show progress themselves. ``level`` wins over the settings.
+    ``quiet`` is for commands that show progress themselves.
 
     Raises:
         InvalidInput: the settings name no level or format there is.
@@ -42,9 +42,10 @@ def configure_logs(settings: "Settings", *, quiet: bool = False, level: str = ""
     # A tenth of a second to import, which help and completion would pay too.
     import structlog
 
-    level = level or level_of(settings, quiet=quiet)
-    number = logging.getLevelNamesMapping()[level]
-    logging.basicConfig(level=number, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True)
+    number = logging.getLevelNamesMapping()[level_of(settings, quiet=quiet)]
+    logging.basicConfig(
+        level=number, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True
+    )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

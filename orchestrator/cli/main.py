@@ -1,5 +1,6 @@
-"""The console script ``isotherm``: the commands, and the one place where errors become messages and exit codes."""
+"""The console script ``isotherm``: the commands, and the one place where errors become messages."""
 
+import io
 import sys
 from typing import Any
 
@@ -38,7 +39,7 @@ class Boundary(click.Group):
         except IsothermError as error:
             errors.report(error, shell.form)
             code = errors.exit_code(error)
-        except Exception as error:  # noqa: BLE001  # the boundary: what nobody foresaw ends here, in one sentence
+        except Exception as error:  # noqa: BLE001  # the boundary: what nobody foresaw ends here
             errors.report_bug(error, shell.form, with_traceback=errors.debugging(shell.log_level))
             code = errors.STACK_FAILED
         return context.exit(code)
@@ -56,8 +57,8 @@ def isotherm() -> None:
     Without a broker a command does all the work itself, in this process. Settings come from isotherm.toml and
     from ISOTHERM_* variables.
 
-    Exit codes: 0 the end that was asked for is reached; 1 the stack failed; 2 bad input; 3 a service cannot be
-    reached.
+    Exit codes: 0 the end that was asked for is reached; 1 the stack failed; 2 bad input; 3 a service cannot
+    be reached.
     """
 
 
@@ -71,7 +72,8 @@ def main() -> None:
     """Run the console script."""
     for stream in (sys.stdout, sys.stderr):
         # In a locale that lacks a character, show its code instead of dying half-way through a table.
-        stream.reconfigure(errors="backslashreplace")
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     isotherm(prog_name="isotherm")
 
 

@@ -10,7 +10,6 @@ from orchestrator.cli.formats import FORMS
 from orchestrator.cli.shell import Shell
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Decorator = Callable[[Command], Command]
 
 
 def example(*lines: str) -> str:
@@ -25,7 +24,7 @@ def _remember_form(context: click.Context, _: click.Parameter, value: str) -> st
     return value
 
 
-def format_option(*forms: str, default: str = "") -> Decorator[Command]:
+def format_option(*forms: str, default: str = "") -> Callable[[Command], Command]:
     """Return the option ``-f``; table, JSON and YAML unless ``forms`` says otherwise."""
     forms = forms or FORMS
     return click.option(
@@ -64,7 +63,12 @@ def template_options(command: Command) -> Command:
     """Add the options that say what a stack is made of: ``-t``, ``-e``, ``-P``."""
     decorators = [
         click.option(
-            "-t", "--template", "template", required=True, metavar="FILE", help="The template (HOT, YAML or JSON)."
+            "-t",
+            "--template",
+            "template",
+            required=True,
+            metavar="FILE",
+            help="The template (HOT, YAML or JSON).",
         ),
         click.option(
             "-e",

@@ -115,7 +115,9 @@ def picture(progress: Progress, *, elapsed_seconds: float) -> "RenderableType":
     for state, style in COUNTED.items():
         if progress.counts.get(state):
             counts.append(f"{state} {progress.counts[state]}  ", style=style)
-    now = Text("  now: " + printable(", ".join(progress.running)) if progress.running else "", overflow="ellipsis")
+    now = Text(
+        "  now: " + printable(", ".join(progress.running)) if progress.running else "", overflow="ellipsis"
+    )
     now.no_wrap = True
     return Group(heading, bar, counts, now)
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @click.group("resource-type")
 def resource_type() -> None:
-    """Show which types of resources there are, and their properties."""
+    """Show what templates can ask for."""
 
 
 @resource_type.command("list", epilog=example("isotherm resource-type list"))
 @format_option()
 def list_types(form: str) -> None:
-    """List the resource types that are installed."""
+    """List the installed types."""
     # Loads every plugin there is, which the commands about stacks leave to the service.
     from orchestrator.plugins.registry import ResourceTypes
 
@@ -34,7 +34,7 @@ def list_types(form: str) -> None:
 @click.argument("name")
 @format_option()
 def show_type(name: str, form: str) -> None:
-    """Show the properties and attributes of the resource type NAME."""
+    """Show properties and attributes."""
     from orchestrator.plugins.registry import ResourceTypes
 
     found = ResourceTypes.load().find(name)

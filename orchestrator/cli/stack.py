@@ -47,6 +47,7 @@ def stack() -> None:
 def create(
     shell: Shell,
     name: str,
+    *,
     template: str,
     environments: tuple[str, ...],
     parameters: dict[str, str],
@@ -54,14 +55,17 @@ def create(
     wait: bool,
     form: str,
 ) -> None:
-    """Create the stack NAME from a template, and follow it until it is complete."""
+    """Create a stack from a template.
+
+    Progress is shown until the stack is complete; then its outputs are.
+    """
     _refuse_to_leave(shell, wait=wait)
     job = stack_job(
         name,
+        shell.settings,
         template=template,
         environments=environments,
         parameters=parameters,
-        project=shell.settings.project,
         timeout_minutes=timeout_minutes,
     )
     with shell.service() as service:
@@ -76,7 +80,9 @@ def list_stacks(shell: Shell, form: str) -> None:
     """List the stacks of the project."""
     with shell.service() as service:
         stacks = service.stacks()
-    rows = [(view.name, view.state, moment(view.created_at), moment(view.updated_at), view.id) for view in stacks]
+    rows = [
+        (view.name, view.state, moment(view.created_at), moment(view.updated_at), view.id) for view in stacks
+    ]
     table = Table(columns=("name", "state", "created", "updated", "id"), rows=rows)
     show(form, [view.to_dict() for view in stacks], table)
 
@@ -86,7 +92,7 @@ def list_stacks(shell: Shell, form: str) -> None:
 @format_option()
 @click.pass_obj
 def show_stack(shell: Shell, name: str, form: str) -> None:
-    """Show a stack: its state, parameters and outputs."""
+    """Show state, parameters and outputs."""
     with shell.service() as service:
         view = service.stack(name)
     show(form, view.to_dict(), *_tables(view))
@@ -94,11 +100,13 @@ def show_stack(shell: Shell, name: str, form: str) -> None:
 
 @stack.command(epilog=example("isotherm stack delete web", "isotherm stack delete web --yes --no-wait"))
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Ask no question; none is asked either when stdin is no terminal.")
+@click.option(
+    "-y", "--yes", is_flag=True, help="Ask no question; none is asked either when stdin is no terminal."
+)
 @wait_option
 @format_option()
 @click.pass_obj
-def delete(shell: Shell, name: str, yes: bool, wait: bool, form: str) -> None:
+def delete(shell: Shell, name: str, *, yes: bool, wait: bool, form: str) -> None:
     """Delete a stack and everything it made."""
     _refuse_to_leave(shell, wait=wait)
     with shell.service() as service:
@@ -119,9 +127,10 @@ def delete(shell: Shell, name: str, yes: bool, wait: bool, form: str) -> None:
 @format_option()
 @click.pass_obj
 def watch(shell: Shell, name: str, form: str) -> None:
-    """Follow the operation under way on a stack to its end.
+    """Follow an operation to its end.
 
-    Without a broker this also carries on what an interrupted command left.
+    Shows the progress of whatever is under way on the stack. Without a broker this also carries on what an
+    interrupted command left.
     """
     with shell.service() as service:
         present = service.stack(name)
@@ -129,12 +138,17 @@ def watch(shell: Shell, name: str, form: str) -> None:
         _follow_or_leave(shell, service, present, action=present.action, wait=True, form=form, after=after)
 
 
-@stack.command(epilog=example("isotherm stack graph web | dot -Tsvg > web.svg", "isotherm stack graph web -f mermaid"))
+@stack.command(
+    epilog=example("isotherm stack graph web | dot -Tsvg > web.svg", "isotherm stack graph web -f mermaid")
+)
 @click.argument("name")
 @format_option("dot", "mermaid", "json")
 @click.pass_obj
 def graph(shell: Shell, name: str, form: str) -> None:
-    """Draw what depends on what: an arrow points from a resource to one that it requires."""
+    """Draw what depends on what.
+
+    An arrow points from a resource to one that it requires.
+    """
     with shell.service() as service:
         view = service.graph(name)
     if form == "json":
@@ -192,10 +206,14 @@ def _final_word(
     console.print(word, soft_wrap=True)
     if view.status == "FAILED":
         for failed in (resource for resource in service.resources(view.id) if resource.status == "FAILED"):
-            line = Text.assemble("  ", (printable(failed.name), "bold"), " ", (failed.state, state_style(failed.state)))
+            line = Text.assemble(
+                "  ", (printable(failed.name), "bold"), " ", (failed.state, state_style(failed.state))
+            )
             console.print(line.append(f": {printable(failed.reason)}"), soft_wrap=True)
     if outputs:
-        show_tables([fields_table({output.key: output.error or output.value for output in outputs}, "outputs")])
+        show_tables(
+            [fields_table({output.key: output.error or output.value for output in outputs}, "outputs")]
+        )
 
 
 def _tables(view: StackView) -> list[Table]:
@@ -214,6 +232,8 @@ def _tables(view: StackView) -> list[Table]:
     if view.parameters:
         tables.append(fields_table(view.parameters, "parameters"))
     if view.outputs:
-        values = {output.key: f"error: {output.error}" if output.error else output.value for output in view.outputs}
+        values = {
+            output.key: f"error: {output.error}" if output.error else output.value for output in view.outputs
+        }
         tables.append(fields_table({key: text_of(value) for key, value in values.items()}, "outputs"))
     return tables

@@ -21,24 +21,28 @@ def event() -> None:
     """Show what happened to a stack."""
 
 
-@event.command("list", epilog=example("isotherm stack event list web", "isotherm stack event list web --follow"))
+@event.command(
+    "list", epilog=example("isotherm stack event list web", "isotherm stack event list web --follow")
+)
 @click.argument("name")
 @click.option(
     "--follow",
     is_flag=True,
-    help="Go on until interrupted, or the stack is gone; JSON is then one object a line, YAML one document an event.",
+    help="Go on until interrupted, or until the stack is gone. JSON is then one object a line.",
 )
 @format_option()
 @click.pass_obj
-def list_events(shell: Shell, name: str, follow: bool, form: str) -> None:
-    """List the events of the stack NAME, oldest first."""
+def list_events(shell: Shell, name: str, *, follow: bool, form: str) -> None:
+    """List the events of a stack, oldest first."""
     with shell.service() as service:
         stack_id = service.stack(name).id
         if follow:
             _follow(shell, service, stack_id, form)
             return
         events = list(events_after(service, stack_id, 0))
-    rows = [(moment(view.at), view.resource or view.stack, view.type, view.state, view.reason) for view in events]
+    rows = [
+        (moment(view.at), view.resource or view.stack, view.type, view.state, view.reason) for view in events
+    ]
     table = Table(columns=("at", "resource", "type", "state", "reason"), rows=rows)
     show(form, [view.to_dict() for view in events], table)
 
@@ -46,14 +50,23 @@ def list_events(shell: Shell, name: str, follow: bool, form: str) -> None:
 def _follow(shell: Shell, service: StackService, stack_id: str, form: str) -> None:
     after = 0
     while True:
+        # Asked before the events are read: those of the deletion itself are shown too.
+        is_gone = _is_gone(service, stack_id)
         events = list(events_after(service, stack_id, after))
         _write(events, form)
         after = events[-1].id if events else after
-        try:
-            service.stack(stack_id)
-        except NotFound:
+        if is_gone:
             return
         shell.pause(FOLLOW_SECONDS)
+
+
+def _is_gone(service: StackService, stack_id: str) -> bool:
+    try:
+        view = service.stack(stack_id)
+    except NotFound:
+        return True
+    # Asked for by its id, a deleted stack is still known.
+    return view.state == "DELETE_COMPLETE"
 
 
 def _write(events: Iterable[EventView], form: str) -> None:

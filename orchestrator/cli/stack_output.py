@@ -19,7 +19,7 @@ def output() -> None:
 @format_option()
 @click.pass_obj
 def list_outputs(shell: Shell, name: str, form: str) -> None:
-    """List the outputs of the stack NAME, without their values."""
+    """List the outputs of a stack."""
     with shell.service() as service:
         outputs = service.outputs(name)
     rows = [(view.key, view.description) for view in outputs]
@@ -28,14 +28,15 @@ def list_outputs(shell: Shell, name: str, form: str) -> None:
 
 
 @output.command(
-    "show", epilog=example("isotherm stack output show web", 'URL="$(isotherm stack output show web url -f value)"')
+    "show",
+    epilog=example("isotherm stack output show web", 'URL="$(isotherm stack output show web url -f value)"'),
 )
 @click.argument("name")
 @click.argument("key", required=False)
 @format_option(*FORMS, "value")
 @click.pass_obj
 def show_output(shell: Shell, name: str, key: str | None, form: str) -> None:
-    """Show the output KEY of the stack NAME, or all of them.
+    """Show an output, or all of them.
 
     The format ``value`` writes nothing but the value: text as it is, everything else as JSON. When KEY has no
     value, the command ends with 1.
@@ -59,7 +60,9 @@ def _show_all(shell: Shell, name: str, form: str) -> None:
         raise click.UsageError("-f value writes one value: name the KEY of the output")
     with shell.service() as service:
         outputs = service.outputs(name)
-    rows = [(view.key, view.error and f"error: {view.error}" or view.value, view.description) for view in outputs]
+    rows = [
+        (view.key, f"error: {view.error}" if view.error else view.value, view.description) for view in outputs
+    ]
     table = Table(columns=("key", "value", "description"), rows=rows)
     show(form, [view.to_dict() for view in outputs], table)
 

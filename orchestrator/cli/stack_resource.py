@@ -14,7 +14,7 @@ from orchestrator.views import ResourceView
 
 @click.group()
 def resource() -> None:
-    """Show the resources of a stack, and send them signals."""
+    """Show the resources of a stack, or signal one."""
 
 
 @resource.command("list", epilog=example("isotherm stack resource list web"))
@@ -22,7 +22,7 @@ def resource() -> None:
 @format_option()
 @click.pass_obj
 def list_resources(shell: Shell, name: str, form: str) -> None:
-    """List the resources of the stack NAME."""
+    """List the resources of a stack."""
     with shell.service() as service:
         resources = service.resources(name)
     rows = [
@@ -39,7 +39,10 @@ def list_resources(shell: Shell, name: str, form: str) -> None:
 @format_option()
 @click.pass_obj
 def show_resource(shell: Shell, name: str, resource_name: str, form: str) -> None:
-    """Show one resource of the stack NAME, with its attributes and metadata."""
+    """Show one resource of a stack.
+
+    Its attributes and its metadata are shown as they were last recorded.
+    """
     with shell.service() as service:
         view = service.resource(name, resource_name)
     show(form, view.to_dict(), *_tables(view))
@@ -56,7 +59,10 @@ def show_resource(shell: Shell, name: str, resource_name: str, form: str) -> Non
 @click.option("-d", "--data", default="{}", metavar="JSON", help="What to tell the resource: a JSON object.")
 @click.pass_obj
 def signal(shell: Shell, name: str, resource_name: str, data: str) -> None:
-    """Send a signal to a resource of the stack NAME, such as a wait condition's handle."""
+    """Send a signal to a resource.
+
+    A wait condition's handle, for example, counts the signals that it gets.
+    """
     details = signal_details(data)
     with shell.service() as service:
         service.signal(name, resource_name, details)
@@ -75,7 +81,7 @@ def signal_details(data: str) -> dict[str, Any]:
         message = f"expected JSON, but at line {error.lineno}, column {error.colno}: {error.msg}"
         raise InvalidInput([Problem(path="--data", message=message)]) from error
     if not isinstance(details, dict):
-        message = f"expected a JSON object such as {{\"status\": \"SUCCESS\"}}, got {data}"
+        message = f'expected a JSON object such as {{"status": "SUCCESS"}}, got {data}'
         raise InvalidInput([Problem(path="--data", message=message)])
     return details
 

@@ -13,7 +13,7 @@ NOBODY = "validation"
 
 @click.group()
 def template() -> None:
-    """Check templates without touching anything."""
+    """Check templates; nothing is touched."""
 
 
 @template.command(
@@ -28,19 +28,16 @@ def template() -> None:
 def validate(
     shell: Shell, template: str, environments: tuple[str, ...], parameters: dict[str, str], form: str
 ) -> None:
-    """Check a template, its environment and its parameters; every problem found is named with its place.
+    """Check a template and its parameters.
 
-    Needs neither a database nor a broker.
+    Every problem is named with its place, in the template or in an environment. Needs neither a database
+    nor a broker.
     """
     # The language and the resource types' schemas: more than the other commands want to load.
     from orchestrator.service import validate_job
 
     job = stack_job(
-        NOBODY,
-        template=template,
-        environments=environments,
-        parameters=parameters,
-        project=shell.settings.project,
+        NOBODY, shell.settings, template=template, environments=environments, parameters=parameters
     )
     view = validate_job(job, shell.settings)
     columns = ("name", "type", "default", "value", "description")

@@ -1,12 +1,12 @@
-"""The schema's history, applied by Alembic: ``isotherm db upgrade``."""
+"""The schema's history, applied by Alembic: ``isotherm db upgrade``.
+
+Embedded mode asks at every command whether the schema is current, so asking does without Alembic: it takes longer
+to import than the answer takes.
+"""
 
 from pathlib import Path
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy.exc import DBAPIError
 
 from orchestrator.errors import Unavailable
@@ -16,15 +16,13 @@ from orchestrator.store.database import Database
 _MIGRATION_LOCK = 7_233_400_521
 
 
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent))
-    return config
+#: Where the revisions are, each in a file whose name begins with its number, in the order of the numbers.
+_VERSIONS = Path(__file__).parent / "versions"
 
 
 def head() -> str:
     """Return the revision that this code wants."""
-    return str(ScriptDirectory.from_config(_config()).get_current_head())
+    return max(path.name.partition("_")[0] for path in _VERSIONS.glob("[0-9]*_*.py"))
 
 
 def current(url: str) -> str | None:
@@ -36,7 +34,7 @@ def current(url: str) -> str | None:
     database = Database(url)
     try:
         with database.read() as connection:
-            return MigrationContext.configure(connection).get_current_revision()
+            return _revision(connection)
     except DBAPIError as error:
         raise Unavailable(f"the database does not answer: {error.orig}") from error
     finally:
@@ -51,14 +49,18 @@ def upgrade(url: str) -> tuple[str | None, str]:
     Raises:
         Unavailable: it cannot be reached.
     """
+    from alembic import command
+    from alembic.config import Config
+
     database = Database(url)
     try:
         with database.write() as connection:
             if database.postgres:
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-            before = MigrationContext.configure(connection).get_current_revision()
+            before = _revision(connection)
             if before != head():
-                config = _config()
+                config = Config()
+                config.set_main_option("script_location", str(_VERSIONS.parent))
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")
         return before, head()
@@ -66,3 +68,9 @@ def upgrade(url: str) -> tuple[str | None, str]:
         raise Unavailable(f"the database does not answer: {error.orig}") from error
     finally:
         database.dispose()
+
+
+def _revision(connection: sa.Connection) -> str | None:
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()

@@ -1,0 +1,204 @@
+"""What this installation can reach, what is wrong with it, and what to do about it.
+
+Each check is small, changes nothing, and gives up within seconds. A check that finds something wrong says what
+to do; it never raises, so that one fault does not hide the next.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import InvalidInput, IsothermError, Unavailable
+from orchestrator.messages import CHECKS_QUEUE, STACKS_QUEUE
+from orchestrator.settings import Settings
+
+#: How long a broker, a cache or a worker may take to answer.
+PATIENCE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    #: What was found.
+    detail: str
+    #: What to do if it is not ok.
+    hint: str = ""
+    #: Whether what is wrong is a service that cannot be reached, rather than a setting or an installation.
+    is_service: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types."""
+        return asdict(self)
+
+
+def checks(settings: Settings) -> Iterator[Check]:
+    """Look at everything the settings point at, one after the other."""
+    yield check_state_directory(settings)
+    yield check_encryption_keys(settings)
+    yield check_resource_types()
+    database = check_database(settings)
+    yield database
+    if database.ok:
+        yield check_schema(settings)
+    yield check_cache(settings)
+    broker = check_broker(settings)
+    yield broker
+    if broker.ok and not settings.embedded:
+        yield from check_processes(settings)
+
+
+def check_state_directory(settings: Settings) -> Check:
+    """Tell whether the state directory can be written, or made."""
+    directory = settings.state_directory
+    existing = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+    ok = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    detail = f"{directory} can be {'written' if existing == directory else 'made'}"
+    return Check(
+        name="state directory",
+        ok=ok,
+        detail=detail if ok else f"{existing} is no directory this user can write in",
+        hint="make it writable, or point ISOTHERM_STATE_DIRECTORY at one that is",
+    )
+
+
+def check_encryption_keys(settings: Settings) -> Check:
+    """Tell whether every key is a Fernet key; the keys themselves are never shown."""
+    from cryptography.fernet import Fernet
+
+    wrong = []
+    for number, key in enumerate(settings.encryption_keys, start=1):
+        try:
+            Fernet(key.get_secret_value())
+        except ValueError:
+            wrong.append(str(number))
+    count = len(settings.encryption_keys)
+    detail = f"{count} valid" if count else "none: hidden values are stored and sent as they are"
+    return Check(
+        name="encryption keys",
+        ok=not wrong,
+        detail=f"number {', '.join(wrong)} of {count} is no Fernet key" if wrong else detail,
+        hint="make one with: python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'",
+    )
+
+
+def check_resource_types() -> Check:
+    """Tell whether every installed resource type can be loaded."""
+    from orchestrator.plugins.registry import ResourceTypes
+
+    hint = "install the package again (pip install isotherm), or remove the plugin that is named"
+    try:
+        count = len(ResourceTypes.load())
+    except IsothermError as error:
+        return Check(name="resource types", ok=False, detail=str(error), hint=hint)
+    return Check(name="resource types", ok=count > 0, detail=f"{count} installed", hint=hint)
+
+
+def check_database(settings: Settings) -> Check:
+    """Tell whether the state of record answers; a SQLite file that is still to be made is fine."""
+    from orchestrator.store.database import ping
+
+    if _is_to_be_made(settings):
+        return Check(name="database", ok=True, detail="will be made by the first command")
+    hint = "start the database, or correct ISOTHERM_DATABASE_URL"
+    return _asked("database", lambda: ping(settings.effective_database_url), "answers", hint)
+
+
+def check_schema(settings: Settings) -> Check:
+    """Tell whether the database has the schema that this version needs."""
+    from orchestrator.store import migrations
+
+    if _is_to_be_made(settings):
+        return Check(name="schema", ok=True, detail="will be made by the first command")
+    try:
+        present = migrations.current(settings.effective_database_url)
+    except Unavailable as error:
+        return Check(name="schema", ok=False, detail=str(error), hint="try again", is_service=True)
+    needed = migrations.head()
+    detail = (
+        f"revision {needed}" if present == needed else f"revision {present or 'none'}, needed is {needed}"
+    )
+    return Check(name="schema", ok=present == needed, detail=detail, hint="run: isotherm db upgrade")
+
+
+def _is_to_be_made(settings: Settings) -> bool:
+    """Whether the database is a file that the first command in embedded mode makes."""
+    scheme, separator, file = settings.effective_database_url.partition(":///")
+    if not settings.embedded or not separator or not scheme.startswith("sqlite"):
+        return False
+    return not Path(file.partition("?")[0]).exists()
+
+
+def check_cache(settings: Settings) -> Check:
+    """Tell whether the shared caches answer; no stack fails without them, but validation is slower."""
+    from cache.regions import CacheMisconfigured, make_region
+
+    name, hint = "cache", "start the cache server, or correct ISOTHERM_CACHE_BACKEND and ISOTHERM_CACHE_URL"
+    try:
+        region = make_region(settings.cache_backend, settings.cache_url, name="doctor", expiration_seconds=60)
+    except CacheMisconfigured as error:
+        return Check(name=name, ok=False, detail=str(error), hint=hint)
+    try:
+        # The store itself is asked: what stands before it in a region hides that it is down.
+        region.actual_backend.get_serialized("isotherm:doctor:ping")
+    except Exception as error:  # noqa: BLE001  # every store has errors of its own
+        return Check(name=name, ok=False, detail=f"does not answer: {error}", hint=hint, is_service=True)
+    return Check(name=name, ok=True, detail=f"{settings.cache_backend} answers")
+
+
+def check_broker(settings: Settings) -> Check:
+    """Tell whether the broker answers; without one all is well, this is embedded mode."""
+    if settings.embedded:
+        return Check(name="broker", ok=True, detail="none: commands do the work themselves (embedded mode)")
+    from kombu.exceptions import OperationalError
+
+    from orchestrator.queue import make_app
+
+    name, hint = "broker", "start the broker, or correct ISOTHERM_BROKER_URL"
+    waits = {"socket_connect_timeout": PATIENCE_SECONDS, "socket_timeout": PATIENCE_SECONDS}
+    try:
+        with make_app(settings).connection_for_write(
+            connect_timeout=PATIENCE_SECONDS, transport_options=waits
+        ) as connection:
+            # A URI made for showing has no password in it.
+            detail = f"{connection.as_uri()} answers"
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=PATIENCE_SECONDS)
+    except (OperationalError, OSError) as error:
+        return Check(name=name, ok=False, detail=f"does not answer: {error}", hint=hint, is_service=True)
+    except (LookupError, ImportError, ValueError) as error:
+        return Check(name=name, ok=False, detail=f"not a broker's URL: {error}", hint=hint)
+    return Check(name=name, ok=True, detail=detail)
+
+
+def check_processes(settings: Settings) -> Iterator[Check]:
+    """Tell which workers and coordinators answer; the broker is known to."""
+    from orchestrator.queue import make_app
+
+    serving: Mapping[str, list[Mapping[str, Any]]] = (
+        make_app(settings).control.inspect(timeout=PATIENCE_SECONDS).active_queues() or {}
+    )
+    for name, queue in (("worker", CHECKS_QUEUE), ("coordinator", STACKS_QUEUE)):
+        found = sorted(
+            node for node, queues in serving.items() if any(each["name"] == queue for each in queues)
+        )
+        yield Check(
+            name=f"{name}s",
+            ok=bool(found),
+            detail=", ".join(found) or f"none answered within {PATIENCE_SECONDS:g} s",
+            hint=f"start one with: isotherm {name}",
+            is_service=True,
+        )
+
+
+def _asked(name: str, ask: Callable[[], object], answer: str, hint: str) -> Check:
+    try:
+        ask()
+    except Unavailable as error:
+        return Check(name=name, ok=False, detail=str(error), hint=hint, is_service=True)
+    except InvalidInput as error:
+        return Check(name=name, ok=False, detail=str(error), hint=hint)
+    return Check(name=name, ok=True, detail=answer)

@@ -1,0 +1,195 @@
+"""A stand-in for the service: a few stacks in memory, and operations that end when their progress is asked for."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from orchestrator.cli.main import isotherm
+from orchestrator.cli.shell import Shell
+from orchestrator.errors import Conflict, NotFound
+from orchestrator.messages import StackJob
+from orchestrator.settings import Settings
+from orchestrator.views import (
+    EventView,
+    GraphNode,
+    GraphView,
+    OutputView,
+    Progress,
+    ResourceView,
+    StackView,
+)
+
+#: 2024-03-01T12:00:00Z.
+NOON = 1709294400.0
+
+
+def stack_view(name: str, action: str = "CREATE", status: str = "COMPLETE", **more: Any) -> StackView:
+    return StackView(
+        **{
+            "id": f"id-of-{name}",
+            "name": name,
+            "project": "default",
+            "action": action,
+            "status": status,
+            "created_at": NOON,
+            "updated_at": NOON,
+            "traversal_id": "t1",
+            "timeout_minutes": 60.0,
+            **more,
+        }
+    )
+
+
+def resource_view(name: str, action: str = "CREATE", status: str = "COMPLETE", **more: Any) -> ResourceView:
+    return ResourceView(
+        **{
+            "name": name,
+            "type": "OS::Heat::TestResource",
+            "uuid": f"uuid-of-{name}",
+            "physical_id": f"physical-{name}",
+            "action": action,
+            "status": status,
+            "created_at": NOON,
+            "updated_at": NOON,
+            **more,
+        }
+    )
+
+
+def event_view(number: int, resource: str, action: str, status: str, reason: str = "") -> EventView:
+    return EventView(
+        id=number,
+        at=NOON + number,
+        stack="web",
+        resource=resource,
+        type="OS::Heat::TestResource" if resource else "",
+        action=action,
+        status=status,
+        reason=reason,
+        physical_id=None,
+    )
+
+
+@dataclass
+class FakeService:
+    """Holds what a test puts in, and remembers what it was asked."""
+
+    stacks_held: dict[str, StackView] = field(default_factory=dict)
+    resources_held: list[ResourceView] = field(default_factory=list)
+    outputs_held: tuple[OutputView, ...] = ()
+    events_held: list[EventView] = field(default_factory=list)
+    #: The status that an operation ends with.
+    ending: str = "COMPLETE"
+    #: Raised in the midst of watching.
+    interrupt: BaseException | None = None
+    jobs: list[StackJob] = field(default_factory=list)
+    signals: list[tuple[str, str, Mapping[str, Any]]] = field(default_factory=list)
+    closed: int = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def create(self, job: StackJob) -> StackView:
+        if job.name in self.stacks_held:
+            raise Conflict(f"there is already a stack {job.name!r}")
+        self.jobs.append(job)
+        self.stacks_held[job.name] = stack_view(job.name, "CREATE", "IN_PROGRESS")
+        return self.stacks_held[job.name]
+
+    def delete(self, name: str) -> StackView | None:
+        view = self.stack(name)
+        if view.action == "DELETE" and view.status == "COMPLETE":
+            return None
+        self.stacks_held[view.name] = replace(view, action="DELETE", status="IN_PROGRESS")
+        return self.stacks_held[view.name]
+
+    def watch(self, stack_id: str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
+        view = self.stack(stack_id)
+        yield self._progress(view, finished=False)
+        if self.interrupt:
+            raise self.interrupt
+        for resource in ("disk", "server"):
+            self._record(resource, view.action, "COMPLETE")
+            yield self._progress(view, finished=False)
+        reason = "no room for server" if self.ending == "FAILED" else ""
+        self._record("", view.action, self.ending, reason)
+        view = replace(view, status=self.ending, reason=reason)
+        self.stacks_held[view.name] = view
+        yield self._progress(view, finished=True)
+
+    def stacks(self) -> list[StackView]:
+        return list(self.stacks_held.values())
+
+    def stack(self, name: str, /) -> StackView:
+        for view in self.stacks_held.values():
+            if name in {view.name, view.id}:
+                return view
+        raise NotFound(f"there is no stack {name!r}")
+
+    def resources(self, name: str, /) -> list[ResourceView]:
+        self.stack(name)
+        return self.resources_held
+
+    def resource(self, name: str, resource: str, /) -> ResourceView:
+        for view in self.resources(name):
+            if view.name == resource:
+                return view
+        raise NotFound(f"stack {name!r} has no resource {resource!r}")
+
+    def signal(self, name: str, resource: str, details: Mapping[str, Any], /) -> None:
+        self.resource(name, resource)
+        self.signals.append((name, resource, details))
+
+    def events(self, name: str, /, *, after: int = 0, limit: int = 1000) -> list[EventView]:
+        self.stack(name)
+        return [view for view in self.events_held if view.id > after][:limit]
+
+    def outputs(self, name: str, /) -> tuple[OutputView, ...]:
+        self.stack(name)
+        return self.outputs_held
+
+    def output(self, name: str, key: str, /) -> OutputView:
+        for view in self.outputs(name):
+            if view.key == key:
+                return view
+        raise NotFound(f"stack {name!r} has no output {key!r}")
+
+    def graph(self, name: str, /) -> GraphView:
+        self.stack(name)
+        nodes = tuple(
+            GraphNode(name=view.name, type=view.type, state=view.state) for view in self.resources_held
+        )
+        edges = tuple((view.name, required) for view in self.resources_held for required in view.requires)
+        return GraphView(nodes=nodes, edges=edges)
+
+    def _record(self, resource: str, action: str, status: str, reason: str = "") -> None:
+        self.events_held.append(event_view(len(self.events_held) + 1, resource, action, status, reason))
+
+    def _progress(self, view: StackView, *, finished: bool) -> Progress:
+        counts = {"done": 2 if finished else 1, "running": 0 if finished else 1}
+        running = () if finished else ("server",)
+        return Progress(
+            stack=view, counts=counts, running=running, total=2, done=counts["done"], finished=finished
+        )
+
+
+@dataclass
+class Terminal:
+    """Runs commands as a person would type them, against a fake service; nothing is a terminal."""
+
+    service: FakeService
+    state_directory: Path
+    broker_url: str = ""
+    shell: Shell = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.shell = Shell(load=self.settings, connect=lambda _: self.service)
+
+    def settings(self) -> Settings:
+        return Settings(state_directory=self.state_directory, broker_url=self.broker_url)
+
+    def run(self, *words: str, answer: str | None = None) -> Result:
+        return CliRunner().invoke(isotherm, list(words), obj=self.shell, prog_name="isotherm", input=answer)

@@ -1,0 +1,298 @@
+"""The whole command line on the real service, embedded, in a state directory of its own."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from orchestrator.cli.main import isotherm
+
+TEMPLATE = """\
+heat_template_version: 2021-04-16
+description: Two that depend on each other
+parameters:
+  word: {type: string, default: hello}
+  password: {type: string, hidden: true, default: s3cret}
+resources:
+  first:
+    type: OS::Heat::TestResource
+    properties: {value: {get_param: word}}
+  second:
+    type: OS::Heat::TestResource
+    properties: {value: {get_attr: [first, output]}}
+outputs:
+  said:
+    description: What was said
+    value: {get_attr: [second, output]}
+"""
+
+FAILING = """\
+heat_template_version: 2021-04-16
+resources:
+  good: {type: OS::Heat::TestResource}
+  bad:
+    type: OS::Heat::TestResource
+    properties: {fail: true}
+"""
+
+WAITING = """\
+heat_template_version: 2021-04-16
+resources:
+  handle: {type: OS::Heat::WaitConditionHandle}
+  condition:
+    type: OS::Heat::WaitCondition
+    properties: {handle: {get_resource: handle}, timeout: 60}
+outputs:
+  told: {value: {get_attr: [condition, data]}}
+"""
+
+WRONG = """\
+heat_template_version: 2021-04-16
+resources:
+  first:
+    type: OS::Heat::TestResorce
+  second:
+    type: OS::Heat::TestResource
+  third:
+    type: OS::Heat::Nonee
+"""
+
+
+def run(*words: str) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(isotherm, list(words), prog_name="isotherm")
+
+
+def start(*words: str, **streams: int) -> "subprocess.Popen[str]":
+    """Start a command as a process of its own."""
+    command = [sys.executable, "-m", "orchestrator.cli.main", *words]
+    return subprocess.Popen(command, text=True, **streams)  # type: ignore[call-overload, no-any-return]  # streams are file descriptors
+
+
+def on_terminal(*words: str) -> tuple[int, str]:
+    """Run a command on a terminal; return its exit code and all that it wrote."""
+    ours, theirs = pty.openpty()
+    process = start(*words, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    written = b"".join(iter(lambda: _read(ours), b""))
+    os.close(ours)
+    return process.wait(), written.decode()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # Linux says this, and not an empty read, once the last process has closed its end
+        return b""
+
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Write a template in an empty directory with a state directory of its own, and return its path."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ISOTHERM_STATE_DIRECTORY", str(tmp_path / "state"))
+    for name in ("ISOTHERM_BROKER_URL", "ISOTHERM_DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def template(text: str) -> str:
+        (tmp_path / "web.yaml").write_text(text)
+        return "web.yaml"
+
+    return template
+
+
+def test_a_stack_from_creation_to_deletion(write: Write) -> None:
+    created = run("stack", "create", "web", "-t", write(TEMPLATE), "-P", "word=good morning")
+    assert created.exit_code == 0, created.output
+    assert created.stdout.startswith("web CREATE_COMPLETE after")
+    assert "good morning" in created.stdout
+    for resource in ("first", "second"):
+        assert created.stderr.count(f"{resource} CREATE_COMPLETE") == 1
+
+    (listed,) = json.loads(run("stack", "list", "-f", "json").stdout)
+    assert (listed["name"], listed["state"]) == ("web", "CREATE_COMPLETE")
+
+    shown = run("stack", "show", "web", "-f", "json").stdout
+    assert json.loads(shown)["parameters"] == {"word": "good morning", "password": "******"}
+    assert "s3cret" not in shown
+
+    resources = json.loads(run("stack", "resource", "list", "web", "-f", "json").stdout)
+    assert {view["name"]: view["requires"] for view in resources} == {"first": [], "second": ["first"]}
+    assert run("stack", "resource", "show", "web", "first").exit_code == 0
+
+    events = json.loads(run("stack", "event", "list", "web", "-f", "json").stdout)
+    order = [(event["resource"], event["state"]) for event in events]
+    assert order.index(("first", "CREATE_COMPLETE")) < order.index(("second", "CREATE_IN_PROGRESS"))
+    assert order[-1] == ("", "CREATE_COMPLETE")
+
+    assert run("stack", "output", "show", "web", "said", "-f", "value").stdout == "good morning\n"
+    assert '"second" -> "first"' in run("stack", "graph", "web").stdout
+    assert run("stack", "watch", "web").exit_code == 0
+
+    deleted = run("stack", "delete", "web", "-f", "json")
+    assert deleted.exit_code == 0, deleted.output
+    assert json.loads(deleted.stdout)["state"] == "DELETE_COMPLETE"
+    assert json.loads(run("stack", "list", "-f", "json").stdout) == []
+
+
+def test_a_name_is_free_again_after_deletion(write: Write) -> None:
+    for _ in range(2):
+        assert run("stack", "create", "web", "-t", write(TEMPLATE)).exit_code == 0
+        assert run("stack", "create", "web", "-t", write(TEMPLATE)).exit_code == 2
+        assert run("stack", "delete", "web").exit_code == 0
+    assert run("stack", "delete", "web").exit_code == 2
+
+
+def test_deleting_again_by_id_is_the_end_asked_for(write: Write) -> None:
+    made = json.loads(run("stack", "create", "web", "-t", write(TEMPLATE), "-f", "json").stdout)
+    assert run("stack", "delete", made["id"]).exit_code == 0
+    again = run("stack", "delete", made["id"])
+    assert (again.exit_code, "already deleted" in again.stdout) == (0, True)
+
+
+def test_a_stack_that_fails_ends_with_one_and_its_reason(write: Write) -> None:
+    failed = run("stack", "create", "web", "-t", write(FAILING))
+    assert failed.exit_code == 1
+    assert re.search(r"^web CREATE_FAILED after .*: .*bad", failed.stdout)
+    assert "\n  bad CREATE_FAILED: " in failed.stdout
+    assert run("stack", "watch", "web").exit_code == 1
+    assert run("stack", "delete", "web").exit_code == 0
+
+
+def test_a_refused_template_names_every_place_and_leaves_nothing(write: Write) -> None:
+    refused = run("stack", "create", "web", "-t", write(WRONG))
+    assert refused.exit_code == 2
+    assert refused.stdout == ""
+    assert "web.yaml:4:" in refused.stderr
+    assert "OS::Heat::TestResource" in refused.stderr
+    assert "web.yaml:8:" in refused.stderr
+    assert "'OS::Heat::None'" in refused.stderr
+    assert json.loads(run("stack", "list", "-f", "json").stdout) == []
+    assert run("stack", "show", "web").exit_code == 2
+
+
+def test_a_refused_parameter_leaves_nothing(write: Write) -> None:
+    refused = run("stack", "create", "web", "-t", write(TEMPLATE), "-P", "wrod=x", "-f", "json")
+    assert refused.exit_code == 2
+    (problem,) = json.loads(refused.stderr)
+    assert "wrod" in str(problem)
+    assert "word" in str(problem)
+    assert json.loads(run("stack", "list", "-f", "json").stdout) == []
+
+
+def test_validation_needs_no_database(write: Write, tmp_path: Path) -> None:
+    valid = run("template", "validate", "-t", write(TEMPLATE), "-f", "json")
+    assert valid.exit_code == 0, valid.output
+    declared = json.loads(valid.stdout)
+    assert declared["resources"] == [
+        ["first", "OS::Heat::TestResource"],
+        ["second", "OS::Heat::TestResource"],
+    ]
+    assert declared["outputs"] == ["said"]
+    assert "s3cret" not in valid.stdout
+    assert run("template", "validate", "-t", write(TEMPLATE)).exit_code == 0
+    assert run("template", "validate", "-t", write(WRONG)).exit_code == 2
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_database_that_cannot_be_reached_ends_with_three(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ISOTHERM_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/isotherm")
+    unreachable = run("stack", "list")
+    assert unreachable.exit_code == 3, unreachable.output
+    assert "this is a bug" not in unreachable.stderr
+
+
+def test_a_state_directory_that_cannot_be_made_ends_with_three(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ISOTHERM_STATE_DIRECTORY", str(tmp_path / "file" / "state"))
+    assert run("stack", "list").exit_code == 3
+
+
+def test_an_interrupted_create_is_carried_on_by_watch(write: Write) -> None:
+    creating = start(
+        *("stack", "create", "web", "-t", write(WAITING)), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert creating.stderr is not None
+    for line in creating.stderr:
+        if "condition CREATE_IN_PROGRESS" in line:
+            break
+    creating.send_signal(signal.SIGINT)
+    written, said = creating.communicate()
+    assert creating.returncode == 130, said
+    assert written == ""
+    assert "isotherm stack watch web" in said
+    assert "Traceback" not in said
+
+    (listed,) = json.loads(run("stack", "list", "-f", "json").stdout)
+    assert listed["state"] == "CREATE_IN_PROGRESS"
+    details = '{"status": "SUCCESS", "data": "up", "id": "1", "reason": "all is well"}'
+    signalled = run("stack", "resource", "signal", "web", "handle", "-d", details)
+    assert signalled.exit_code == 0, signalled.output
+
+    watched = run("stack", "watch", "web")
+    assert watched.exit_code == 0, watched.output
+    assert "web CREATE_COMPLETE" in watched.stdout
+    assert "up" in run("stack", "output", "show", "web", "told", "-f", "value").stdout
+
+
+def test_a_terminal_sees_colour_frames_and_is_asked_before_deletion(write: Write) -> None:
+    code, created = on_terminal("stack", "create", "web", "-t", write(TEMPLATE))
+    assert code == 0, created
+    assert "\x1b[32mCREATE_COMPLETE" in created
+    code, listed = on_terminal("stack", "list")
+    assert code == 0
+    assert "╭" in listed
+
+    ours, theirs = pty.openpty()
+    asking = start("stack", "delete", "web", stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    while b"2 resources?" not in said and (piece := _read(ours)):
+        said += piece
+    os.write(ours, b"y\n")
+    while piece := _read(ours):
+        said += piece
+    os.close(ours)
+    assert asking.wait() == 0, said.decode()
+    assert b"DELETE_COMPLETE" in said
+
+
+def test_a_terminal_sees_the_line_at_fault(write: Write) -> None:
+    code, refused = on_terminal("stack", "create", "web", "-t", write(WRONG))
+    assert code == 2
+    bare = re.sub(r"\x1b\[[0-9;]*m", "", refused)
+    assert re.search(r"^ +4 \|     type: OS::Heat::TestResorce\r?\n +\| +\^", bare, re.MULTILINE), bare
+
+
+def test_no_color_is_honoured(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    _, refused = on_terminal("stack", "create", "web", "-t", write(WRONG))
+    assert not re.search(r"\x1b\[(\d+;)*3\d", refused)
+
+
+def test_listing_stacks_loads_neither_the_queue_nor_plugins(write: Write) -> None:
+    assert run("stack", "list").exit_code == 0  # the database is made
+    code = (
+        "import sys; from orchestrator.cli.main import isotherm; "
+        "isotherm(['stack', 'list'], standalone_mode=False); "
+        "sys.exit(' '.join(sorted({'celery', 'kombu', 'alembic', 'workers'} & set(sys.modules))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.strip() == ""

@@ -1,0 +1,99 @@
+"""What people see while an operation is under way."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from orchestrator.cli import progress
+from orchestrator.cli.progress import duration, event_line, events_after, follow, last_event, picture
+from orchestrator.views import Progress
+from tests.unit.orchestrator.cli.fake_service import FakeService, event_view, stack_view
+
+
+def drawn(shown: Progress, width: int = 80) -> str:
+    """Return the picture as a terminal of this width shows it."""
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    with console.capture() as capture:
+        console.print(picture(shown, elapsed_seconds=75.0))
+    return capture.get()
+
+
+def test_the_picture_has_state_counts_and_what_runs_now() -> None:
+    shown = drawn(
+        Progress(
+            stack=stack_view("web", "CREATE", "IN_PROGRESS"),
+            counts={"done": 120, "running": 4, "waiting": 2, "blocked": 374, "failed": 0},
+            running=("web-1", "web-2"),
+            total=500,
+            done=120,
+            finished=False,
+        )
+    )
+    assert "web  CREATE_IN_PROGRESS  1 min 15 s" in shown
+    assert "120/500" in shown
+    assert "done 120  running 4  waiting 2  blocked 374" in shown
+    assert "failed" not in shown
+    assert "now: web-1, web-2" in shown
+
+
+def test_an_empty_stack_can_be_drawn() -> None:
+    shown = drawn(
+        Progress(stack=stack_view("web"), counts={}, running=(), total=0, done=0, finished=True), width=20
+    )
+    assert "0/0" in shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.04, "0.0 s"), (59.9, "59.9 s"), (185, "3 min 05 s"), (7620, "2 h 07 min")]
+)
+def test_durations_are_said_as_people_do(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+def test_an_event_is_one_line_whatever_its_reason() -> None:
+    event = event_view(1, "server", "CREATE", "FAILED", "no room\nat all\x1b[0m")
+    assert event_line(event) == "2024-03-01T12:00:01Z server CREATE_FAILED no room at all\\x1b[0m"
+    assert "web CREATE_COMPLETE" in event_line(event_view(2, "", "CREATE", "COMPLETE"))
+
+
+def test_events_of_a_stack_that_is_gone_are_none(service: FakeService) -> None:
+    assert last_event(service, "web") == 2
+    service.stacks_held.clear()
+    assert list(events_after(service, "web", 0)) == []
+    assert last_event(service, "web") == 0
+
+
+def test_each_event_is_written_once(service: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    ended = follow(service, service.stacks_held["web"], after=2)
+    assert ended.status == "COMPLETE"
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[1:] for line in lines] == [
+        ["disk", "CREATE_COMPLETE"],
+        ["server", "CREATE_COMPLETE"],
+        ["web", "CREATE_COMPLETE"],
+    ]
+
+
+def test_a_terminal_keeps_failures_and_clears_the_rest_away(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, color_system=None, width=80)
+    monkeypatch.setattr(progress, "console_for_messages", lambda: console)
+    service.events_held.append(event_view(3, "server", "CREATE", "FAILED", "no room"))
+    follow(service, service.stacks_held["web"], after=2)
+    written = screen.getvalue()
+    assert written.count("server CREATE_FAILED no room") == 1
+    assert written.endswith("\x1b[2K")  # the last thing done is to clear a line
+    assert "\x1b[?25h" in written  # the cursor is back
+
+
+def test_an_interrupt_gives_the_cursor_back(service: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, color_system=None, width=80)
+    monkeypatch.setattr(progress, "console_for_messages", lambda: console)
+    service.interrupt = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        follow(service, service.stacks_held["web"], after=0)
+    assert screen.getvalue().rindex("\x1b[?25h") > screen.getvalue().rindex("\x1b[?25l")

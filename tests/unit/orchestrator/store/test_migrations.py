@@ -1,0 +1,34 @@
+"""The schema's revisions: what is asked without Alembic is what Alembic says."""
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+
+from orchestrator.store import migrations
+from orchestrator.store.tables import metadata
+
+
+def test_the_head_is_alembics_and_the_only_one() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    assert ScriptDirectory.from_config(config).get_heads() == [migrations.head()]
+
+
+def test_an_upgrade_makes_every_table_once(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'isotherm.db'}"
+    assert migrations.current(url) is None
+    assert migrations.upgrade(url) == (None, migrations.head())
+    assert migrations.current(url) == migrations.head()
+    assert migrations.upgrade(url) == (migrations.head(), migrations.head())
+    engine = sa.create_engine(url)
+    tables = sa.inspect(engine).get_table_names()
+    engine.dispose()
+    assert set(tables) == {*metadata.tables, "alembic_version"}
+
+
+def test_postgresql_is_upgraded_the_same_way(postgres_url: str) -> None:
+    assert migrations.current(postgres_url) is None
+    assert migrations.upgrade(postgres_url) == (None, migrations.head())
+    assert migrations.current(postgres_url) == migrations.head()
