@@ -183,6 +183,8 @@ class Server(ABC):
         Of PostgreSQL only the part that takes new connections hangs.
         """
         os.kill(self.pid, signal.SIGSTOP)
+        # The signal stops one thread after the other; this returns when the last one stands.
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED)
         try:
             yield
         finally:
