@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.formats import Table, fields_table, show
+from orchestrator.cli.formats import Table, fields_table, show, text_of
 from orchestrator.cli.options import example, format_option
 
 if TYPE_CHECKING:
@@ -78,36 +78,39 @@ def _tables(name: str, found: "type[Resource]") -> Iterator[Table]:
     if found.accepts_anything:
         fields["properties"] = fields["attributes"] = "any name, any value"
     yield fields_table(fields)
-    properties = list(_property_rows(found.properties_schema, ""))
+    properties = [
+        (path, str(schema.type), "required" if schema.required else "optional", _about(schema, path))
+        for path, schema in _flat(found.properties_schema, "")
+    ]
     if properties:
-        columns = ("name", "type", "given", "default", "when changed", "rules", "description")
-        yield Table(columns=columns, rows=properties, title="properties")
+        yield Table(columns=("name", "type", "given", "about"), rows=properties, title="properties")
     attributes = [(key, schema.type, schema.description) for key, schema in found.attributes_schema.items()]
     if attributes:
         yield Table(columns=("name", "type", "description"), rows=attributes, title="attributes")
 
 
-def _property_rows(schemas: "Mapping[str, Property]", prefix: str) -> Iterator[tuple[Any, ...]]:
+def _flat(schemas: "Mapping[str, Property]", prefix: str) -> "Iterator[tuple[str, Property]]":
     for key, schema in schemas.items():
-        name = prefix + key
-        yield (
-            name,
-            str(schema.type),
-            "required" if schema.required else "optional",
-            schema.default,
-            _when_changed(schema),
-            "; ".join(constraint.describe() for constraint in schema.constraints),
-            schema.description,
-        )
+        yield prefix + key, schema
         children = schema.schema
         if isinstance(children, Mapping):
-            yield from _property_rows(children, f"{name}.")
+            yield from _flat(children, f"{prefix}{key}.")
         elif children is not None:
             # An item has no name of its own; a star stands for its place in the list.
-            yield from _property_rows({"*": children}, f"{name}.")
+            yield from _flat({"*": children}, f"{prefix}{key}.")
+
+
+def _about(schema: "Property", path: str) -> str:
+    notes = [constraint.describe() for constraint in schema.constraints]
+    if schema.default not in (None, "", {}, []):
+        notes.append(f"default {text_of(schema.default)}")
+    # What a change means is decided by the outermost property.
+    if "." not in path:
+        notes.append(_when_changed(schema))
+    return " ".join([schema.description, f"({'; '.join(notes)})" if notes else ""]).strip()
 
 
 def _when_changed(schema: "Property") -> str:
     if schema.immutable:
-        return "refused"
-    return "updated" if schema.update_allowed else "replaced"
+        return "a change is refused"
+    return "changed in place" if schema.update_allowed else "a change replaces the resource"

@@ -17,7 +17,6 @@ from orchestrator.cli.formats import (
     show,
     show_tables,
     state_style,
-    text_of,
 )
 from orchestrator.cli.options import example, format_option, template_options, timeout_option, wait_option
 from orchestrator.cli.progress import duration, follow, last_event, resumable
@@ -177,12 +176,14 @@ def _follow_or_leave(
     shell: Shell, service: StackService, view: StackView, *, action: str, wait: bool, form: str, after: int
 ) -> None:
     started = time.monotonic()
+    was_under_way = view.status == "IN_PROGRESS"
     if wait:
         with resumable(view.name, embedded=shell.settings.embedded):
             view = follow(service, view, after=after)
     outputs = service.outputs(view.id) if wait and view.state == "CREATE_COMPLETE" else ()
     if form == "table":
-        _final_word(service, view, outputs, seconds=time.monotonic() - started if wait else None)
+        seconds = time.monotonic() - started if wait and was_under_way else None
+        _final_word(service, view, outputs, seconds=seconds)
     else:
         show(form, {**view.to_dict(), "outputs": [output.to_dict() for output in outputs]})
     raise click.exceptions.Exit(_verdict(view, action=action, wait=wait))
@@ -211,9 +212,12 @@ def _final_word(
             )
             console.print(line.append(f": {printable(failed.reason)}"), soft_wrap=True)
     if outputs:
-        show_tables(
-            [fields_table({output.key: output.error or output.value for output in outputs}, "outputs")]
-        )
+        show_tables([_outputs_table(outputs)])
+
+
+def _outputs_table(outputs: tuple[OutputView, ...]) -> Table:
+    values = {view.key: f"error: {view.error}" if view.error else view.value for view in outputs}
+    return fields_table(values, "outputs")
 
 
 def _tables(view: StackView) -> list[Table]:
@@ -232,8 +236,5 @@ def _tables(view: StackView) -> list[Table]:
     if view.parameters:
         tables.append(fields_table(view.parameters, "parameters"))
     if view.outputs:
-        values = {
-            output.key: f"error: {output.error}" if output.error else output.value for output in view.outputs
-        }
-        tables.append(fields_table({key: text_of(value) for key, value in values.items()}, "outputs"))
+        tables.append(_outputs_table(view.outputs))
     return tables

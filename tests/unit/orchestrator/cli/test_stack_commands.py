@@ -331,6 +331,10 @@ def test_watch_ends_as_the_operation_does(
     assert terminal.run("stack", "watch", "web").exit_code == code
 
 
+def test_watching_what_is_over_claims_no_duration(terminal: Terminal) -> None:
+    assert terminal.run("stack", "watch", "web").stdout.splitlines()[0] == "web CREATE_COMPLETE"
+
+
 def test_an_interrupt_says_how_to_go_on(terminal: Terminal, service: FakeService, template: str) -> None:
     service.interrupt = KeyboardInterrupt()
     embedded = terminal.run("stack", "create", "shop", "-t", template)
