@@ -16,11 +16,11 @@ from orchestrator.graph import CircularDependency, Graph
 from orchestrator.messages import StackJob
 from orchestrator.names import check_stack_name
 from orchestrator.plan import Wish
-from orchestrator.plugins.properties import PropertyError, check_properties
+from orchestrator.plugins.properties import PropertyError, check_properties, convert_properties
 from orchestrator.plugins.resource import Resource
 from orchestrator.settings import Settings
 from orchestrator.store.templates import StoredTemplate, digest_of
-from orchestrator.template.definitions import ResolveError, ResourceDefinition
+from orchestrator.template.definitions import OutputDefinition, ResolveError, ResourceDefinition
 from orchestrator.template.document import Limits
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import Parameters
@@ -91,8 +91,7 @@ def prepare(job: StackJob, types: Types, settings: Settings) -> Prepared:
     check_timeout(job.timeout_minutes)
     stack_id = str(uuid.uuid4())
     template, environment, parameters = load_job(job, settings, stack_id=stack_id)
-    aliases = environment.resource_registry
-    actual = {name: aliases.get(each.type, each.type) for name, each in template.resources.items()}
+    actual = {name: environment.actual_type(each.type) for name, each in template.resources.items()}
     problems = [*_type_problems(template, actual, types), *_cycle_problems(template)]
     if not problems:
         problems = [*_attribute_problems(template, actual, types)]
@@ -142,7 +141,11 @@ def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.u
 def wanted_attributes(template: Template) -> Mapping[str, set[AttributePath]]:
     """Return which attributes of each resource the others and the outputs ask for, in one pass over all."""
     wanted: defaultdict[str, set[AttributePath]] = defaultdict(set)
-    for holder in (*template.resources.values(), *template.outputs.values()):
+    holders: Iterable[ResourceDefinition | OutputDefinition] = (
+        *template.resources.values(),
+        *template.outputs.values(),
+    )
+    for holder in holders:
         for name, path in holder.required_attributes:
             wanted[name].add(path)
     return wanted
@@ -235,7 +238,11 @@ def _problems_of(
     found = list(check_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything))
     if not found:
         try:
-            kind.validate(given)
+            kind.validate(
+                convert_properties(
+                    kind.properties_schema, given, accepts_anything=kind.accepts_anything, constraints=False
+                )
+            )
         except PropertyError as error:
             found = [error]
     for fault in found:

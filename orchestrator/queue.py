@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from celery import Celery
-from kombu import Exchange, Queue
+from kombu.entity import Exchange, Queue
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.messages import (

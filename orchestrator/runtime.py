@@ -4,7 +4,7 @@ import os
 import socket
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import psutil
 from stevedore.driver import DriverManager
@@ -88,7 +88,7 @@ class Runtime:
     @cached_property
     def checker(self) -> CheckCarrier:
         """The check algorithm, found by its entry point: this package does not know the workers'."""
-        driver = DriverManager("isotherm.workers", "checker", invoke_on_load=False)
+        driver: Any = DriverManager("isotherm.workers", "checker", invoke_on_load=False)
         checker: CheckCarrier = driver.driver(
             store=self.store,
             types=self.types,

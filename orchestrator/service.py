@@ -22,7 +22,8 @@ from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
-from orchestrator.template.template import OutputDefinition, Template
+from orchestrator.template.definitions import OutputDefinition
+from orchestrator.template.template import Template
 from orchestrator.views import (
     EventView,
     GraphNode,

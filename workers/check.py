@@ -103,14 +103,11 @@ class Checker:
         if claim is None:
             return ()
         with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt)):
-            outcome = self._outcome(claim)
-        return self._pass_on(self._finish(claim, outcome).ready)
+            outcome = self.act(claim)
+        return self.report(claim, outcome)
 
-    def close(self) -> None:
-        """Stop the heartbeat."""
-        self._heartbeat.close()
-
-    def _outcome(self, claim: Claim) -> Outcome:
+    def act(self, claim: Claim) -> Outcome:
+        """Do what was claimed, in the world; nothing is written down yet."""
         order = claim.order
         around = Surroundings(
             types=self._types,
@@ -122,6 +119,14 @@ class Checker:
             random=self._random,
         )
         return take_step(claim, around)
+
+    def report(self, claim: Claim, outcome: Outcome) -> tuple[CheckOrder, ...]:
+        """Write down what came of a claim, if it is still ours; return the orders for what became ready."""
+        return self._pass_on(self._finish(claim, outcome).ready)
+
+    def close(self) -> None:
+        """Stop the heartbeat."""
+        self._heartbeat.close()
 
     def _files(self, digests: Mapping[str, str]) -> Mapping[str, str]:
         return LazyFiles(digests, self._file) if digests else {}

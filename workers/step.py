@@ -12,7 +12,6 @@ from typing import Any
 
 import msgpack
 import structlog
-from orchestrator.template.definitions import ResourceDefinition
 
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, follow
 from orchestrator.errors import IsothermError
@@ -21,6 +20,7 @@ from orchestrator.plugins.properties import PropertyError, convert_properties
 from orchestrator.plugins.resource import Resource, ResourceFailure, ResourceState, RetryableFailure, Wait
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
+from orchestrator.template.definitions import ResourceDefinition
 
 log = structlog.get_logger()
 
@@ -84,7 +84,8 @@ class _Step:
         self.claim = claim
         self.around = around
         self.resource: Resource | None = None
-        self.properties: Mapping[str, Any] | None = None
+        #: The resolved properties as the template gives them: what is stored. The plugin gets them converted.
+        self.given: Mapping[str, Any] | None = None
         self.metadata: Mapping[str, Any] | None = None
         self.requires: tuple[str, ...] = ()
 
@@ -118,9 +119,16 @@ class _Step:
         if kind is None:
             raise ResourceFailure(f"resource type {claim.type!r} is not installed where the check ran")
         stack = self._stack()
-        self.properties = self._converged(kind, stack) if claim.order.phase != CLEANUP else self._applied()
+        cleanup = claim.order.phase == CLEANUP
+        self.given = self._applied() if cleanup else self._resolved(stack)
+        # What was fit to be made is fit to be deleted, by whatever schema the type has today.
+        properties = convert_properties(
+            kind.properties_schema,
+            self.given,
+            accepts_anything=kind.accepts_anything,
+            constraints=not cleanup,
+        )
         metadata = claim.metadata if claim.metadata is not None else self.metadata
-        watched = self._watched(kind)
         return kind(
             name=claim.order.key,
             type_name=claim.type,
@@ -133,11 +141,11 @@ class _Step:
                 status="IN_PROGRESS",
                 started_at=claim.started_at,
             ),
-            properties=self.properties,
+            properties=properties,
             stack=stack,
             settings=self.around.settings,
             now=claim.now,
-            watched_metadata=watched,
+            watched_metadata=self._watched(kind, properties),
         )
 
     def _stack(self) -> StackDefinition:
@@ -154,11 +162,10 @@ class _Step:
             asker=self.claim.order.key,
         )
 
-    def _converged(self, kind: type[Resource], stack: StackDefinition) -> Mapping[str, Any]:
+    def _resolved(self, stack: StackDefinition) -> Mapping[str, Any]:
         definition = ResourceDefinition.from_fragment(self.claim.order.key, self.claim.fragment["definition"])
-        given = definition.resolve_properties(stack)
         self.metadata = definition.resolve_metadata(stack)
-        return convert_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything)
+        return definition.resolve_properties(stack)
 
     def _applied(self) -> Mapping[str, Any]:
         """Return the properties last applied, or those that an interrupted create was about to apply."""
@@ -167,10 +174,10 @@ class _Step:
         planned: Mapping[str, Any] = self.claim.fragment.get("properties", {})
         return planned
 
-    def _watched(self, kind: type[Resource]) -> Mapping[str, Any] | None:
-        if kind.watches is None or self.properties is None:
+    def _watched(self, kind: type[Resource], properties: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        if kind.watches is None:
             return None
-        return self.around.metadata_of(str(self.properties.get(kind.watches)))
+        return self.around.metadata_of(str(properties.get(kind.watches)))
 
     # -- the actions -------------------------------------------------------------------------------------------
 
@@ -243,7 +250,7 @@ class _Step:
         claim = self.claim
         state = self.resource.state if self.resource else None
         converging = claim.order.phase != CLEANUP
-        applied = self.properties if converging and self.resource is not None else None
+        applied = self.given if converging else None
         kind = self.around.types.get(claim.type)
         version = kind.type_version if kind else 0
         done = ending is Ending.DONE

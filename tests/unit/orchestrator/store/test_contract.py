@@ -6,9 +6,9 @@ import pytest
 
 from orchestrator.errors import Conflict
 from orchestrator.messages import CONVERGE, END, CheckOrder
+from orchestrator.plan import Row, plan_delete
 from orchestrator.store.claims import Ending
 from orchestrator.store.traversals import NewTraversal
-from orchestrator.plan import Row, plan_delete
 from tests.unit.orchestrator.store.conftest import Bench
 
 

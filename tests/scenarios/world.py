@@ -1,0 +1,254 @@
+"""The simulated engine: the real core on an in-memory store, with a network, a clock and a cloud made of lists.
+
+Messages lie in a list until a test delivers, repeats or drops them. A crash can be set for any instruction that
+matters: before or after each transaction, each call of a plugin, each publication.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import sqlalchemy as sa
+
+from orchestrator.coordinator import Coordinator
+from orchestrator.messages import CLEANUP, CONVERGE, END, CheckOrder, DeleteJob, StackJob
+from orchestrator.plugins.properties import Attribute, Property, PropertyType
+from orchestrator.plugins.resource import Resource, ResourceFailure, RetryableFailure, Wait
+from orchestrator.settings import Settings
+from orchestrator.store.claims import Claim, Outcome, Timings
+from orchestrator.store.store import Store
+from orchestrator.store.tables import metadata
+from workers.check import Checker
+from workers.heartbeat import Heartbeat
+
+
+class Crash(BaseException):
+    """The process dies here."""
+
+
+class Cloud:
+    """What exists in the world, and what was done to it, in order."""
+
+    def __init__(self) -> None:
+        #: Live objects: physical id -> (the row that made it, its value).
+        self.objects: dict[str, tuple[str, str]] = {}
+        self.log: list[tuple[str, str]] = []
+        self.made = 0
+        #: How often making the resource of a name fails: negative for ever, positive so many times, retryably.
+        self.failing: dict[str, int] = {}
+        #: How many polls the resource of a name takes.
+        self.polls: dict[str, int] = {}
+        self._count = 0
+        self.crash_at: int | None = None
+
+    def instruction(self) -> None:
+        """One instruction passes; the process may die at it."""
+        self._count += 1
+        if self.crash_at is not None and self._count == self.crash_at:
+            self.crash_at = None
+            raise Crash
+
+    def crash_after(self, instructions: int) -> None:
+        """Let the process die that many instructions from now."""
+        self.crash_at = self._count + instructions
+
+    def make(self, row: str, name: str, value: str) -> str:
+        """Make an object."""
+        self.made += 1
+        physical_id = f"{name}-{self.made}"
+        self.objects[physical_id] = (row, value)
+        self.log.append(("make", name))
+        return physical_id
+
+    def owned_by(self, row: str) -> list[str]:
+        """Return the objects that a row made."""
+        return [physical_id for physical_id, (maker, _) in self.objects.items() if maker == row]
+
+
+def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whose methods are one step each
+    """Return a resource type whose objects live in ``cloud``."""
+
+    class CloudObject(Resource):
+        """An object that takes polls to build, may fail, and can be found by its row's id."""
+
+        properties_schema: ClassVar[Mapping[str, Property]] = {
+            "value": Property(type=PropertyType.STRING, default="")
+        }
+        attributes_schema: ClassVar[Mapping[str, Attribute]] = {"value": Attribute(description="its value")}
+
+        def handle_create(self) -> Any:
+            cloud.instruction()
+            failing = cloud.failing.get(self.name, 0)
+            if failing < 0:
+                raise ResourceFailure("no luck")
+            if failing > 0:
+                cloud.failing[self.name] = failing - 1
+                raise RetryableFailure("busy")
+            self.state.physical_id = cloud.make(self.state.uuid, self.name, self.properties["value"])
+            cloud.instruction()
+            return cloud.polls.get(self.name, 0)
+
+        def check_create_complete(self, token: Any) -> bool | Wait:
+            cloud.instruction()
+            if self.now < self.state.started_at + token:
+                return Wait(1)
+            return True
+
+        def find(self) -> str | None:
+            cloud.instruction()
+            owned = cloud.owned_by(self.state.uuid)
+            return owned[0] if owned else None
+
+        def resume_create(self) -> Any:
+            return cloud.polls.get(self.name, 0)
+
+        def handle_delete(self) -> None:
+            cloud.instruction()
+            if self.state.physical_id in cloud.objects:
+                del cloud.objects[self.state.physical_id]
+                cloud.log.append(("unmake", self.name))
+            cloud.instruction()
+
+        def attribute(self, name: str) -> Any:
+            return self.properties["value"]
+
+    return CloudObject
+
+
+class World:
+    """The engine, its messages, its clock, its cloud."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.cloud = Cloud()
+        self.now = 1_000_000.0
+        self.messages: list[CheckOrder] = []
+        #: Steps whose worker did its work and then stood still, perhaps for longer than its lease.
+        self.stalled: list[tuple[Claim, Outcome]] = []
+        self.store = Store(
+            "sqlite://",
+            timings=Timings(lease_seconds=60, redeliver_seconds=10, locked_seconds=5),
+            clock=lambda: self.now,
+        )
+        metadata.create_all(self.store.database.engine)
+        self._watch_transactions()
+        types = {"Cloud::Object": cloud_type(self.cloud)}
+        made = Settings(_env_file=None, **settings)  # type: ignore[call-arg]  # pydantic-settings takes it
+        self.coordinator = Coordinator(
+            store=self.store, types=types, settings=made, publisher=self, name="coordinator"
+        )
+        self.checker = Checker(
+            store=self.store,
+            types=types,
+            settings=made,
+            publisher=self,
+            worker="worker",
+            heartbeat=Heartbeat(lambda _: None, lease_seconds=1e9),
+        )
+
+    def _watch_transactions(self) -> None:
+        """Make the instants before and after each transaction instructions at which a process may die."""
+
+        @sa.event.listens_for(self.store.database.engine, "begin")
+        def before(_connection: sa.Connection) -> None:
+            self.cloud.instruction()
+
+    def publish(self, orders: Sequence[CheckOrder]) -> None:
+        """Put messages on the network; the process may die between any two."""
+        for order in orders:
+            self.cloud.instruction()
+            # What travels is what comes out of a message, not the object that went in.
+            self.messages.append(CheckOrder.from_wire(order.to_wire()))
+
+    # -- what a test says --------------------------------------------------------------------------------------
+
+    def survive(self, act: Callable[[], object]) -> bool:
+        """Do something that a crash may cut short; tell whether it came to its end."""
+        try:
+            act()
+        except Crash:
+            return False
+        return True
+
+    def create(self, template: str, name: str = "s", **job: Any) -> str:
+        """Begin a stack."""
+        return self.coordinator.create(StackJob(name=name, template=template, **job))
+
+    def delete(self, name: str = "s") -> str:
+        """Begin the deletion of a stack."""
+        return self.coordinator.delete(DeleteJob(name=name))
+
+    def deliver(self, index: int = 0, *, keep: bool = False) -> None:
+        """Deliver a message; ``keep`` leaves it on the network, to be delivered again."""
+        order = self.messages[index] if keep else self.messages.pop(index)
+        self.carry_out(order)
+
+    def carry_out(self, order: CheckOrder) -> None:
+        """Do what whoever gets this message does."""
+        if order.phase == END:
+            self.coordinator.finish(order)
+        else:
+            self.checker.check(order)
+
+    def stall(self, index: int) -> None:
+        """Deliver a message to a worker that does the work and stands still before it can say so."""
+        order = self.messages.pop(index)
+        if order.phase not in (CONVERGE, CLEANUP):
+            return
+        claim = self.store.nodes.claim(order, worker="slow")
+        if claim is not None:
+            self.stalled.append((claim, self.checker.act(claim)))
+
+    def wake_stalled(self) -> None:
+        """Let the worker that has stood still longest go on: it reports, believing that its claim holds."""
+        if self.stalled:
+            self.publish(self.checker.report(*self.stalled.pop(0)))
+
+    def sweep(self, *, after: float = 0.0) -> None:
+        """Let time pass, and sweep."""
+        self.now += after
+        self.coordinator.sweep()
+
+    def settle(self) -> None:
+        """Deliver and sweep, with time passing, until nothing is ever due again."""
+        for turn in range(10_000):
+            while self.messages:
+                self.deliver()
+            if self.stalled and turn % 2:
+                self.wake_stalled()
+                continue
+            due = self.store.sweeper.next_due()
+            if due is None:
+                return
+            self.sweep(after=due + 0.001)
+        raise AssertionError("the engine never comes to rest")
+
+    def state(self, name: str = "s") -> str:
+        """Return a stack's state."""
+        row = self.store.stacks.find(name, project="default")
+        return f"{row.action}_{row.status}"
+
+    def made_names(self) -> list[str]:
+        """Return the names of what was made, in order."""
+        return [name for action, name in self.cloud.log if action == "make"]
+
+    def unmade_names(self) -> list[str]:
+        """Return the names of what was unmade, in order."""
+        return [name for action, name in self.cloud.log if action == "unmake"]
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+
+def template_of(requires: Mapping[str, Sequence[str]], *, by: str = "depends_on") -> str:
+    """Return a template of cloud objects that require each other so, by depends_on or by get_attr."""
+    lines = ["heat_template_version: 2021-04-16", "resources:"]
+    for name, others in requires.items():
+        lines += [f"  {name}:", "    type: Cloud::Object"]
+        if others and by == "depends_on":
+            lines.append(f"    depends_on: [{', '.join(others)}]")
+        if others and by == "get_attr":
+            parts = ", ".join(f"{{get_attr: [{other}, value]}}" for other in others)
+            lines.append(f"    properties: {{value: {{list_join: ['+', [{name}, {parts}]]}}}}")
+        elif by == "get_attr":
+            lines.append(f"    properties: {{value: {name}}}")
+    return "\n".join([*lines, ""]) if requires else "heat_template_version: 2021-04-16\nresources: {}\n"
