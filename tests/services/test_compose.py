@@ -1,0 +1,84 @@
+"""The processes of compose.yaml, started without containers: they become healthy, and do not stay so when stopped."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tenacity
+import yaml
+
+from tests.services.process import free_port
+from tests.services.servers import RedisServer
+
+ROOT = Path(__file__).parents[2]
+SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+#: How long a check waits for an answer that does not come: a container has more time than a test.
+HASTE = ("--timeout 5", "--timeout 1")
+#: The port that Flower's service has in its container.
+FLOWER_PORT = "5555"
+
+pytestmark = pytest.mark.slow
+
+
+class Installation:
+    """Runs the commands of services as compose would, but without containers."""
+
+    def __init__(self, environment: Mapping[str, str], directory: Path) -> None:
+        self.flower_port = str(free_port())
+        self.environment = {**environment, "FLOWER_PORT": self.flower_port}
+        self.directory = directory
+
+    def start(self, name: str) -> subprocess.Popen[bytes]:
+        """Start a service in the background."""
+        command = [*SERVICES[name]["command"], *([] if name == "flower" else ["--concurrency", "1"])]
+        with (self.directory / f"{name}.log").open("wb") as log:
+            return subprocess.Popen(command, env=self.environment, cwd=self.directory, stdout=log, stderr=log)
+
+    def check(self, name: str) -> bool:
+        """Run a service's health check once."""
+        kind, *words = SERVICES[name]["healthcheck"]["test"]
+        command = ["sh", "-c", words[0].replace("$$", "$").replace(*HASTE)] if kind == "CMD-SHELL" else words
+        command = [word.replace(f":{FLOWER_PORT}/", f":{self.flower_port}/") for word in command]
+        result = subprocess.run(
+            command, env=self.environment, cwd=self.directory, capture_output=True, check=False
+        )
+        return result.returncode == 0
+
+    def becomes_healthy(self, name: str) -> bool:
+        """Run a service's health check until it succeeds."""
+        waiting = tenacity.Retrying(
+            retry=tenacity.retry_if_result(lambda healthy: not healthy),
+            stop=tenacity.stop_after_delay(60),
+            wait=tenacity.wait_fixed(0.1),
+        )
+        return waiting(self.check, name)
+
+
+@pytest.fixture
+def installation(tmp_path: Path, redis_server: RedisServer, postgres_url: str) -> Installation:
+    binaries = Path(sys.executable).parent
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
+    environment |= {
+        "PATH": f"{binaries}:{environment['PATH']}",
+        "ISOTHERM_BROKER_URL": redis_server.empty_database(),
+        "ISOTHERM_DATABASE_URL": postgres_url,
+        "ISOTHERM_STATE_DIRECTORY": str(tmp_path / "state"),
+    }
+    installation = Installation(environment, tmp_path)
+    subprocess.run(SERVICES["migrate"]["command"], env=environment, cwd=tmp_path, check=True)
+    return installation
+
+
+@pytest.mark.parametrize("name", ["worker", "coordinator", "flower"])
+def test_process_is_healthy_until_it_is_stopped(name: str, installation: Installation) -> None:
+    process = installation.start(name)
+    try:
+        assert installation.becomes_healthy(name)
+    finally:
+        process.terminate()
+        process.wait(60)
+    assert not installation.check(name)

@@ -1,0 +1,172 @@
+"""compose.yaml runs what exists: commands that parse, settings that are known, services that can become healthy."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+import flower.options  # noqa: F401  # defines Flower's options
+import pytest
+import yaml
+from celery.bin.celery import celery
+from celery.events.state import Task
+from tornado.options import options as flower_options
+
+from orchestrator.cli.main import isotherm
+from orchestrator.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if "build" in service}
+THE_PASSWORD = "${POSTGRES_PASSWORD:?set it in .env}"
+
+each_service = pytest.mark.parametrize("name", SERVICES)
+each_of_ours = pytest.mark.parametrize("name", OURS)
+
+
+def parse(command: click.Command, arguments: list[str], parent: click.Context | None = None) -> click.Context:
+    """Parse arguments as click would, down to the last subcommand, without running anything."""
+    context = command.make_context(command.name, list(arguments), parent=parent)
+    if not isinstance(command, click.Group):
+        return context
+    _, subcommand, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+    assert subcommand is not None
+    return parse(subcommand, rest, context)
+
+
+def celery_command(words: list[str]) -> tuple[str, click.Context]:
+    """Return the name of the celery subcommand in a command line, and what its arguments were parsed to."""
+    program, *arguments = words
+    assert program == "celery"
+    position = next(number for number, word in enumerate(arguments) if word in celery.commands)
+    app = [word for word in arguments[:position] if word.startswith(("-A", "--app", "orchestrator"))]
+    assert "orchestrator.queue:app" in " ".join(app)
+    subcommand = celery.commands[arguments[position]]
+    return arguments[position], subcommand.make_context(subcommand.name, arguments[position + 1 :])
+
+
+def health_check(name: str) -> list[str]:
+    kind, *words = SERVICES[name]["healthcheck"]["test"]
+    assert kind in ("CMD", "CMD-SHELL")
+    return shlex.split(words[0].replace("$$", "$")) if kind == "CMD-SHELL" else words
+
+
+def test_the_services_are_those_of_an_installation() -> None:
+    assert set(OURS) == {"migrate", "coordinator", "worker", "flower"}
+    assert set(SERVICES) - set(OURS) == {"postgres", "redis", "memcached"}
+    assert SERVICES["worker"]["deploy"]["replicas"] == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), [("migrate", "upgrade"), ("coordinator", "coordinator"), ("worker", "worker")]
+)
+def test_command_is_one_that_isotherm_has(name: str, command: str) -> None:
+    program, *arguments = OURS[name]["command"]
+    assert program == "isotherm"
+    assert parse(isotherm, arguments).command.name == command
+
+
+def test_flower_knows_its_options() -> None:
+    name, context = celery_command(OURS["flower"]["command"])
+    given = dict(word.removeprefix("--").split("=", 1) for word in context.params["tornado_argv"])
+    assert name == "flower"
+    assert set(given) <= set(flower_options)
+    # Flower leaves a column that it does not know empty, and says nothing.
+    assert set(given["tasks_columns"].split(",")) <= set(Task._fields)
+
+
+@pytest.mark.parametrize("name", ["coordinator", "worker"])
+def test_health_check_pings_the_process_of_its_own_container(name: str) -> None:
+    command, context = celery_command(health_check(name))
+    assert command == "inspect"
+    assert context.params["command"] == "ping"
+    assert context.params["destination"] == [f"{name}@$(hostname)"]
+    assert "$$(hostname)" in SERVICES[name]["healthcheck"]["test"][1], "a single $ is compose's own"
+
+
+@each_service
+def test_service_becomes_healthy_or_ends(name: str) -> None:
+    service = SERVICES[name]
+    one_shot = service.get("restart") == "no"
+    assert one_shot != ("healthcheck" in service)
+    if not one_shot:
+        assert health_check(name)
+        assert service["restart"] == "unless-stopped"
+
+
+@each_service
+def test_what_a_service_waits_for_can_happen(name: str) -> None:
+    for target, wish in SERVICES[name].get("depends_on", {}).items():
+        one_shot = SERVICES[target].get("restart") == "no"
+        assert (wish["condition"] == "service_completed_successfully") == one_shot
+        if wish["condition"] == "service_healthy":
+            assert "healthcheck" in SERVICES[target]
+
+
+@pytest.mark.parametrize("name", set(OURS) - {"migrate"})
+def test_no_process_starts_before_the_schema_is_up_to_date(name: str) -> None:
+    assert OURS[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
+
+
+@each_service
+def test_volumes_are_declared(name: str) -> None:
+    sources = [volume.partition(":")[0] for volume in SERVICES[name].get("volumes", [])]
+    assert set(sources) <= set(COMPOSE["volumes"])
+
+
+@each_of_ours
+def test_settings_are_known_and_valid(name: str) -> None:
+    environment: dict[str, str] = OURS[name]["environment"]
+    given = {
+        variable.removeprefix("ISOTHERM_").lower(): value
+        for variable, value in environment.items()
+        if variable.startswith("ISOTHERM_")
+    }
+    settings = Settings(**given)  # type: ignore[arg-type]
+    assert not settings.embedded
+    hosts = {"database_url": "postgres", "broker_url": "redis", "cache_url": "memcached"}
+    for setting, host in hosts.items():
+        assert host in SERVICES
+        assert f"{host}:" in getattr(settings, setting)
+
+
+@each_of_ours
+def test_processes_share_one_image_that_exists(name: str) -> None:
+    assert OURS[name]["image"] == "isotherm"
+    dockerfile = (ROOT / OURS[name]["build"]["dockerfile"]).read_text()
+    assert "\nUSER isotherm\n" in dockerfile
+
+
+def test_the_image_is_built_from_what_is_there() -> None:
+    dockerfile = ROOT / ".docker" / "Dockerfile"
+    copied = [
+        source
+        for line in dockerfile.read_text().splitlines()
+        if line.startswith("COPY") and "--from" not in line
+        for source in line.split()[1:-1]
+    ]
+    let_through = [
+        line[1:]
+        for line in dockerfile.with_suffix(".dockerignore").read_text().splitlines()
+        if line.startswith("!")
+    ]
+    assert sorted(copied) == sorted(let_through)
+    assert all((ROOT / source).exists() for source in copied)
+
+
+def test_no_password_is_written_down() -> None:
+    passwords = [
+        value
+        for service in SERVICES.values()
+        for variable, value in service.get("environment", {}).items()
+        if "PASSWORD" in variable
+    ]
+    assert set(passwords) == {THE_PASSWORD}
+    assert len(passwords) == 1 + len(OURS)
+
+
+def test_nothing_is_published_beyond_this_machine() -> None:
+    ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
