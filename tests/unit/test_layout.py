@@ -1,0 +1,79 @@
+"""The repository's top level is fixed, and what is installed from it is the four packages and nothing else."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {"orchestrator", "workers", "cache", "hooks"}
+TOP_LEVEL = {
+    *PACKAGES,
+    "tests",
+    "docs",
+    "examples",
+    "pyproject.toml",
+    "compose.yaml",
+    "Makefile",
+    "README.md",
+}
+
+pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git work tree")
+
+
+def tracked_files() -> list[Path]:
+    output = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [Path(name) for name in output.stdout.split("\0") if name and (ROOT / name).exists()]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel built from the tracked files alone, as from a fresh clone."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for path in tracked_files():
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / path, source / path)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index"]
+    built = subprocess.run(
+        [*command, "--wheel-dir", str(target), str(source)], capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    (path,) = target.glob("isotherm-*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_top_level_holds_only_what_belongs_there() -> None:
+    present = {path.parts[0] for path in tracked_files()}
+    strangers = {name for name in present - TOP_LEVEL if not name.startswith(".")}
+    assert strangers == set()
+    assert present >= TOP_LEVEL
+
+
+def test_wheel_holds_the_four_packages_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+    top_level = {name.partition("/")[0] for name in wheel.namelist()}
+    assert {name for name in top_level if not name.endswith(".dist-info")} == PACKAGES
+
+
+def test_wheel_holds_every_module_and_type_marker(wheel: zipfile.ZipFile) -> None:
+    modules = {str(path) for path in tracked_files() if path.parts[0] in PACKAGES and path.suffix == ".py"}
+    markers = {f"{package}/py.typed" for package in PACKAGES}
+    assert modules | markers <= set(wheel.namelist())
+    assert not [name for name in wheel.namelist() if "tests" in Path(name).parts]
+
+
+def test_wheel_brings_the_licence(wheel: zipfile.ZipFile) -> None:
+    (licence,) = [name for name in wheel.namelist() if name.endswith("/LICENSE")]
+    assert b"Apache License" in wheel.read(licence)
+
+
+def test_every_entry_point_leads_to_a_module_of_the_wheel(wheel: zipfile.ZipFile) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    groups = [project["scripts"], *project["entry-points"].values()]
+    targets = {target.partition(":")[0] for group in groups for target in group.values()}
+    modules = {f"{target.replace('.', '/')}.py" for target in targets}
+    assert targets
+    assert modules <= set(wheel.namelist())
