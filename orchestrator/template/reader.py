@@ -27,6 +27,7 @@ DEEPEST: Final = 200
 
 _MAP_TAGS = (None, "!", "tag:yaml.org,2002:map")
 _LIST_TAGS = (None, "!", "tag:yaml.org,2002:seq")
+_TEXT_TAGS = ("!", STR)
 _MISSING: Final = object()
 _MERGE_KEY: Final = object()
 
@@ -122,14 +123,7 @@ class _Reader:
         text: str = event.value
         size = 1 + len(text)
         self._total += size
-        if event.implicit[0]:
-            value = self._scalars.get(text, _MISSING)
-            if value is _MISSING:
-                value = self._convert(event, text)
-        elif event.implicit[1] or event.tag == STR:
-            value = text
-        else:
-            value = self._convert(event, text)
+        value = self._value(event, text)
         if event.anchor:
             self._anchors[event.anchor] = (value, size, 0)
         if text == "<<" and (event.implicit[0] or event.tag == MERGE) and self._awaits_key():
@@ -223,6 +217,13 @@ class _Reader:
         frame = self._stack[-1] if self._stack else None
         return frame is not None and frame.data.__class__ is dict and frame.key is _MISSING
 
+    def _value(self, event: Any, text: str) -> Any:
+        plain, quoted = event.implicit
+        if event.tag in _TEXT_TAGS or quoted:
+            return text
+        value = self._scalars.get(text, _MISSING) if plain else _MISSING
+        return self._convert(event, text) if value is _MISSING else value
+
     def _convert(self, event: Any, text: str) -> Any:
         try:
             if not event.implicit[0]:
@@ -269,7 +270,9 @@ class _Reader:
             tab = "\t" in _line(self._source, where >> 32)
             hint = "indent with spaces, not tabs" if tab else ""
             return Fault((), where, f"not valid YAML: {sentence}", hint)
-        where = _where_of_index(self._source, getattr(error, "position", 0))
+        # libyaml counts bytes.
+        before = self._source.encode()[: getattr(error, "position", 0)]
+        where = _where_of_index(self._source, len(before.decode(errors="ignore")))
         return Fault((), where, f"not valid YAML: {getattr(error, 'reason', error)}")
 
 

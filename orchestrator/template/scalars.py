@@ -66,7 +66,7 @@ def tagged_value(tag: str, text: str) -> Any:
         raise BadScalar(f"a number cannot have more than {_LONGEST_NUMBER} characters")
     try:
         value = construct(yaml.ScalarNode(tag, text))
-    except (ValueError, KeyError, OverflowError) as error:
+    except (ValueError, LookupError, OverflowError) as error:
         raise BadScalar(f"{text[:40]!r} is not a value of the tag {short_tag(tag)}") from error
     return _storable(value)
 

@@ -1,6 +1,6 @@
 """A template, read whole: its parameters, resources and outputs, or everything that is wrong with it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestrator.errors import InvalidInput, Position, Problem
@@ -93,16 +93,14 @@ class Template:
             problems += output.expression.missing(names, nearest)
         return problems
 
-    def _missing_dependencies(self, resource: ResourceDefinition, nearest: Nearest) -> list[Problem]:
-        return [
-            self.problem(
-                (*resource.path, "depends_on"),
-                f"there is no resource {name!r}",
-                nearest.hint(name, self.resources),
-            )
-            for name in resource.depends_on
-            if name not in self.resources
-        ]
+    def _missing_dependencies(self, resource: ResourceDefinition, nearest: Nearest) -> Iterator[Problem]:
+        for name in resource.depends_on:
+            if name not in self.resources:
+                path = (*resource.path, "depends_on")
+                written = self._document.data["resources"][resource.name]["depends_on"]
+                place = (*path, written.index(name)) if isinstance(written, list) else path
+                hint = nearest.hint(name, self.resources)
+                yield self.problem(place, f"there is no resource {name!r}", hint)
 
 
 class _TemplateReader:
