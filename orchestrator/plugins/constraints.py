@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 _SHOWN_LENGTH = 60
 #: Longer lists of allowed values are cut in sentences for people.
 _SHOWN_VALUES = 20
+#: The types of values whose equality a set finds.
+_HASHABLE = (str, int, float, bool)
 
 
 def shown(value: object) -> str:
@@ -170,12 +172,16 @@ class AllowedValues(Constraint):
     """
 
     values: tuple[Any, ...]
+    #: The values that can be looked up at once: a long list against a long list of them must not take minutes.
+    _known: frozenset[tuple[bool, Any]] = field(init=False, repr=False, compare=False)
 
     valid_for = frozenset({"string", "number", "boolean", "list"})
 
     def __post_init__(self) -> None:
         if not self.values:
             raise ValueError("the list of allowed values is empty")
+        known = frozenset(_key(value) for value in self.values if isinstance(value, _HASHABLE))
+        object.__setattr__(self, "_known", known)
 
     def rule(self) -> str:
         """Return the allowed values, the first twenty of them."""
@@ -186,6 +192,8 @@ class AllowedValues(Constraint):
     def fault(self, value: Any) -> str | None:
         """Return the first value that is not allowed, with the nearest that is."""
         for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, _HASHABLE) and _key(item) in self._known:
+                continue
             if not any(_same(item, allowed) for allowed in self.values):
                 return f"{shown(item)} is not allowed{self._nearest(item)}"
         return None
@@ -229,6 +237,10 @@ class AllowedPattern(Constraint):
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _key(value: Any) -> tuple[bool, Any]:
+    return isinstance(value, bool), value
 
 
 def _same(value: object, allowed: object) -> bool:
