@@ -1,0 +1,50 @@
+"""Kills a worker at a chosen line: a real process that is gone, without any ``finally``."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, NoReturn
+
+import workers.resources.nodes
+
+_NODES: Final = str(Path(workers.resources.nodes.__file__).parent)
+
+
+def killed_after(lines: int, step: Callable[[], object]) -> bool:
+    """Run ``step`` in a forked process that is killed after so many lines of node code; False: all ended well.
+
+    Processes that the step forks count on from where they were forked, and are killed likewise. This returns
+    when each of them has ended or has become another program.
+    """
+    told, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _run_and_vanish(lines, step, tell)
+    os.close(tell)
+    with os.fdopen(told, "rb") as kills:
+        killed = bool(kills.read())
+    os.waitpid(pid, 0)
+    return killed
+
+
+def _run_and_vanish(lines: int, step: Callable[[], object], tell: int) -> NoReturn:
+    left = lines
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal left
+        if not frame.f_code.co_filename.startswith(_NODES):
+            return None
+        if event == "line":
+            left -= 1
+            if left < 0:
+                os.write(tell, b"\0")
+                os._exit(1)
+        return trace
+
+    try:
+        sys.settrace(trace)
+        step()
+    finally:
+        os._exit(0)

@@ -1,0 +1,136 @@
+"""A machine for tests of node resources: its settings, a clock that only tests move, its resources."""
+
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+from orchestrator.definition import StackDefinition
+from orchestrator.plugins.properties import convert_properties
+from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceState, Wait
+from orchestrator.settings import Settings
+from workers.resources.nodes.file import NodeFile
+from workers.resources.nodes.launcher import MARKER
+from workers.resources.nodes.process import NodeProcess
+
+R = TypeVar("R", bound=Resource)
+
+
+@dataclass
+class Machine:
+    """Builds a fresh resource object for each step, as workers do; ``wait`` moves the clock."""
+
+    settings: Settings
+    now: float = 1_000_000.0
+    stack: StackDefinition = field(default_factory=lambda: StackDefinition(name="site", id="stack-1"))
+
+    @classmethod
+    def at(cls, directory: Path) -> "Machine":
+        """Return a machine whose allowed directory and records are in ``directory``."""
+        files = directory / "files"
+        files.mkdir(parents=True)
+        return cls(Settings(state_directory=directory / "state", node_directories=(files,)))
+
+    @property
+    def files(self) -> Path:
+        """The allowed directory."""
+        return self.settings.allowed_directories[0]
+
+    @property
+    def records(self) -> Path:
+        """Where node resources keep what they write down."""
+        return self.settings.state_directory / "nodes"
+
+    def file(self, state: ResourceState, *, name: str = "page", **properties: Any) -> NodeFile:
+        """Build a file resource."""
+        return self._build(NodeFile, state, name, properties)
+
+    def process(self, state: ResourceState, *, name: str = "server", **properties: Any) -> NodeProcess:
+        """Build a process resource."""
+        return self._build(NodeProcess, state, name, properties)
+
+    def _build(self, cls: type[R], state: ResourceState, name: str, given: Mapping[str, Any]) -> R:
+        return cls(
+            name=name,
+            type_name=cls.__name__,
+            state=state,
+            properties=convert_properties(cls.properties_schema, given),
+            stack=self.stack,
+            settings=self.settings,
+            now=self.now,
+        )
+
+    def create(self, state: ResourceState, **properties: Any) -> None:
+        """Create a process as the engine does, and wait until it is ready."""
+        process = self.process(state, **properties)
+        found = process.find()
+        if found is not None:
+            state.physical_id = found
+            token = process.resume_create()
+        else:
+            token = process.handle_create()
+        self.poll(lambda: self.process(state, **properties).check_create_complete(token))
+
+    def update(self, state: ResourceState, before: Mapping[str, Any], **properties: Any) -> None:
+        """Update a process as the engine does, and wait until it is ready again."""
+        token = self.process(state, **properties).handle_update(changes(before, properties))
+        self.poll(lambda: self.process(state, **properties).check_update_complete(token))
+
+    def delete(self, state: ResourceState, **properties: Any) -> None:
+        """Delete a process as the engine does, and wait until it is gone."""
+        token = self.process(state, **properties).handle_delete()
+        self.poll(lambda: self.process(state, **properties).check_delete_complete(token))
+
+    def poll(self, check: Callable[[], bool | Wait]) -> int:
+        """Ask again after each pause the check asks for, by this clock and for real; return how many times."""
+        for asked in range(1, 1000):
+            answer = check()
+            if isinstance(answer, Wait):
+                # The pause is part of the contract; nothing else would tell of a process that is no child.
+                threading.Event().wait(answer.seconds)
+                self.now += answer.seconds
+            else:
+                assert answer is True
+                return asked
+        raise AssertionError("never complete")
+
+    def marked(self, uuid: str) -> list[int]:
+        """Return the numbers of all running processes that carry the marker of the row ``uuid``."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):  # zombies among them, which wait for somebody to ask
+                if process.environ().get(MARKER) == uuid:
+                    found.append(process.pid)
+        return found
+
+    def kill_everything(self) -> None:
+        """Kill whatever a test left running: all that carries a marker of this machine's rows."""
+        uuids = {path.name for path in self.records.glob("*")}
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                ours = str(self.records) in " ".join(process.cmdline())
+                if ours or process.environ().get(MARKER) in uuids:
+                    process.kill()
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> PropertyChanges:
+    """Return what differs between two sets of properties."""
+    return PropertyChanges(before=before, after=after)
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Whether a process has ended, even if nobody asked about it yet."""
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def free_port() -> int:
+    """Return a port on which nothing listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port

@@ -1,0 +1,87 @@
+"""The directories that node resources may touch, and whether a path stays inside them."""
+
+from pathlib import Path, PurePosixPath
+
+from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.settings import Settings
+
+
+def fault_of_path(text: str) -> str:
+    """Return what is wrong with a path as it is written, without looking at any disk; empty: nothing."""
+    if not text:
+        return "a path is required, found an empty text"
+    if "\0" in text:
+        return "a path cannot hold a null character"
+    if ".." in PurePosixPath(text).parts:
+        return f"the path {text!r} must not hold '..'"
+    return ""
+
+
+def fault_of_file_path(text: str) -> str:
+    """Return what is wrong with the path of a file as it is written; empty: nothing."""
+    if fault := fault_of_path(text):
+        return fault
+    if text.endswith("/") or not PurePosixPath(text).name:
+        return f"the path {text!r} names a directory, expected that of a file"
+    return ""
+
+
+def allowed_file(text: str, settings: Settings) -> Path:
+    """Return where the file ``text`` really is: symbolic links on the way are followed, the last step not.
+
+    A relative path starts in the first allowed directory. The default directory is made when it does not
+    exist; one that was configured is not, since a disk that is not mounted would be hidden by it.
+
+    Raises:
+        ResourceFailure: the path is outside the allowed directories, or cannot be a file.
+    """
+    if fault := fault_of_file_path(text):
+        raise ResourceFailure(fault)
+    path = _roots(settings)[0] / text
+    real = path.parent.resolve() / path.name
+    root_of(real, settings)
+    return real
+
+
+def allowed_directory(text: str, settings: Settings) -> Path:
+    """Return where the existing directory ``text`` really is; empty: the first allowed directory.
+
+    Raises:
+        ResourceFailure: it is outside the allowed directories, or is no directory.
+    """
+    if fault := fault_of_path(text or "."):
+        raise ResourceFailure(fault)
+    real = (_roots(settings)[0] / text).resolve()
+    if not any(real.is_relative_to(root) for root in _roots(settings)):
+        raise _outside(real, settings)
+    if not real.is_dir():
+        raise ResourceFailure(f"there is no directory {real}")
+    return real
+
+
+def root_of(file: Path, settings: Settings) -> Path:
+    """Return the allowed directory that holds ``file``, an absolute path without symbolic links.
+
+    Raises:
+        ResourceFailure: none does, or it does not exist.
+    """
+    root = next((root for root in _roots(settings) if file != root and file.is_relative_to(root)), None)
+    if root is None:
+        raise _outside(file, settings)
+    if not root.is_dir():
+        raise ResourceFailure(f"the allowed directory {root} does not exist (setting node_directories)")
+    return root
+
+
+def _roots(settings: Settings) -> list[Path]:
+    if not settings.node_directories:
+        for directory in settings.allowed_directories:
+            directory.mkdir(parents=True, exist_ok=True)
+    return [directory.resolve() for directory in settings.allowed_directories]
+
+
+def _outside(path: Path, settings: Settings) -> ResourceFailure:
+    roots = ", ".join(map(str, _roots(settings)))
+    return ResourceFailure(
+        f"{path} is outside the directories that node resources may touch: {roots} (setting node_directories)"
+    )

@@ -1,0 +1,103 @@
+"""What a process is given: its arguments, the few variables it is born with, the signal that asks it to end."""
+
+import os
+import shlex
+import signal
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+from orchestrator.definition import UNKNOWN
+from orchestrator.plugins.properties import PropertyError
+from workers.resources.nodes.launcher import MARKER
+
+#: What a command inherits of the worker. The rest stays behind: a worker's environment may hold its secrets.
+_INHERITED: Final = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR")
+
+#: Shorter values are words such as "on" and numbers of threads: no secrets, and found in every text.
+_SHORTEST_SECRET: Final = 4
+
+
+def parse_command(command: Any) -> list[str]:
+    """Return the arguments of a command given as a list, or as one text in the words of a shell.
+
+    No shell is involved: nothing is expanded, piped or redirected. Numbers in a list become text.
+
+    Raises:
+        PropertyError: it is neither, or it is empty.
+    """
+    if isinstance(command, str):
+        try:
+            arguments = shlex.split(command)
+        except ValueError as error:
+            raise PropertyError(("command",), f"expected words as in a shell, found: {error}") from error
+    elif isinstance(command, (list, tuple)):
+        arguments = [_argument(item, index) for index, item in enumerate(command)]
+    else:
+        found = type(command).__name__
+        raise PropertyError(("command",), f"expected a list of texts or one text, found {found}")
+    if not arguments or not arguments[0]:
+        raise PropertyError(("command",), "the command is empty")
+    if any("\0" in argument for argument in arguments):
+        raise PropertyError(("command",), "a command cannot hold a null character")
+    return arguments
+
+
+def _argument(item: Any, index: int) -> str:
+    if isinstance(item, (str, int, float)) and not isinstance(item, bool):
+        return str(item)
+    raise PropertyError(("command", index), f"expected a text or a number, found {type(item).__name__}")
+
+
+def parse_env(env: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the variables a template gives, all as text; values not known yet are left out.
+
+    Raises:
+        PropertyError: a name or a value cannot be in an environment. No value is shown.
+    """
+    variables: dict[str, str] = {}
+    for name, value in (env or {}).items():
+        if not name or "=" in name or "\0" in name:
+            raise PropertyError(("env", name), "the name of a variable cannot be empty or hold '='")
+        if name == MARKER:
+            raise PropertyError(("env", name), "this variable is set by the resource itself")
+        if value is UNKNOWN:
+            continue
+        if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+            found = type(value).__name__
+            raise PropertyError(("env", name), f"expected a text or a number, found {found}", "use quotes")
+        if "\0" in str(value):
+            raise PropertyError(("env", name), "a variable cannot hold a null character")
+        variables[name] = str(value)
+    return variables
+
+
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the whole environment of a command: a few variables of the worker, then those given."""
+    inherited = {
+        name: value for name, value in os.environ.items() if name in _INHERITED or name.startswith("LC_")
+    }
+    return {"PATH": os.defpath, **inherited, **given}
+
+
+def masked(text: str, given: Mapping[str, str]) -> str:
+    """Return ``text`` without the values that a template put into the environment: programs print them."""
+    for value in sorted(given.values(), key=len, reverse=True):
+        if len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, "******")
+    return text
+
+
+def parse_signal(name: str) -> signal.Signals:
+    """Return the signal called ``name``, in any case and with or without SIG.
+
+    Raises:
+        PropertyError: there is none.
+    """
+    short = name.upper().removeprefix("SIG")
+    names = {known.name.removeprefix("SIG"): known for known in signal.Signals}
+    if short not in names:
+        near = get_close_matches(short, names, 1)
+        hint = f"did you mean {near[0]!r}?" if near else "such as TERM, INT or QUIT"
+        raise PropertyError(("stop_signal",), f"there is no signal {name!r}", hint)
+    return names[short]

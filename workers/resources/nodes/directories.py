@@ -1,0 +1,78 @@
+"""Directories that were made on the way to a file, and go when the last file in them went.
+
+Each has a marker among the records, which says that it is ours to remove. A directory that was there before
+has none, and stays.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from workers.resources.nodes.journal import sync_directory
+
+
+class MadeDirectories:
+    """The directories that node resources made on this machine; several resources may share one."""
+
+    def __init__(self, records: Path) -> None:
+        self._markers = records / "directories"
+
+    def make(self, directory: Path, *, root: Path) -> None:
+        """Make ``directory`` and what is missing between it and ``root``; existing ones are left as they are.
+
+        Raises:
+            OSError: a directory cannot be made; something else may have its name.
+        """
+        if directory.is_dir():
+            return
+        with self._alone():
+            missing = []
+            while directory != root and not directory.is_dir():
+                missing.append(directory)
+                directory = directory.parent
+            for step in reversed(missing):
+                self._make_one(step)
+
+    def _make_one(self, directory: Path) -> None:
+        marker = self._marker(directory)
+        # Only what we make may be removed again, so it is written down before, and taken back when it was not us.
+        marker.write_bytes(os.fsencode(directory))
+        sync_directory(self._markers)
+        try:
+            directory.mkdir()
+        except OSError:
+            marker.unlink()
+            raise
+        sync_directory(directory.parent)
+
+    def release(self, directory: Path) -> None:
+        """Remove ``directory`` and its parents as far as they are empty and were made by us."""
+        if not self._marker(directory).exists():
+            return
+        with self._alone():
+            while (marker := self._marker(directory)).exists():
+                try:
+                    directory.rmdir()
+                except FileNotFoundError:
+                    pass
+                except OSError:
+                    return  # something else is in it; the last of our files to go tries again
+                marker.unlink()
+                directory = directory.parent
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep all other workers of this machine out: two may need the same directory at once."""
+        self._markers.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.open(self._markers / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _marker(self, directory: Path) -> Path:
+        return self._markers / hashlib.sha256(os.fsencode(directory)).hexdigest()

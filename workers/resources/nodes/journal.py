@@ -1,0 +1,63 @@
+"""What node resources write down before they act, so that an interrupted step is understood afterwards.
+
+Each resource has one directory of records, named after its row. A record is JSON and is replaced as a whole:
+a reader finds the old one, the new one or none, and never half of one. Only the standard library is used: the
+launcher of processes, a bare interpreter, reads and writes the same records.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def records_directory(state_directory: Path) -> Path:
+    """Return where the records of all node resources of this machine are."""
+    return state_directory.absolute() / "nodes"
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Replace the record at ``path``; when this returns, it survives a power cut.
+
+    The directory is made when it is missing, for the worker's own user alone.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(record, file)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def read_record(path: Path) -> dict[str, Any] | None:
+    """Return the record at ``path``, or None where there is none.
+
+    Raises:
+        ValueError: the file holds something else; somebody else wrote it.
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+    if not isinstance(record, dict):
+        raise ValueError(f"{path} is damaged: a map was expected")
+    return record
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in ``directory`` survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,208 @@
+"""One command under supervision, as a worker sees it: order it, look at it, signal it, forget it.
+
+Any worker of the machine can do each of these; all that is known is on record in the resource's directory, and in
+the environment that the command and its children carry.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+import psutil
+
+from orchestrator.plugins.resource import RetryableFailure
+from workers.resources.nodes.identity import is_alive, start_mark
+from workers.resources.nodes.journal import read_record, write_record
+from workers.resources.nodes.launcher import LOG, MARKER, ORDER, STATUS, Answer
+
+#: A bare interpreter sees neither site-packages nor the variables meant for the command: it is told where we are.
+_LAUNCH: Final = (
+    "import sys; sys.path.append(sys.argv[1]); "
+    "from workers.resources.nodes.launcher import main; main(sys.argv[2:])"
+)
+_ROOT: Final = str(Path(__file__).resolve().parents[3])
+_LAUNCHER_LOG: Final = "launcher.log"
+#: The launcher needs some hundredths of a second; one that takes this long is stuck.
+_LAUNCH_SECONDS: Final = 30.0
+_TAIL_BYTES: Final = 8192
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What is on record of the run that was started last."""
+
+    run: str
+    pid: int
+    mark: str
+    #: The process that stays beside the command and writes its exit code down; 0 where there is none.
+    supervisor: int
+    supervisor_mark: str
+    #: Seconds since the epoch, by the machine's clock.
+    started_at: float
+    #: Negative: the number of the signal that ended it. None: it runs, or nobody was there to see.
+    exit_code: int | None
+    #: Why the command could not be started; empty when it could.
+    error: str
+
+    @property
+    def alive(self) -> bool:
+        """Whether the command's own process is running."""
+        return is_alive(self.pid, self.mark)
+
+    @property
+    def running(self) -> bool:
+        """Whether the command is running, or has ended this moment and its exit code is still to come."""
+        return self.exit_code is None and (self.alive or is_alive(self.supervisor, self.supervisor_mark))
+
+    @classmethod
+    def of_orphan(cls, process: psutil.Process, run: str) -> Self:
+        """Describe a process that was found by the environment it carries."""
+        return cls(
+            run=run,
+            pid=process.pid,
+            mark=start_mark(process.pid) or "",
+            supervisor=0,
+            supervisor_mark="",
+            started_at=process.create_time(),
+            exit_code=None,
+            error="",
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain JSON types, as the launcher writes them."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class SupervisedProcess:
+    """The process of the resource whose row is ``uuid``."""
+
+    def __init__(self, records: Path, *, uuid: str) -> None:
+        self._directory = records / uuid
+        self._uuid = uuid
+
+    @property
+    def log(self) -> Path:
+        """The file that the command prints to, with what earlier runs have printed."""
+        return self._directory / LOG
+
+    def status(self) -> Status | None:
+        """Return what is on record of the last run, or None if nothing was ever started."""
+        status = self._read_status()
+        if status is not None and status.exit_code is None and not status.running:
+            # The exit code may have come between reading the record and looking at the processes.
+            return self._read_status()
+        return status
+
+    def order(self) -> Mapping[str, Any] | None:
+        """Return what was ordered last: ``run``, ``argv``, ``cwd`` and ``ordered_at`` among it."""
+        return read_record(self._directory / ORDER)
+
+    def start(self, run: str, *, argv: Sequence[str], cwd: Path, env: Mapping[str, str], now: float) -> None:
+        """Order the run ``run`` at the time ``now`` and see to it that it is started, at most once.
+
+        When this returns, it has been started, or something of an earlier attempt still occupies the place:
+        look at the status. ``env`` is all the environment there will be; it is not written down.
+
+        Raises:
+            RetryableFailure: the launcher did not get as far as the command.
+        """
+        order = {"run": run, "uuid": self._uuid, "argv": list(argv), "cwd": str(cwd), "ordered_at": now}
+        write_record(self._directory / ORDER, order)
+        if self._launch(run, env) is Answer.BROKEN:
+            said = tail(self._directory / _LAUNCHER_LOG, lines=1)
+            raise RetryableFailure(f"the launcher did not start the command: {said or 'it said nothing'}")
+
+    def find(self) -> Status | None:
+        """Return the run that an interrupted step has started, from the records or among all processes."""
+        status = self.status()
+        if status is not None:
+            return status
+        members = {process.pid: process for process in self._members()}
+        first = next((process for process in members.values() if process.ppid() not in members), None)
+        if first is None:
+            return None
+        order = self.order()
+        found = Status.of_orphan(first, order["run"] if order else "found")
+        write_record(self._directory / STATUS, found.to_wire())
+        return found
+
+    def stop(self, number: signal.Signals) -> None:
+        """Send a signal to the command's process group, and to what it started elsewhere; never to a stranger."""
+        status = self.status()
+        group = status.pid if status is not None and status.alive else None
+        if group is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(group, number)
+        for process in self._members():
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                if os.getpgid(process.pid) != group:
+                    process.send_signal(number)
+
+    def kill(self) -> None:
+        """Kill the command, what it started, and a supervisor that did not leave by itself."""
+        self.stop(signal.SIGKILL)
+        status = self.status()
+        if status is not None and not status.alive and is_alive(status.supervisor, status.supervisor_mark):
+            with suppress(ProcessLookupError):
+                os.kill(status.supervisor, signal.SIGKILL)
+
+    def gone(self) -> bool:
+        """Whether neither the command, nor anything it started, nor its supervisor is left."""
+        status = self.status()
+        if status is not None and (status.alive or is_alive(status.supervisor, status.supervisor_mark)):
+            return False
+        return not self._members()
+
+    def forget(self) -> None:
+        """Remove the records and the log."""
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _read_status(self) -> Status | None:
+        record = read_record(self._directory / STATUS)
+        return None if record is None else Status(**record)
+
+    def _launch(self, run: str, env: Mapping[str, str]) -> Answer:
+        command = [sys.executable, "-I", "-S", "-c", _LAUNCH, _ROOT, str(self._directory), run]
+        with (self._directory / _LAUNCHER_LOG).open("wb") as log:
+            launcher = subprocess.Popen(  # noqa: S603 -- running commands is what the resource type is for
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=dict(env),
+                cwd="/",
+                start_new_session=True,
+            )
+        try:
+            return Answer(launcher.wait(_LAUNCH_SECONDS))
+        except (subprocess.TimeoutExpired, ValueError):
+            return Answer.BROKEN
+        finally:
+            launcher.kill()
+            launcher.wait()
+
+    def _members(self) -> list[psutil.Process]:
+        """Return all processes that carry the resource's marker, wherever they have moved."""
+        members = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                if process.environ().get(MARKER) == self._uuid and process.status() != psutil.STATUS_ZOMBIE:
+                    members.append(process)
+        return members
+
+
+def tail(path: Path, *, lines: int) -> str:
+    """Return the last lines of a text file that may be long; empty where there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
+    except FileNotFoundError:
+        return ""
