@@ -54,11 +54,11 @@ class Prepared:
         }
 
 
-def load_job(job: StackJob, settings: Settings, *, stack_id: str) -> tuple[Template, Environment, Parameters]:
-    """Parse a job's template and environments and settle its parameters.
+def load_job(job: StackJob, settings: Settings) -> tuple[Template, Environment]:
+    """Parse a job's template and environments.
 
     Raises:
-        InvalidInput: with every problem found.
+        InvalidInput: with every problem found in the first of them that has any.
     """
     limits = Limits.of(settings)
     environment = Environment.of_parameters({})
@@ -66,23 +66,11 @@ def load_job(job: StackJob, settings: Settings, *, stack_id: str) -> tuple[Templ
         environment = environment.merge(Environment.parse(source.source, file=source.file, limits=limits))
     environment = environment.merge(Environment.of_parameters(job.parameters))
     template = Template.parse(job.template, file=job.template_file, files=job.files, limits=limits)
-    pseudo = {
-        "OS::stack_name": job.name,
-        "OS::stack_id": stack_id,
-        "OS::project_id": job.project,
-    }
-    problems = template.check_references()
-    try:
-        parameters = template.resolve_parameters(environment, pseudo=pseudo)
-    except InvalidInput as error:
-        raise InvalidInput([*problems, *error.problems]) from error
-    if problems:
-        raise InvalidInput(problems)
-    return template, environment, parameters
+    return template, environment
 
 
 def prepare(job: StackJob, types: Types, settings: Settings) -> Prepared:
-    """Check a job whole: name, language, references, cycles, types, attributes, properties.
+    """Check a job whole: name, language, parameters, references, cycles, types, attributes, properties.
 
     Raises:
         InvalidInput: with every problem found.
@@ -90,9 +78,18 @@ def prepare(job: StackJob, types: Types, settings: Settings) -> Prepared:
     check_stack_name(job.name)
     check_timeout(job.timeout_minutes)
     stack_id = str(uuid.uuid4())
-    template, environment, parameters = load_job(job, settings, stack_id=stack_id)
+    template, environment = load_job(job, settings)
     actual = {name: environment.actual_type(each.type) for name, each in template.resources.items()}
-    problems = [*_type_problems(template, actual, types), *_cycle_problems(template)]
+    problems = [
+        *template.check_references(),
+        *_type_problems(template, actual, types),
+        *_cycle_problems(template),
+    ]
+    pseudo = {"OS::stack_name": job.name, "OS::stack_id": stack_id, "OS::project_id": job.project}
+    try:
+        parameters = template.resolve_parameters(environment, pseudo=pseudo)
+    except InvalidInput as error:
+        raise InvalidInput([*problems, *error.problems]) from error
     if not problems:
         problems = [*_attribute_problems(template, actual, types)]
         problems += _property_problems(template, actual, types, _blank(job, stack_id, template, parameters))
@@ -193,7 +190,8 @@ def _type_problems(template: Template, actual: Mapping[str, str], types: Types) 
 
 
 def _cycle_problems(template: Template) -> Iterable[Problem]:
-    graph = Graph({name: definition.requirements for name, definition in template.resources.items()})
+    known = template.resources.keys()
+    graph = Graph({name: each.requirements & known for name, each in template.resources.items()})
     try:
         graph.in_order()
     except CircularDependency as error:

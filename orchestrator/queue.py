@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from celery import Celery
+from celery.utils.nodenames import default_nodename, host_format
 from kombu.entity import Exchange, Queue
 
 from orchestrator.errors import InvalidInput, Problem
@@ -153,7 +154,7 @@ def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: 
         queues=[CHECKS_QUEUE],
         concurrency=concurrency,
         pool=pool,
-        hostname=f"{name or 'worker'}@%h" if "@" not in (name or "") else name,
+        hostname=node_name(name or "worker"),
         loglevel=settings.log_level,
         without_mingle=True,
         without_gossip=True,
@@ -176,7 +177,7 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
         queues=[STACKS_QUEUE, COORDINATOR_QUEUE],
         concurrency=concurrency or 2,
         pool="prefork",
-        hostname=f"{name or 'coordinator'}@%h" if "@" not in (name or "") else name,
+        hostname=node_name(name or "coordinator"),
         loglevel=settings.log_level,
         beat=True,
         scheduler="celery.beat:Scheduler",
@@ -186,6 +187,11 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
     )
     worker.start()
     return int(worker.exitcode or 0)
+
+
+def node_name(name: str) -> str:
+    """Return the name that Celery's tools show: ``name@host``, unless the host was named too."""
+    return str(host_format(default_nodename(name if "@" in name else f"{name}@%h")))
 
 
 def _require_broker(settings: Settings) -> None:

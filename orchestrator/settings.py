@@ -147,7 +147,8 @@ def load_settings(**overrides: Any) -> Settings:
     except ValidationError as error:
         problems = [
             Problem(
-                message=f"{fault['msg']} (got {fault.get('input')!r})",
+                # The value is not shown: it may be a key, or a URL with a password.
+                message=f"{fault['msg']} (got {type(fault.get('input')).__name__})",
                 path="settings." + ".".join(str(step) for step in fault["loc"]),
                 hint="set it in isotherm.toml or as ISOTHERM_" + "_".join(map(str, fault["loc"])).upper(),
             )

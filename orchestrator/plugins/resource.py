@@ -1,4 +1,4 @@
-"""The contract of a resource type: declare schemas, implement pairs of ``handle_<action>`` and ``check_<action>_complete``.
+"""The contract of a resource type: declare schemas, implement ``handle_<action>`` and ``check_<action>_complete``.
 
 The engine calls one step at a time, in any process on any machine, and writes down what the step left behind
 before the next: nothing may be kept in memory between two steps. A step that died half-way is run again.
@@ -26,7 +26,6 @@ class ResourceFailure(Exception):
 
 class RetryableFailure(ResourceFailure):
     """What a plugin raises when doing the same again may help: it is tried again, later each time."""
-
 
 
 @dataclass(slots=True, kw_only=True)
