@@ -6,9 +6,9 @@ bare kombu.
 """
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any, Final, NamedTuple, Self
 
 from orchestrator.errors import InvalidInput, Problem
 
@@ -123,28 +123,8 @@ class StackJob:
         Raises:
             InvalidInput: with a problem for each field at fault.
         """
-        known = set(cls.__dataclass_fields__)
-        problems = [
-            Problem(
-                path=str(key),
-                message="is no field of a stack job",
-                hint=f"fields: {', '.join(sorted(known))}",
-            )
-            for key in data
-            if key not in known
-        ]
-        problems += [
-            Problem(path=name, message=f"expected text, got {type(data.get(name)).__name__}")
-            for name in ("name", "template")
-            if not isinstance(data.get(name), str)
-        ]
-        if problems:
-            raise InvalidInput(problems)
-        try:
-            environments = tuple(EnvironmentSource(**entry) for entry in data.get("environments") or ())
-        except TypeError as error:
-            problem = Problem(path="environments", message="expected a list of maps with 'file' and 'source'")
-            raise InvalidInput([problem]) from error
+        _refuse_faults(data, _CREATE_FIELDS, required=("name", "template"), what="a stack job")
+        environments = tuple(EnvironmentSource(**entry) for entry in data.get("environments") or ())
         given = {key: value for key, value in data.items() if value is not None}
         return cls(**{**given, "environments": environments})
 
@@ -163,12 +143,71 @@ class DeleteJob:
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain types.
+        """Rebuild from plain types; unknown fields and wrong types are refused.
 
         Raises:
-            InvalidInput: a field is missing or unknown.
+            InvalidInput: with a problem for each field at fault.
         """
-        try:
-            return cls(**data)
-        except TypeError as error:
-            raise InvalidInput([Problem(message=f"not a delete job: {error}")]) from error
+        _refuse_faults(data, _DELETE_FIELDS, required=("name",), what="a delete job")
+        return cls(**{key: value for key, value in data.items() if value is not None})
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_text, value))
+
+
+def _is_map_of_text(value: Any) -> bool:
+    return _is_map(value) and all(map(_is_text, value.values()))
+
+
+def _are_environments(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(
+        _is_map_of_text(entry) and set(entry) == {"file", "source"} for entry in value
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+class _Shape(NamedTuple):
+    """What a field must be: in words, and how to tell."""
+
+    words: str
+    fits: Callable[[Any], bool]
+
+
+_TEXT = _Shape("text", _is_text)
+_DELETE_FIELDS: Final = {"name": _TEXT, "project": _TEXT, "job_id": _TEXT}
+_CREATE_FIELDS: Final = {
+    **_DELETE_FIELDS,
+    "template": _TEXT,
+    "template_file": _TEXT,
+    "files": _Shape("a map of text to text", _is_map_of_text),
+    "environments": _Shape("a list of maps with 'file' and 'source', both text", _are_environments),
+    "parameters": _Shape("a map whose keys are text", _is_map),
+    "timeout_minutes": _Shape("a number of minutes", _is_number),
+}
+
+
+def _refuse_faults(data: Any, fields: Mapping[str, _Shape], *, required: Sequence[str], what: str) -> None:
+    """Refuse what is no map of these fields; one that is null counts as not given."""
+    if not isinstance(data, Mapping):
+        raise InvalidInput([Problem(message=f"expected {what}, a map, got {type(data).__name__}")])
+    hint = f"fields: {', '.join(sorted(fields))}"
+    problems = [
+        Problem(path=str(key), message=f"is no field of {what}", hint=hint)
+        for key in data
+        if key not in fields
+    ]
+    for name, shape in fields.items():
+        value = data.get(name)
+        if (value is not None or name in required) and not shape.fits(value):
+            found = "nothing" if value is None else type(value).__name__
+            problems.append(Problem(path=name, message=f"expected {shape.words}, got {found}"))
+    if problems:
+        raise InvalidInput(problems)

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import structlog
+from celery.exceptions import Reject
 
 from orchestrator.coordinator import refusal_of
 from orchestrator.errors import IsothermError, Unavailable
@@ -63,8 +64,8 @@ def sweep() -> None:
 
 def _refuse(job: Mapping[str, Any], error: IsothermError) -> None:
     if isinstance(error, Unavailable):
-        # Not the job's fault: it goes back to the queue.
-        raise error
+        # Not the job's fault: it goes back to the queue. Any other exception would drop it.
+        raise Reject(str(error), requeue=True) from error
     job_id = job.get("job_id") if isinstance(job, Mapping) else None
     log.warning("a job was refused", job_id=job_id, error=str(error))
     if isinstance(job_id, str):

@@ -1,0 +1,72 @@
+"""Jobs come from anybody: whatever arrives is either a job or refused in words."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.messages import DeleteJob, EnvironmentSource, StackJob
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
+anything = st.recursive(
+    scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner), max_leaves=8
+)
+FIELDS = tuple(StackJob.__dataclass_fields__)
+GOOD = {"name": "web", "template": "heat_template_version: 2021-04-16"}
+
+
+def received(job: type[StackJob] | type[DeleteJob], data: Any) -> StackJob | DeleteJob | tuple[Problem, ...]:
+    """Return the job, or the problems with which it was refused."""
+    try:
+        return job.from_wire(data)
+    except InvalidInput as error:
+        return error.problems
+
+
+@given(data=anything)
+def test_what_is_no_job_is_refused_in_words(data: Any) -> None:
+    for job in (StackJob, DeleteJob):
+        came = received(job, data)
+        assert isinstance(came, tuple)
+        assert came
+
+
+@given(field=st.sampled_from(FIELDS), value=anything)
+def test_one_wrong_field_is_named(field: str, value: Any) -> None:
+    job = received(StackJob, {**GOOD, field: value})
+    if not isinstance(job, StackJob):
+        assert isinstance(job, tuple)
+        assert [problem.path for problem in job] == [field]
+        return
+    assert isinstance(job.name, str)
+    assert isinstance(job.project, str)
+    assert all(isinstance(content, str) for content in job.files.values())
+    assert all(isinstance(each.source, str) for each in job.environments)
+
+
+def test_every_fault_of_a_job_is_found_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        StackJob.from_wire({"name": 5, "files": {"a": 1}, "colour": "red"})
+    assert {problem.path for problem in refused.value.problems} == {"name", "template", "files", "colour"}
+
+
+def test_a_field_that_is_null_is_not_given() -> None:
+    job = StackJob.from_wire({**GOOD, "files": None, "environments": None, "project": None, "job_id": None})
+    assert (job.files, job.environments, job.project) == ({}, (), "default")
+    assert job.job_id
+    assert DeleteJob.from_wire({"name": "web", "project": None}).project == "default"
+
+
+@given(
+    job=st.builds(
+        StackJob,
+        environments=st.lists(st.builds(EnvironmentSource)).map(tuple),
+        parameters=st.dictionaries(st.text(), scalars.filter(lambda value: value == value)),
+        timeout_minutes=st.none() | st.floats(min_value=1, max_value=60),
+        job_id=st.text(),
+    )
+)
+def test_a_job_arrives_as_it_was_sent(job: StackJob) -> None:
+    assert StackJob.from_wire(job.to_wire()) == job
