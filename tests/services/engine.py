@@ -1,0 +1,67 @@
+"""Coordinators and workers as real processes, started as a person starts them."""
+
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+#: How long a process may take to say that it is ready, and to end.
+READY_SECONDS = 60.0
+STOP_SECONDS = 30.0
+
+
+class EngineProcess:
+    """A process that logs on a pipe: its log is kept, and a thread waits for the word that it is ready."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self._lines: list[str] = []
+        self._ready = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def wait_until_ready(self) -> None:
+        """Return when the process takes work; fails when it ended instead, or takes too long."""
+        said = self._ready.wait(READY_SECONDS)
+        assert said, f"not ready in time:\n{self.log}"
+        assert self.process.poll() is None, f"ended with {self.process.returncode}:\n{self.log}"
+
+    @property
+    def log(self) -> str:
+        """What the process has written so far."""
+        return "".join(self._lines)
+
+    def wait(self) -> int:
+        """Return the exit code of a process that was asked to end; kill it if it does not."""
+        try:
+            return self.process.wait(STOP_SECONDS)
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+            self._reader.join()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.append(line)
+            if line.rstrip().endswith(" ready."):
+                self._ready.set()
+        # Nobody needs to wait for a process that has ended.
+        self._ready.set()
+        self.process.stdout.close()
+
+
+@contextmanager
+def running(processes: Sequence["subprocess.Popen[str]"]) -> Iterator[list[EngineProcess]]:
+    """Give processes that were just started once all of them take work; end them afterwards."""
+    engines = [EngineProcess(process) for process in processes]
+    try:
+        for engine in engines:
+            engine.wait_until_ready()
+        yield engines
+    finally:
+        for engine in engines:
+            engine.process.terminate()
+        codes = [engine.wait() for engine in engines]
+    assert codes == [0] * len(engines), "\n".join(engine.log for engine in engines)

@@ -1,0 +1,54 @@
+"""The README's installation by hand, with real servers and real processes, exactly as it is written there."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.services.engine import running
+from tests.services.process import free_port
+from tests.unit.docs.pages import ROOT, Block, Session, blocks
+
+DISTRIBUTED = [block for block in blocks(ROOT / "README.md") if "distributed" in block.marks]
+SETUP, PROCESSES, USE = DISTRIBUTED
+
+
+@pytest.fixture
+def session(tmp_path: Path, redis_url: str, postgres_url: str) -> Session:
+    """A reader of the README whose servers, and whose free port, are elsewhere."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    replaced = {
+        "redis://127.0.0.1:6379/0": redis_url,
+        "postgresql://isotherm@127.0.0.1:5432/isotherm": postgres_url,
+        "8080": str(free_port()),
+    }
+    assert all(any(theirs in block.text for block in DISTRIBUTED) for theirs in replaced)
+    return Session(tmp_path, replaced=replaced)
+
+
+def started(session: Session, block: Block) -> Iterator["subprocess.Popen[str]"]:
+    for step in block.steps:
+        yield session.start(step.command)
+
+
+def test_a_coordinator_and_three_workers_carry_out_what_the_readme_says(session: Session) -> None:
+    session.type_in(SETUP)
+    assert set(session.environment) >= {"ISOTHERM_BROKER_URL", "ISOTHERM_DATABASE_URL"}
+    assert "processes" in PROCESSES.marks
+    with running(list(started(session, PROCESSES))) as engines:
+        session.type_in(USE)
+        logs = [engine.log for engine in engines]
+    found = {
+        check["name"]: check["detail"]
+        for check in json.loads((session.directory / "doctor.json").read_text())
+    }
+    assert [worker.partition("@")[0] for worker in found["workers"].split(", ")] == ["w1", "w2", "w3"]
+    assert found["coordinators"].startswith("coordinator@")
+    coordinator, *workers = logs
+    for task in ("stack.create", "stack.delete", "stack.finish", "coordinator.sweep"):
+        assert f"Task {task}[" in coordinator
+    assert any("Task resource.check[" in worker for worker in workers)
+    assert "Traceback" not in "".join(logs)

@@ -1,0 +1,227 @@
+"""What the documentation says of the code is so: names of files, tables of fields, words in logs."""
+
+import re
+import runpy
+import tomllib
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+
+from orchestrator.codec import Codec
+from orchestrator.coordinator import refusal_of
+from orchestrator.definition import NodeData
+from orchestrator.errors import InvalidInput, NotFound, Problem
+from orchestrator.messages import (
+    CHECK_TASK,
+    CREATE_TASK,
+    DELETE_TASK,
+    END,
+    FINISH_TASK,
+    JOIN,
+    CheckOrder,
+    DeleteJob,
+    StackJob,
+)
+from orchestrator.plan import FAN_IN, JOINS
+from orchestrator.queue import ROUTES
+from orchestrator.store import tables
+from orchestrator.store.claims import Timings
+from orchestrator.store.nodes import MESSAGE_REQUIREMENTS
+from orchestrator.store.sweeping import DOUBLINGS
+from tests.unit.docs.pages import PAGES, ROOT
+from workers.check import CARRY_ON
+
+DOCS = ROOT / "docs"
+QUEUE, ENGINE, OPERATIONS, JOURNEY = (
+    (DOCS / f"{name}.md").read_text() for name in ("queue", "engine", "operations", "journey")
+)
+CODE = [
+    path
+    for package in ("orchestrator", "workers", "hooks", "cache")
+    for path in (ROOT / package).rglob("*.py")
+]
+
+
+def section(page: str, heading: str) -> str:
+    """Return what stands below a heading."""
+    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL)
+    assert found, f"there is no section {heading!r}"
+    return found[1]
+
+
+def table(text: str) -> list[list[str]]:
+    """Return the cells of a table's rows, without its head."""
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip().strip("`") for cell in row] for row in rows[2:]]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    named = re.findall(
+        r"`((?:orchestrator|workers|hooks|cache|tests|docs|examples)/[\w./]+)`", page.read_text()
+    )
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["journey.md", "engine.md"])
+def test_pages_for_developers_name_files(page: str) -> None:
+    assert len(set(re.findall(r"`(\w+/[\w/]+\.py)`", (DOCS / page).read_text()))) >= 5
+
+
+@pytest.mark.parametrize("page", ["journey.md", "engine.md"])
+def test_every_function_that_a_page_names_exists(page: str) -> None:
+    code = "\n".join(path.read_text() for path in CODE)
+    for owner, name in re.findall(r"`([A-Z]\w+)\.(\w+)`", (DOCS / page).read_text()):
+        assert re.search(rf"^class {owner}\b", code, flags=re.MULTILINE), f"{owner} in {page}"
+        assert re.search(rf"^    def {name}\(", code, flags=re.MULTILINE), f"{owner}.{name} in {page}"
+
+
+def test_the_journey_is_short() -> None:
+    assert len(JOURNEY.split()) < 1100
+
+
+def test_the_page_of_types_is_up_to_date() -> None:
+    made = runpy.run_path(str(DOCS / "make_types.py"))["page"]()
+    assert made == (DOCS / "types.md").read_text(), "out of date: run python docs/make_types.py"
+
+
+def test_the_readme_names_the_functions_there_are_and_counts_the_types() -> None:
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    text = section((ROOT / "README.md").read_text(), "What this version does not do")
+    named = re.search(r"functions (.*?);", text.replace("\n", " "))
+    assert named
+    assert re.findall(r"`(\w+)`", named[1]) == sorted(points["isotherm.functions"])
+    numbers = {"eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12}
+    counted = re.search(r"There are\s+(\w+) resource types", text)
+    assert counted
+    assert numbers[counted[1]] == len(points["isotherm.resources"])
+
+
+# -- queue.md ------------------------------------------------------------------------------------------------
+
+
+def test_tasks_travel_on_the_queues_of_the_table() -> None:
+    rows = table(section(QUEUE, "Queues and tasks"))
+    assert {task: queue for queue, task, *_ in rows} == ROUTES
+    arguments = {task: argument for _, task, argument, *_ in rows}
+    assert arguments[CREATE_TASK] == arguments[DELETE_TASK] == "job"
+    assert arguments[CHECK_TASK] == arguments[FINISH_TASK] == "order"
+
+
+@pytest.mark.parametrize(("heading", "job"), [("stack.create", StackJob), ("stack.delete", DeleteJob)])
+def test_fields_of_a_job_are_those_of_the_table(heading: str, job: type[StackJob] | type[DeleteJob]) -> None:
+    rows = table(section(QUEUE, f"The job of `{heading}`"))
+    assert {row[0] for row in rows} == {field.name for field in fields(job)}
+    for field in fields(job):
+        shown = next(row[2] for row in rows if row[0] == field.name)
+        required = field.default is MISSING and field.default_factory is MISSING
+        assert (shown == "required") == required
+        if isinstance(field.default, str):
+            assert shown == field.default
+
+
+def test_a_check_is_the_list_that_the_table_says() -> None:
+    rows = table(section(QUEUE, "A check"))
+    order: dict[str, Any] = {name: f"<{name}>" for _, name, _ in rows} | {"node_data": (b"packed",)}
+    assert CheckOrder(**order).to_wire() == [*list(order.values())[:-1], [b"packed"]]
+    assert f"more than {MESSAGE_REQUIREMENTS}" in section(QUEUE, "A check")
+
+
+def test_a_check_is_as_small_as_the_page_says() -> None:
+    row = "2ee2bd34-a5d5-4f5c-a3ef-fd0a36e0fef8"
+    data = NodeData(uuid=row, name="password", action="CREATE", status="COMPLETE", physical_id=row)
+    packed = Codec().pack(data.to_wire())
+    sizes = []
+    for requirements in (0, 1, 2):
+        order = CheckOrder(
+            stack_id=row,
+            traversal_id=row,
+            no=1200,
+            key="configuration",
+            stack="site",
+            action="CREATE",
+            node_data=(packed,) * requirements,
+        )
+        options = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
+        sizes.append(len(msgpack.packb([[], {"order": order.to_wire()}, options])))
+    assert 130 <= sizes[0] <= 170
+    assert 100 <= sizes[1] - sizes[0] <= 170
+    assert sizes[2] - sizes[1] == sizes[1] - sizes[0]
+
+
+def test_the_answer_has_the_columns_and_the_refusal_that_the_page_says() -> None:
+    text = section(QUEUE, "The answer")
+    assert [row[0] for row in table(text)] == ["id", "status", "stack_id", "refusal", "created_at"]
+    assert {row[0] for row in table(text)} == set(tables.job.c.keys())
+    refused = Codec().pack(refusal_of(InvalidInput([Problem(message="no")])))
+    assert refused[:1] == b"\x00"
+    told = msgpack.unpackb(refused[1:])
+    assert set(told) == {"kind", "problems"}
+    assert set(told["problems"][0]) == {"message", "path", "position", "hint"}
+    assert set(refusal_of(NotFound("gone"))) == {"kind", "message"}
+    key = "aXNvdGhlcm1pc290aGVybWlzb3RoZXJtaXNvdGhlcm0="
+    assert Codec([key]).pack(told)[:1] == b"\x01"
+
+
+# -- engine.md and operations.md -----------------------------------------------------------------------------
+
+
+def test_numbers_of_the_engine_are_those_in_the_code() -> None:
+    assert f"more than {FAN_IN} nodes meet in one" in ENGINE
+    assert f"up to {JOINS} **joins**" in ENGINE
+    assert f"up to {2**DOUBLINGS} times `redeliver_seconds`" in ENGINE
+    assert Timings().locked_seconds == 5
+    assert "looks by itself every five seconds" in ENGINE
+    assert f"up to {CARRY_ON}\ntimes" in JOURNEY
+    assert f"phase `{END}`" in ENGINE
+    assert f"phase `{JOIN}`" in ENGINE.replace("\n", " ")
+
+
+def test_states_of_a_node_are_those_in_the_code() -> None:
+    code = "\n".join(path.read_text() for path in CODE)
+    states = [row[0] for row in table(section(ENGINE, "A node's states"))]
+    assert len(states) == 7
+    assert [state for state in states if not re.search(rf"""["']{state}["']""", code)] == []
+
+
+def test_settings_that_pages_speak_of_exist_with_these_defaults() -> None:
+    settings = {row[0]: row[2] for row in table((DOCS / "settings.md").read_text())}
+    for name, seconds in [("lease_seconds", "60"), ("redeliver_seconds", "10")]:
+        assert float(settings[name]) == float(seconds)
+        assert re.search(rf"{seconds} s.*`{name}`", section(OPERATIONS, "How long recovery takes"))
+    spoken = {
+        name
+        for page in ((ROOT / "README.md").read_text(), ENGINE, OPERATIONS)
+        for name in re.findall(r"`(\w+_(?:seconds|minutes|limit|directories|keys|url))`", page)
+    }
+    assert spoken <= set(settings)
+
+
+def test_log_lines_to_watch_for_are_written() -> None:
+    code = "\n".join(path.read_text() for path in CODE)
+    lines = re.findall(r"^\| log lines `([^`]+)`", OPERATIONS, flags=re.MULTILINE)
+    assert len(lines) == 4
+    assert [line for line in lines if f'"{line}"' not in code] == []
+
+
+def test_what_is_said_to_be_encrypted_is_packed_and_what_is_said_not_to_be_is_not() -> None:
+    packed = {
+        column.name
+        for each in tables.metadata.tables.values()
+        for column in each.c
+        if str(column.type) == "BLOB"
+    }
+    assert packed >= {
+        "properties",
+        "attributes",
+        "metadata",
+        "data",
+        "node_data",
+        "context",
+        "content",
+        "body",
+    }
+    assert packed.isdisjoint({"name", "physical_id", "reference_id", "reason", "status"})
