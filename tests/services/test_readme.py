@@ -13,7 +13,7 @@ from tests.services.process import free_port
 from tests.unit.docs.pages import ROOT, Block, Session, blocks
 
 DISTRIBUTED = [block for block in blocks(ROOT / "README.md") if "distributed" in block.marks]
-SETUP, PROCESSES, USE = DISTRIBUTED
+SETUP, PROCESSES, ASK, USE = DISTRIBUTED
 
 
 @pytest.fixture
@@ -34,17 +34,22 @@ def started(session: Session, block: Block) -> Iterator["subprocess.Popen[str]"]
         yield session.start(step.command)
 
 
+def doctors_word(session: Session) -> dict[str, str]:
+    """Return what the doctor finds, by the name of the check."""
+    command = ["isotherm", "doctor", "-f", "json"]
+    done = subprocess.run(command, env=session.environment, capture_output=True, text=True, check=True)
+    return {check["name"]: check["detail"] for check in json.loads(done.stdout)}
+
+
 def test_a_coordinator_and_three_workers_carry_out_what_the_readme_says(session: Session) -> None:
     session.type_in(SETUP)
     assert set(session.environment) >= {"ISOTHERM_BROKER_URL", "ISOTHERM_DATABASE_URL"}
     assert "processes" in PROCESSES.marks
     with running(list(started(session, PROCESSES))) as engines:
+        session.type_in(ASK)
+        found = doctors_word(session)
         session.type_in(USE)
         logs = [engine.log for engine in engines]
-    found = {
-        check["name"]: check["detail"]
-        for check in json.loads((session.directory / "doctor.json").read_text())
-    }
     assert [worker.partition("@")[0] for worker in found["workers"].split(", ")] == ["w1", "w2", "w3"]
     assert found["coordinators"].startswith("coordinator@")
     coordinator, *workers = logs

@@ -150,6 +150,13 @@ def test_every_command_line_is_one_that_isotherm_has(page: Path) -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_target_is_one_that_the_makefile_has(page: Path) -> None:
+    for line in written_commands(page, "make"):
+        words = shlex.split(line, comments=True)[1:]
+        check_make([word for word in words if "=" not in word])
+
+
 def test_the_readme_lists_every_command() -> None:
     listed = re.findall(r"^\| `(isotherm [^`]*)` \|", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
     assert sorted(listed) == sorted(leaves(isotherm, "isotherm"))
