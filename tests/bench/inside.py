@@ -1,0 +1,145 @@
+"""Measurements inside one process: embedded mode, raw Celery on an in-memory broker, statements and messages.
+
+Run as ``python -m tests.bench.inside WHAT ...`` in a process of its own, so that no run sees another's memory, and
+prints one JSON object.
+"""
+
+import json
+import resource
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+import sqlalchemy as sa
+
+from orchestrator.messages import CHECKS_QUEUE, END, CheckOrder, StackJob
+from orchestrator.runtime import Runtime
+from orchestrator.service import Service
+from orchestrator.settings import load_settings
+from orchestrator.store import migrations
+from tests.bench.shapes import template
+
+#: A stack that is run first, so that no measurement pays for imports and caches.
+WARM_UP = 50
+
+
+def embedded(shape: str, size: int) -> dict[str, Any]:
+    """Run a stack in embedded mode."""
+    with Service.open(load_settings(log_level="WARNING")) as service:
+        _run(service, "warm-up", template("wide", WARM_UP))
+        source = template(shape, size)
+        started, used = time.perf_counter(), time.process_time()
+        _run(service, "measured", source)
+        seconds, cpu = time.perf_counter() - started, time.process_time() - used
+    return {"seconds": seconds, "cpu_seconds": cpu, "rss_mib": _peak_mib()}
+
+
+def _run(service: Service, name: str, source: str) -> None:
+    stack = service.create(StackJob(name=name, template=source))
+    for progress in service.watch(stack.id, interval_seconds=0.02):
+        state = progress.stack.state
+    if state != "CREATE_COMPLETE":
+        raise SystemExit(f"the stack ended {state}")
+
+
+def celery_in_memory(size: int) -> dict[str, Any]:
+    """Run raw Celery with a worker of threads on an in-memory broker."""
+    from orchestrator.queue import make_app
+
+    app = make_app(load_settings(broker_url="memory://"))
+    # The in-memory transport polls, once a second by itself and whenever the prefetch is used up: that would be an
+    # easy opponent.
+    app.conf.update(worker_prefetch_multiplier=0, broker_transport_options={"polling_interval": 0.001})
+    # A thread of the pool asks for the default app; one of our own processes sets it as it starts.
+    app.set_default()
+    done = threading.Semaphore(0)
+
+    def noop() -> None:
+        done.release()
+
+    app.task(name="bench.noop")(noop)
+    worker = app.WorkController(
+        pool="threads", concurrency=4, queues=[CHECKS_QUEUE], hostname="bench@localhost", loglevel="ERROR"
+    )
+    threading.Thread(target=worker.start, daemon=True).start()
+
+    def run(count: int) -> None:
+        with app.producer_or_acquire() as producer:
+            for _ in range(count):
+                app.send_task(
+                    "bench.noop", queue=CHECKS_QUEUE, argsrepr="()", kwargsrepr="{}", producer=producer
+                )
+        for _ in range(count):
+            done.acquire()
+
+    run(WARM_UP)
+    started, used = time.perf_counter(), time.process_time()
+    run(size)
+    return {
+        "seconds": time.perf_counter() - started,
+        "cpu_seconds": time.process_time() - used,
+        "rss_mib": _peak_mib(),
+    }
+
+
+class Counting:
+    """A publisher that keeps the orders and weighs them."""
+
+    def __init__(self) -> None:
+        self.orders: list[CheckOrder] = []
+        self.bytes = 0
+        self.published = 0
+
+    def publish(self, orders: Sequence[CheckOrder]) -> None:
+        """Keep the orders."""
+        for order in orders:
+            self.orders.append(order)
+            if order.phase != END:
+                self.published += 1
+                self.bytes += len(msgpack.packb([[], {"order": order.to_wire()}, {}]))
+
+
+def inspect(url: str, shape: str, size: int) -> dict[str, Any]:
+    """Run a stack order by order and count what a check sends and asks."""
+    migrations.upgrade(url)
+    counting = Counting()
+    settings = load_settings(database_url=url, log_level="WARNING")
+    runtime = Runtime(settings, counting, kind="bench")
+    job = StackJob(name="inspected", template=template(shape, size), project=settings.project)
+    runtime.coordinator.create(job)
+    statements = 0
+
+    def count(*_: object) -> None:
+        nonlocal statements
+        statements += 1
+
+    sa.event.listen(runtime.store.database.engine, "before_cursor_execute", count)
+    while counting.orders:
+        order = counting.orders.pop()
+        if order.phase != END:
+            runtime.checker.check(order)
+    runtime.close()
+    return {"message_bytes": counting.bytes / counting.published, "statements": statements / size}
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure what the arguments say and print it."""
+    what, *rest = arguments
+    if what == "embedded":
+        result = embedded(rest[0], int(rest[1]))
+    elif what == "celery":
+        result = celery_in_memory(int(rest[0]))
+    else:
+        result = inspect(rest[0], rest[1], int(rest[2]))
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,110 @@
+"""An installation to be measured: servers, a coordinator, a worker of two processes, and their costs."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+#: Worker processes, as many as the machine that the targets were set for has processors.
+CONCURRENCY = 2
+#: Longest wait for anything.
+PATIENCE_SECONDS = 300.0
+
+RAW_WORKER = """
+import tests.bench.noop
+from orchestrator.queue import run_worker
+from orchestrator.settings import load_settings
+run_worker(load_settings(), concurrency=%d, pool="prefork", name="raw")
+"""
+
+
+@dataclass(slots=True)
+class Processes:
+    """Some process trees, and what they have used."""
+
+    roots: list[psutil.Popen]
+
+    def _all(self) -> list[psutil.Process]:
+        return [each for root in self.roots for each in (root, *root.children(recursive=True))]
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time used so far."""
+        times = [each.cpu_times() for each in self._all()]
+        return sum(time.user + time.system for time in times)
+
+    def peak_rss_mib(self, root: psutil.Popen) -> float:
+        """Return the largest that any process of a tree has been."""
+        peaks = []
+        for each in (root, *root.children(recursive=True)):
+            status = Path(f"/proc/{each.pid}/status").read_text()
+            peaks += [int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")]
+        return max(peaks)
+
+    def stop(self) -> None:
+        """End them all, as an operator would."""
+        for root in self.roots:
+            root.terminate()
+        for root in self.roots:
+            root.wait(30)
+
+
+def isotherm(*arguments: str) -> list[str]:
+    """Return the command line of our own program in this environment."""
+    return [str(Path(sys.executable).with_name("isotherm")), *arguments]
+
+
+@contextmanager
+def environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for this process and those it starts."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def processes(*commands: list[str], log: Path) -> Iterator[Processes]:
+    """Start processes and stop them at the end."""
+    with log.open("ab") as output:
+        started = Processes([psutil.Popen(command, stdout=output, stderr=output) for command in commands])
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def raw_worker() -> list[str]:
+    """Return the command of a worker whose tasks do nothing."""
+    return [sys.executable, "-c", RAW_WORKER % CONCURRENCY]
+
+
+def wait_until(condition: Callable[[], bool], *, pause_seconds: float = 0.01) -> None:
+    """Wait until something is so.
+
+    Raises:
+        TimeoutError: it never was.
+    """
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the measurement does not come to its end")
+        time.sleep(pause_seconds)
+
+
+def run_inside(*arguments: str) -> str:
+    """Run a measurement in a process of its own; return what it printed."""
+    command = [sys.executable, "-m", "tests.bench.inside", *arguments]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=PATIENCE_SECONDS)
+    return done.stdout.splitlines()[-1]
