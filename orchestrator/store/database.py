@@ -20,6 +20,7 @@ import tenacity
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from orchestrator.errors import InvalidInput, Problem, Unavailable
+from orchestrator.store.direct import Direct, PostgresDirect, SqliteDirect, driver_of
 
 log = structlog.get_logger()
 
@@ -60,6 +61,9 @@ class Database:
         # Statements that are whole transactions need no BEGIN and no COMMIT: one round trip instead of three.
         autocommit: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"} if self.postgres else {READS: True}
         self._autocommit = self.engine.execution_options(**autocommit)
+        self._pool = self._postgres_engine(autocommit=True) if self.postgres else self.engine
+        #: Called before each direct transaction; simulations set it.
+        self.before_direct: Callable[[], None] = _nothing
 
     @property
     def now(self) -> str:
@@ -81,13 +85,29 @@ class Database:
             yield connection
 
     @contextmanager
-    def single(self) -> Iterator[sa.Connection]:
-        """Open a connection on which every statement is a transaction of its own, on PostgreSQL.
+    def direct(self, *, statements: int = 1) -> Iterator[Direct]:
+        """Begin a transaction of a check, past SQLAlchemy; see :mod:`orchestrator.store.direct`.
 
-        SQLite has no data-modifying CTEs, so there an operation is several statements and needs :meth:`write`.
+        On PostgreSQL one statement is a transaction by itself: no round trips for BEGIN and COMMIT. SQLite has no
+        data-modifying CTEs, so there every operation is several statements.
         """
-        with self._autocommit.connect() if self.postgres else self.write() as connection:
-            yield connection
+        if self.postgres:
+            with driver_of(self._pool) as driver:
+                if statements == 1:
+                    yield PostgresDirect(driver)
+                    return
+                with driver.transaction():
+                    yield PostgresDirect(driver)
+            return
+        with self._writing, driver_of(self._pool) as driver:
+            self.before_direct()
+            driver.execute("BEGIN IMMEDIATE")
+            try:
+                yield SqliteDirect(driver)
+            except BaseException:
+                driver.execute("ROLLBACK")
+                raise
+            driver.execute("COMMIT")
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -98,6 +118,7 @@ class Database:
     def dispose(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+        self._pool.dispose()
 
     def in_list(self, name: str) -> str:
         """Return the SQL for ``column IN <the list of integers bound as name>``; bind with :meth:`integers`."""
@@ -107,10 +128,16 @@ class Database:
         """Return a list of integers in the form that :meth:`in_list` wants it bound."""
         return list(values) if self.postgres else json.dumps(list(values))
 
-    def _postgres_engine(self) -> sa.Engine:
+    def _postgres_engine(self, *, autocommit: bool = False) -> sa.Engine:
         options = " ".join(f"-c {name}={value}" for name, value in SESSION.items())
+        arguments: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None}
         return sa.create_engine(
-            self.url, pool_size=5, max_overflow=10, pool_recycle=1800, connect_args={"options": options}
+            self.url,
+            pool_size=5,
+            max_overflow=10,
+            pool_recycle=1800,
+            connect_args={"options": options},
+            **(arguments if autocommit else {}),
         )
 
     def _sqlite_engine(self, clock: Clock) -> sa.Engine:
@@ -138,6 +165,10 @@ class Database:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
 
         return engine
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def _parse(url: str) -> sa.URL:

@@ -16,6 +16,7 @@ from orchestrator.messages import CONVERGE, CheckOrder
 from orchestrator.store import statements
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome, Timings
 from orchestrator.store.database import Database, retrying
+from orchestrator.store.direct import Direct
 from orchestrator.store.traversals import fail_traversal
 
 #: A node with more requirements than this gets their data from the store, not with its message.
@@ -67,18 +68,23 @@ class Nodes:
             "lease_seconds": self._timings.lease_seconds,
             "locked_seconds": self._timings.locked_seconds,
         }
-        with self._db.single() as connection:
-            read = self._claim_postgres if self._db.postgres else self._claim_sqlite
-            row = read(connection, values)
+        with self._db.direct() as direct:
+            row = (
+                self._claim_postgres(direct, values)
+                if self._db.postgres
+                else self._claim_sqlite(direct, values)
+            )
         return None if row is None else self._claimed(order, row)
 
-    def _claim_postgres(self, connection: sa.Connection, values: Mapping[str, Any]) -> Any:
-        return connection.execute(_text(statements.PG_CLAIM.at(self._db.now)), values).first()
+    def _claim_postgres(self, direct: Direct, values: Mapping[str, Any]) -> Any:
+        rows = direct.rows(statements.PG_CLAIM.at(self._db.now), values)
+        return rows[0] if rows else None
 
-    def _claim_sqlite(self, connection: sa.Connection, values: Mapping[str, Any]) -> Any:
-        row = connection.execute(_text(statements.SQLITE_CLAIM_READ.at(self._db.now)), values).first()
-        if row is None:
+    def _claim_sqlite(self, direct: Direct, values: Mapping[str, Any]) -> Any:
+        rows = direct.rows(statements.SQLITE_CLAIM_READ.at(self._db.now), values)
+        if not rows:
             return None
+        row = rows[0]
         free = row.lock_traversal is None
         lease = values["lease_seconds"] if free else values["locked_seconds"]
         changed = {
@@ -90,10 +96,10 @@ class Nodes:
             "resource_id": row.resource_id,
             "now": row.now,
         }
-        connection.execute(_text(statements.SQLITE_CLAIM_NODE), changed)
+        direct.count(statements.SQLITE_CLAIM_NODE, changed)
         if not free:
             return None
-        connection.execute(_text(statements.SQLITE_CLAIM_RESOURCE), changed)
+        direct.count(statements.SQLITE_CLAIM_RESOURCE, changed)
         if row.going_on:
             return row
         said = {
@@ -104,7 +110,7 @@ class Nodes:
             "reason": "",
             "physical_id": row.physical_id,
         }
-        connection.execute(_text(statements.INSERT_EVENT), said)
+        direct.count(statements.INSERT_EVENT, said)
         return row
 
     def _claimed(self, order: CheckOrder, row: Any) -> Claim:
@@ -149,11 +155,9 @@ class Nodes:
         values = self._values(claim, outcome)
         if outcome.ending is Ending.FAILED:
             return self._finish_failed(claim, outcome, values)
-        with self._db.single() as connection:
-            if self._db.postgres:
-                rows = self._finish_postgres(connection, outcome, values)
-            else:
-                rows = self._finish_sqlite(connection, outcome, values)
+        finish = self._finish_postgres if self._db.postgres else self._finish_sqlite
+        with self._db.direct() as direct:
+            rows = finish(direct, outcome, values)
         if rows is None:
             return Finished(accepted=False)
         status, released = rows
@@ -168,7 +172,7 @@ class Nodes:
             if node.rowcount != 1:
                 return Finished(accepted=False)
             connection.execute(_text(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
-            self._say(connection, values)
+            connection.execute(_text(statements.event_at(self._db.now)), values)
             reason = f"Resource {claim.action} failed: resources.{order.key}: {outcome.reason}"
             end = fail_traversal(
                 connection,
@@ -180,45 +184,37 @@ class Nodes:
         return Finished(accepted=True, ready=(end,) if end else self.wake_resource(claim.resource_id))
 
     def _finish_postgres(
-        self, connection: sa.Connection, outcome: Outcome, values: Mapping[str, Any]
+        self, direct: Direct, outcome: Outcome, values: Mapping[str, Any]
     ) -> tuple[str, Sequence[Any]] | None:
         if outcome.ending is not Ending.DONE:
             statement = statements.PG_STEP
         else:
             statement = statements.PG_END_AND_RELEASE if values["dependents"] else statements.PG_END
-        rows = connection.execute(_text(statement.at(self._db.now)), values).all()
+        rows = direct.rows(statement.at(self._db.now), values)
         if not rows:
             return None
-        released = (
-            [row for row in rows if row.no is not None] if statement is statements.PG_END_AND_RELEASE else []
-        )
-        return rows[0].traversal_status, released
+        with_released = statement is statements.PG_END_AND_RELEASE
+        return rows[0].traversal_status, [row for row in rows if row.no is not None] if with_released else []
 
     def _finish_sqlite(
-        self, connection: sa.Connection, outcome: Outcome, values: Mapping[str, Any]
+        self, direct: Direct, outcome: Outcome, values: Mapping[str, Any]
     ) -> tuple[str, Sequence[Any]] | None:
         now = self._db.now
-        node = connection.execute(_text(statements.SQLITE_FINISH_NODE.at(now)), values)
-        if node.rowcount != 1:
+        if direct.count(statements.SQLITE_FINISH_NODE.at(now), values) != 1:
             return None
-        connection.execute(_text(statements.SQLITE_FINISH_RESOURCE.at(now)), values)
+        direct.count(statements.SQLITE_FINISH_RESOURCE.at(now), values)
         released: list[Any] = []
         if outcome.ending is Ending.DONE:
-            self._say(connection, values)
+            direct.count(statements.event_at(now), values)
             if values["dependents"]:
-                released = self._count_down(connection, values)
-        status = connection.execute(_text(statements.TRAVERSAL_STATUS), values).scalar_one()
-        return status, released
+                released = self._count_down(direct, values)
+        return direct.rows(statements.TRAVERSAL_STATUS, values)[0].status, released
 
-    def _count_down(self, connection: sa.Connection, values: Mapping[str, Any]) -> list[Any]:
+    def _count_down(self, direct: Direct, values: Mapping[str, Any]) -> list[Any]:
         if self._db.postgres:
-            connection.execute(_text(statements.PG_LOCK_DEPENDENTS), values)
-        sql = statements.count_down(self._db.now, self._db.in_list("dependents"))
-        rows = connection.execute(_text(sql), values).all()
+            direct.rows(statements.PG_LOCK_DEPENDENTS, values)
+        rows = direct.rows(statements.count_down(self._db.now, self._db.in_list("dependents")), values)
         return [row for row in rows if row.remaining == 0 and row.state == "ready"]
-
-    def _say(self, connection: sa.Connection, values: Mapping[str, Any]) -> None:
-        connection.execute(_text(statements.INSERT_EVENT.replace(":now", self._db.now)), values)
 
     def _values(self, claim: Claim, outcome: Outcome) -> dict[str, Any]:
         order = claim.order
@@ -320,17 +316,12 @@ class Nodes:
             "no": order.no,
             "redeliver_seconds": self._timings.redeliver_seconds,
         }
-        sql = (
-            "UPDATE node SET state = 'done', due_at = NULL "
-            "WHERE traversal_id = :traversal_id AND no = :no AND phase = 'join' AND state = 'ready' "
-            "RETURNING dependents"
-        )
-        with self._db.write() as connection:
-            row = connection.execute(_text(sql), values).first()
-            if row is None:
+        with self._db.direct(statements=3) as direct:
+            rows = direct.rows(statements.RELEASE_JOIN, values)
+            if not rows:
                 return Finished(accepted=False)
-            values["dependents"] = self._db.integers(_numbers(row.dependents))
-            released = self._count_down(connection, values)
+            values["dependents"] = self._db.integers(_numbers(rows[0].dependents))
+            released = self._count_down(direct, values)
         ready = self.orders(
             released, stack_id=order.stack_id, stack=order.stack, traversal_id=order.traversal_id
         )

@@ -5,6 +5,7 @@ SQLite has no such CTEs and runs the same steps one after the other under its si
 ``{now}`` is the database's clock.
 """
 
+import functools
 from dataclasses import dataclass
 
 
@@ -16,7 +17,12 @@ class Statement:
 
     def at(self, now: str) -> str:
         """Return the SQL with the clock's expression."""
-        return self.sql.replace("{now}", now)
+        return _filled_in(self.sql, now)
+
+
+@functools.lru_cache(maxsize=256)
+def _filled_in(sql: str, now: str) -> str:
+    return sql.replace("{now}", now)
 
 
 # A traversal that failed starts nothing new, but carries to its end what it has begun.
@@ -162,6 +168,12 @@ SQLITE_FINISH_RESOURCE = Statement(_FINISH_RESOURCE)
 TRAVERSAL_STATUS = "SELECT status FROM traversal WHERE id = :traversal_id"
 
 
+def event_at(now: str) -> str:
+    """Return the statement that writes an event with the clock's time."""
+    return _filled_in(INSERT_EVENT.replace(":now", "{now}"), now)
+
+
+@functools.lru_cache(maxsize=256)
 def count_down(now: str, in_list: str) -> str:
     """Return the statement that counts nodes down and tells which became ready."""
     where = f"WHERE traversal_id = :traversal_id AND no {in_list} RETURNING remaining, {RELEASED_COLUMNS}"
@@ -171,4 +183,9 @@ def count_down(now: str, in_list: str) -> str:
 #: Rows are always locked in the order of their numbers, so that two finishes never wait for each other.
 PG_LOCK_DEPENDENTS = (
     "SELECT no FROM node WHERE traversal_id = :traversal_id AND no = ANY(:dependents) ORDER BY no FOR UPDATE"
+)
+
+RELEASE_JOIN = (
+    "UPDATE node SET state = 'done', due_at = NULL "
+    "WHERE traversal_id = :traversal_id AND no = :no AND phase = 'join' AND state = 'ready' RETURNING dependents"
 )

@@ -147,6 +147,8 @@ class World:
     def _watch_transactions(self) -> None:
         """Make the instants before and after each transaction instructions at which a process may die."""
 
+        self.store.database.before_direct = self.cloud.instruction
+
         @sa.event.listens_for(self.store.database.engine, "begin")
         def before(_connection: sa.Connection) -> None:
             self.cloud.instruction()

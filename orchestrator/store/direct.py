@@ -1,0 +1,102 @@
+"""The driver itself, for the few statements that every check runs.
+
+SQLAlchemy keeps the connections; what it does around each statement costs as much again as the statement, so the
+transactions of a check (claim, finish, a join) go past it. Everything else in the store does not.
+"""
+
+import functools
+import re
+import sqlite3
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+
+_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+
+
+class Direct(Protocol):
+    """One transaction, or on PostgreSQL one statement that is a transaction."""
+
+    def rows(self, sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
+        """Run a statement with ``:names``; return its rows, which have the columns as attributes."""
+
+    def count(self, sql: str, values: Mapping[str, Any]) -> int:
+        """Run a statement; return how many rows it changed."""
+
+
+@functools.cache
+def _row_type(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
+    # Not typing.NamedTuple: only the statement knows the columns.
+    kind: Any = namedtuple("Row", list(names))  # type: ignore[misc]
+    make: Callable[[Sequence[Any]], Any] = kind._make
+    return make
+
+
+class SqliteDirect:
+    """A transaction on Python's own driver."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
+        """Run a statement; return its rows."""
+        cursor = self._connection.execute(sql, values)
+        found = cursor.fetchall()
+        if not found:
+            return found
+        make = _row_type(tuple(column[0] for column in cursor.description))
+        return [make(row) for row in found]
+
+    def count(self, sql: str, values: Mapping[str, Any]) -> int:
+        """Run a statement; return how many rows it changed."""
+        return self._connection.execute(sql, values).rowcount
+
+
+@functools.cache
+def _for_psycopg(sql: str) -> bytes:
+    """Return the statement in the driver's spelling of parameters."""
+    return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")).encode()
+
+
+class PostgresDirect:
+    """Statements on psycopg, prepared by the server at their first use."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
+        """Run a statement; return its rows."""
+        cursor = self._connection.execute(_for_psycopg(sql), values, prepare=True)
+        found: Sequence[Any] = cursor.fetchall()
+        if not found:
+            return found
+        make = _row_type(tuple(column[0] for column in cursor.description))
+        return [make(row) for row in found]
+
+    def count(self, sql: str, values: Mapping[str, Any]) -> int:
+        """Run a statement; return how many rows it changed."""
+        changed: int = self._connection.execute(_for_psycopg(sql), values, prepare=True).rowcount
+        return changed
+
+
+@contextmanager
+def driver_of(pool: sa.Engine) -> Iterator[Any]:
+    """Lend a connection's driver; a connection that broke is thrown away.
+
+    Raises:
+        OperationalError: SQLAlchemy's, in place of the driver's own errors.
+    """
+    lent = pool.raw_connection()
+    errors: Any = pool.dialect.loaded_dbapi.Error
+    try:
+        yield lent.driver_connection
+    except errors as error:
+        broken = pool.dialect.is_disconnect(error, lent.dbapi_connection, None)
+        if broken:
+            lent.invalidate(error)
+        raise sa.exc.OperationalError(None, None, error, connection_invalidated=broken) from error
+    finally:
+        lent.close()
