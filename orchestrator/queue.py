@@ -67,7 +67,7 @@ def make_app(settings: Settings) -> Celery:
         worker_hijack_root_logger=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
-        broker_transport_options=_transport_options(settings.broker_url),
+        broker_transport_options=_transport_options(settings),
         task_publish_retry_policy={"max_retries": 2, "interval_start": 0.05, "interval_max": 0.5},
         enable_utc=True,
         timezone="UTC",
@@ -89,10 +89,21 @@ def make_app(settings: Settings) -> Celery:
     return app
 
 
-def _transport_options(broker_url: str) -> dict[str, Any]:
-    if not broker_url.startswith("redis"):
+def _transport_options(settings: Settings) -> dict[str, Any]:
+    if not settings.broker_url.startswith("redis"):
         return {}
-    return {"socket_connect_timeout": 5.0, "socket_keepalive": True, "health_check_interval": 30}
+    return {
+        "socket_connect_timeout": 5.0,
+        "socket_keepalive": True,
+        "health_check_interval": 30,
+        # Redis does not notice that a consumer died: kombu writes down what each one holds, and any consumer puts
+        # back what is held for this long, by the clock of its machine. What comes back though its holder lives is
+        # harmless: jobs are known by their ids, and claims refuse.
+        "visibility_timeout": settings.job_lease_seconds,
+        # kombu looks at every tenth of its ticks, every 100 seconds. We let it look at each.
+        "unacked_restore_interval": min(10.0, settings.job_lease_seconds / 4),
+        "unacked_restore_throttle": 1,
+    }
 
 
 @cache

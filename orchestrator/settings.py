@@ -61,6 +61,12 @@ class Settings(BaseSettings):
         description="Without heartbeat for this long, a claimed check goes to another worker. Too short runs a slow "
         "check twice at once; too long delays recovery after a crash.",
     )
+    job_lease_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="A job that a coordinator took this long ago and has not done is given to another (with Redis as "
+        "the broker). Too short plans a large stack twice at once, and throws one plan away.",
+    )
     redeliver_seconds: float = Field(
         default=10.0,
         gt=0,
