@@ -51,7 +51,9 @@ class Settings(BaseSettings):
     )
     encryption_keys: tuple[SecretStr, ...] = Field(
         default=(),
-        description="Fernet keys for secrets in the store and in messages. The first encrypts, all decrypt.",
+        description="Fernet keys; the first encrypts, all decrypt. Encrypted are, in the store, templates, files and "
+        "all values of stacks and resources, and, in check messages, node data. Not encrypted are names, ids, states, "
+        "reasons, events, and jobs on their way from a client to a coordinator.",
     )
     project: str = Field(default="default", description="The project that stacks of this client belong to.")
 

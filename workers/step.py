@@ -38,7 +38,7 @@ class Surroundings:
     context: Mapping[str, Any]
     inputs: Sequence[Any]
     files: Callable[[Mapping[str, str]], Mapping[str, str]]
-    #: Reads the present metadata of the resource that a reference points at.
+    #: Reads the present metadata of the resource with a row id or physical id.
     metadata_of: Callable[[str], Mapping[str, Any]]
     random: random.Random
 
@@ -145,7 +145,7 @@ class _Step:
             stack=stack,
             settings=self.around.settings,
             now=claim.now,
-            watched_metadata=self._watched(kind, properties),
+            watched_metadata=self._watched(kind, properties, stack),
         )
 
     def _stack(self) -> StackDefinition:
@@ -174,10 +174,15 @@ class _Step:
         planned: Mapping[str, Any] = self.claim.fragment.get("properties", {})
         return planned
 
-    def _watched(self, kind: type[Resource], properties: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _watched(
+        self, kind: type[Resource], properties: Mapping[str, Any], stack: StackDefinition
+    ) -> Mapping[str, Any] | None:
         if kind.watches is None:
             return None
-        return self.around.metadata_of(str(properties.get(kind.watches)))
+        reference = properties.get(kind.watches)
+        # A reference id is only known to those who were given it: the store keeps it packed, and cannot look for it.
+        referred = (each.uuid for each in stack.resources.values() if each.reference_id() == reference)
+        return self.around.metadata_of(next(referred, None) or str(reference))
 
     # -- the actions -------------------------------------------------------------------------------------------
 

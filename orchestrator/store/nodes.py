@@ -234,7 +234,7 @@ class Nodes:
             "type": claim.type,
             "action": claim.action,
             "physical_id": outcome.physical_id,
-            "reference_id": outcome.reference_id,
+            "reference_id": self._pack(outcome.reference_id),
             "properties": self._pack(outcome.properties),
             "definition_hash": outcome.definition_hash,
             "attributes": self._pack(list(outcome.attributes)) if done else None,

@@ -182,6 +182,7 @@ class Stacks:
         return ResourceRow(
             **{
                 **row._mapping,
+                "reference_id": unpack(row.reference_id, None),
                 "properties": unpack(row.properties, None),
                 "attributes": unpack(row.attributes, ()),
                 "requires": tuple(json.loads(row.requires)),
@@ -191,10 +192,10 @@ class Stacks:
         )
 
     @retrying
-    def metadata_of(self, stack_id: str, reference: str) -> dict[str, Any]:
-        """Return the present metadata of the resource that a reference id or name points at; empty if none does."""
+    def metadata_of(self, stack_id: str, resource_id: str) -> dict[str, Any]:
+        """Return the present metadata of the resource with this row id or physical id; empty if there is none."""
         resource = tables.resource
-        pointed = (resource.c.reference_id == reference) | (resource.c.physical_id == reference)
+        pointed = (resource.c.id == resource_id) | (resource.c.physical_id == resource_id)
         sql = sa.select(resource.c.metadata).where(resource.c.stack_id == stack_id, pointed)
         with self._db.read() as connection:
             packed = connection.execute(sql.order_by(resource.c.created_at.desc())).scalars().first()

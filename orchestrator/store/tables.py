@@ -73,8 +73,8 @@ resource = sa.Table(
     sa.Column("status", sa.Text, nullable=False, server_default="COMPLETE"),
     sa.Column("reason", sa.Text, nullable=False, server_default=""),
     sa.Column("physical_id", sa.Text),
-    #: What get_resource resolves to.
-    sa.Column("reference_id", sa.Text),
+    #: What get_resource resolves to; packed, for it may be a secret (``OS::Heat::RandomString``).
+    sa.Column("reference_id", sa.LargeBinary),
     #: The properties last applied, and the SHA-256 of the definition they came from.
     sa.Column("properties", sa.LargeBinary),
     sa.Column("definition_hash", sa.Text),

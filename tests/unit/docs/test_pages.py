@@ -216,6 +216,7 @@ def test_what_is_said_to_be_encrypted_is_packed_and_what_is_said_not_to_be_is_no
     }
     assert packed >= {
         "properties",
+        "reference_id",
         "attributes",
         "metadata",
         "data",
@@ -224,4 +225,4 @@ def test_what_is_said_to_be_encrypted_is_packed_and_what_is_said_not_to_be_is_no
         "content",
         "body",
     }
-    assert packed.isdisjoint({"name", "physical_id", "reference_id", "reason", "status"})
+    assert packed.isdisjoint({"name", "physical_id", "reason", "status"})

@@ -102,7 +102,7 @@ def upgrade() -> None:
         sa.Column("status", sa.Text(), server_default="COMPLETE", nullable=False),
         sa.Column("reason", sa.Text(), server_default="", nullable=False),
         sa.Column("physical_id", sa.Text(), nullable=True),
-        sa.Column("reference_id", sa.Text(), nullable=True),
+        sa.Column("reference_id", sa.LargeBinary(), nullable=True),
         sa.Column("properties", sa.LargeBinary(), nullable=True),
         sa.Column("definition_hash", sa.Text(), nullable=True),
         sa.Column("attributes", sa.LargeBinary(), nullable=True),

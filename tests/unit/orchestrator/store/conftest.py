@@ -103,6 +103,7 @@ class Bench:
                 seconds=seconds,
                 reason=reason,
                 physical_id=f"physical-{key}",
+                reference_id=f"reference-{key}",
                 token="token" if ending is Ending.WAITING else None,
                 properties={"p": 1},
                 node_data=data if ending is Ending.DONE else None,

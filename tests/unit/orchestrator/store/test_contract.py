@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+import sqlalchemy as sa
 
 from orchestrator.errors import Conflict
 from orchestrator.messages import CONVERGE, END, CheckOrder
@@ -383,3 +384,23 @@ def test_what_dead_processes_had_claimed_is_taken_over_at_once(bench: Bench) -> 
     bench.store.sweeper.take_over(lambda name: name == "dead")
     assert keys(bench.sweep()) == ["a", "c"]
     assert c.key == "c"
+
+
+def test_a_reference_id_is_read_as_it_was_written_and_is_packed_between(bench: Bench) -> None:
+    (a,) = bench.begin({"a": set()})
+    bench.run(a)
+    assert bench.store.stacks.resource("s-id", "a").reference_id == "reference-a"
+    with bench.store.database.read() as connection:
+        packed = connection.execute(sa.text("SELECT reference_id FROM resource")).scalar_one()
+    assert bench.store.codec.unpack(bytes(packed)) == "reference-a"
+
+
+@pytest.mark.parametrize("pointer", ["s-a", "physical-a"])
+def test_metadata_is_found_by_row_id_and_by_physical_id_within_the_stack(bench: Bench, pointer: str) -> None:
+    (a,) = bench.begin({"a": set()})
+    bench.run(a)
+    row = bench.store.stacks.resource("s-id", "a")
+    assert bench.store.stacks.write_signal(row, "s-t1", {"signal": 1}, "came")
+    assert bench.store.stacks.metadata_of("s-id", pointer) == {"signal": 1}
+    assert bench.store.stacks.metadata_of("another", pointer) == {}
+    assert bench.store.stacks.metadata_of("s-id", "reference-a") == {}

@@ -1,0 +1,110 @@
+"""One step of a resource: what the plugin is given, and what people are told when it fails."""
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from orchestrator.definition import NodeData
+from orchestrator.messages import CheckOrder
+from orchestrator.plugins.properties import Property, PropertyType
+from orchestrator.plugins.resource import Resource
+from orchestrator.settings import Settings
+from orchestrator.store.claims import Claim, Ending, Outcome
+from orchestrator.template.document import Limits
+from orchestrator.template.template import Template
+from workers.step import Surroundings, take_step
+
+SETTINGS = Settings()
+
+
+def step(
+    kind: type[Resource],
+    resource: str,
+    *,
+    inputs: Sequence[NodeData] = (),
+    parameters: Mapping[str, Any] | None = None,
+    hidden: Sequence[str] = (),
+    metadata: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Outcome:
+    """Take the first step of the resource ``it``, written as the template writes it (after ``it:``)."""
+    declared = "".join(f"  {name}: {{type: json}}\n" for name in parameters or {})
+    others = "".join(f"  {each.name}: {{type: Test}}\n" for each in inputs)
+    source = (
+        f"heat_template_version: 2021-04-16\nparameters:\n{declared}resources:\n  it: {resource}\n{others}"
+    )
+    template = Template.parse(source, file="t.yaml", files={}, limits=Limits.of(SETTINGS))
+    assert template.check_references() == []
+    claim = Claim(
+        order=CheckOrder(stack_id="1", traversal_id="2", no=1, key="it", node_data=()),
+        attempt=1,
+        action="CREATE",
+        now=0.0,
+        retries=0,
+        fragment={"definition": template.resources["it"].fragment()},
+        wanted=(),
+        dependents=(),
+        requirements=(),
+        resource_id="row of it",
+        type="Test",
+        physical_id=None,
+        properties=None,
+        data={},
+        metadata=None,
+        token=None,
+        started=False,
+        started_at=0.0,
+    )
+    context = {"id": "1", "name": "s", "project": "p", "parameters": parameters or {}, "hidden": list(hidden)}
+    around = Surroundings(
+        types={"Test": kind},
+        settings=SETTINGS,
+        context=context,
+        inputs=[each.to_wire() for each in inputs],
+        files=lambda digests: digests,
+        metadata_of=lambda resource_id: (metadata or {}).get(resource_id, {}),
+        random=random.Random(1),
+    )
+    return take_step(claim, around)
+
+
+def made(name: str, *, reference_id: str | None) -> NodeData:
+    """Return the data of a resource that is complete."""
+    return NodeData(
+        uuid=f"row of {name}",
+        name=name,
+        action="CREATE",
+        status="COMPLETE",
+        physical_id=f"physical {name}",
+        reference_id=reference_id,
+    )
+
+
+class Watcher(Resource):
+    """Remembers the metadata it was given of the resource that its property refers to."""
+
+    watches = "of"
+    properties_schema: ClassVar[Mapping[str, Property]] = {"of": Property(type=PropertyType.STRING)}
+
+    def handle_create(self) -> None:
+        self.state.data["seen"] = dict(self.watched_metadata)
+
+
+def test_the_watched_resource_is_found_by_whatever_get_resource_says_of_it() -> None:
+    metadata = {"row of a": {"signal": "a"}, "row of b": {"signal": "b"}}
+    inputs = [made("a", reference_id="a secret"), made("b", reference_id=None)]
+    for name in ("a", "b"):
+        outcome = step(
+            Watcher,
+            f"{{type: Test, properties: {{of: {{get_resource: {name}}}}}}}",
+            inputs=inputs,
+            metadata=metadata,
+        )
+        assert outcome.ending is Ending.DONE
+        assert outcome.data["seen"] == {"signal": name}
+
+
+def test_a_watched_resource_may_be_named_by_its_id_written_out() -> None:
+    outcome = step(
+        Watcher, "{type: Test, properties: {of: row of c}}", metadata={"row of c": {"signal": "c"}}
+    )
+    assert outcome.data["seen"] == {"signal": "c"}
