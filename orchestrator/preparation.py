@@ -20,7 +20,7 @@ from orchestrator.plugins.properties import PropertyError, check_properties, con
 from orchestrator.plugins.resource import Resource
 from orchestrator.settings import Settings
 from orchestrator.store.templates import StoredTemplate, digest_of
-from orchestrator.template.definitions import OutputDefinition, ResolveError, ResourceDefinition
+from orchestrator.template.definitions import SNAPSHOT, OutputDefinition, ResolveError, ResourceDefinition
 from orchestrator.template.document import Limits
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import Parameters
@@ -83,6 +83,7 @@ def prepare(job: StackJob, types: Types, settings: Settings) -> Prepared:
     problems = [
         *template.check_references(),
         *_type_problems(template, actual, types),
+        *_policy_problems(template),
         *_cycle_problems(template),
     ]
     pseudo = {"OS::stack_name": job.name, "OS::stack_id": stack_id, "OS::project_id": job.project}
@@ -187,6 +188,14 @@ def _type_problems(template: Template, actual: Mapping[str, str], types: Types) 
         hint = f"did you mean {near[0]!r}?" if near else "'isotherm resource-type list' shows those there are"
         path = ("resources", name, "type")
         yield template.problem(path, f"there is no resource type {type_name!r}", hint)
+
+
+def _policy_problems(template: Template) -> Iterable[Problem]:
+    for name, definition in template.resources.items():
+        if definition.deletion_policy == SNAPSHOT:
+            message = f"a resource of type {definition.type!r} cannot be snapshotted"
+            hint = "no resource type can be snapshotted yet; use Delete or Retain"
+            yield template.problem(("resources", name, "deletion_policy"), message, hint)
 
 
 def _cycle_problems(template: Template) -> Iterable[Problem]:

@@ -23,6 +23,7 @@ __all__ = ["OutputDefinition", "ResolveError", "ResourceDefinition"]
 PLACE_KEYS: Final = frozenset({"f", "w"})
 
 DELETE: Final = "Delete"
+SNAPSHOT: Final = "Snapshot"
 
 
 @dataclass(frozen=True, kw_only=True)

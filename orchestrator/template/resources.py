@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.template.definitions import DELETE, ResourceDefinition
+from orchestrator.template.definitions import DELETE, SNAPSHOT, ResourceDefinition
 from orchestrator.template.document import Path
 from orchestrator.template.expressions import ExpressionParser
 from orchestrator.template.functions.base import kind_of
@@ -12,7 +12,7 @@ from orchestrator.template.versions import NEWTON, V2013_05_23
 
 _KEYS = ("type", "properties", "metadata", "depends_on", "deletion_policy", "description")
 _LATER_KEYS = {"update_policy": V2013_05_23, "external_id": NEWTON, "condition": NEWTON}
-_POLICIES = (DELETE, "Retain", "Snapshot")
+_POLICIES = (DELETE, "Retain", SNAPSHOT)
 _LONGEST_NAME = 255
 
 
