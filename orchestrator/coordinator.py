@@ -15,7 +15,15 @@ from hooks.errors import LifecycleRefused
 from hooks.events import Event, EventSink, dispatch
 from hooks.lifecycle import LifecyclePlugin, Operation, run_post_ops, run_pre_ops
 from orchestrator.definition import NodeData
-from orchestrator.errors import Conflict, InvalidInput, NotFound, Problem
+from orchestrator.errors import (
+    Bug,
+    Conflict,
+    InvalidInput,
+    IsothermError,
+    NotFound,
+    PluginMistake,
+    Problem,
+)
 from orchestrator.messages import END, CheckOrder, DeleteJob, StackJob
 from orchestrator.plan import Plan, Row, plan_create, plan_delete
 from orchestrator.plugins.resource import Resource
@@ -283,7 +291,7 @@ class Coordinator:
 
     def sweep(self) -> Swept:
         """Publish what is due; see :class:`orchestrator.store.sweeping.Sweeper`."""
-        swept = self._store.sweeper.sweep()
+        swept = self._store.sweeper.sweep(backlog=self._publisher.backlog())
         publish_or_leave(self._publisher, swept.orders)
         return swept
 
@@ -335,7 +343,14 @@ def refusal_of(error: Exception) -> dict[str, Any]:
     """Return a refused job's error as plain types; :func:`raise_refusal` is the inverse."""
     if isinstance(error, InvalidInput):
         return {"kind": "InvalidInput", "problems": [problem.to_wire() for problem in error.problems]}
-    return {"kind": type(error).__name__, "message": str(error)}
+    if isinstance(error, IsothermError):
+        return {"kind": type(error).__name__, "message": str(error)}
+    sentence = "this is a bug in Isotherm, or in a plugin; the coordinator's log says where"
+    return {"kind": Bug.__name__, "message": f"{type(error).__name__}: {error} ({sentence})"}
+
+
+#: The errors of other processes that are told apart here.
+_REFUSALS = {kind.__name__: kind for kind in (NotFound, Conflict, PluginMistake, Bug)}
 
 
 def raise_refusal(refusal: Mapping[str, Any]) -> None:
@@ -345,8 +360,10 @@ def raise_refusal(refusal: Mapping[str, Any]) -> None:
         InvalidInput: the job was at fault.
         NotFound: it named what does not exist.
         Conflict: it cannot be done now.
+        PluginMistake: a plugin broke its contract.
+        Bug: nobody foresaw what happened.
+        IsothermError: anything else that a coordinator raises on purpose.
     """
     if refusal["kind"] == "InvalidInput":
         raise InvalidInput([Problem.from_wire(problem) for problem in refusal["problems"]])
-    kinds = {"NotFound": NotFound}
-    raise kinds.get(refusal["kind"], Conflict)(refusal["message"])
+    raise _REFUSALS.get(refusal["kind"], IsothermError)(refusal["message"])

@@ -7,7 +7,8 @@
     ├── NotFound              no such stack, resource, output ...                             (exit 2)
     ├── Conflict              the name is taken, an action is under way                       (exit 2)
     ├── Unavailable           a service (database, broker, cache) cannot be reached           (exit 3)
-    └── PluginMistake         a plugin broke its contract: the plugin's author must act       (exit 1)
+    ├── PluginMistake         a plugin broke its contract: the plugin's author must act       (exit 1)
+    └── Bug                   what nobody foresaw, in another process: please report it       (exit 1)
 """
 
 from collections.abc import Iterable, Mapping
@@ -89,3 +90,7 @@ class Unavailable(IsothermError):
 
 class PluginMistake(IsothermError):
     """A plugin broke its contract; the sentence names the plugin and the rule."""
+
+
+class Bug(IsothermError):
+    """An error that nobody foresaw, in another process; the sentence says what, that process's log says where."""

@@ -4,7 +4,7 @@ A job is acknowledged when it is done: a coordinator that dies in the middle lea
 makes doing it twice the same as doing it once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -37,18 +37,12 @@ def runtime() -> Runtime:
 
 def create_stack(job: Mapping[str, Any]) -> None:
     """Begin a stack. A refusal is written down under the job's id, where the sender looks for it."""
-    try:
-        runtime().coordinator.create(StackJob.from_wire(job))
-    except IsothermError as error:
-        _refuse(job, error)
+    _carry_out(job, lambda: runtime().coordinator.create(StackJob.from_wire(job)))
 
 
 def delete_stack(job: Mapping[str, Any]) -> None:
     """Begin the deletion of a stack."""
-    try:
-        runtime().coordinator.delete(DeleteJob.from_wire(job))
-    except IsothermError as error:
-        _refuse(job, error)
+    _carry_out(job, lambda: runtime().coordinator.delete(DeleteJob.from_wire(job)))
 
 
 def finish_traversal(order: list[Any]) -> None:
@@ -62,12 +56,27 @@ def sweep() -> None:
         continue
 
 
-def _refuse(job: Mapping[str, Any], error: IsothermError) -> None:
-    if isinstance(error, Unavailable):
+def _carry_out(job: Mapping[str, Any], begin: Callable[[], object]) -> None:
+    """Begin what the job says, or tell its sender why not."""
+    try:
+        try:
+            begin()
+        except Unavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 (whatever it is, somebody waits for an answer)
+            _refuse(job, error)
+    except Unavailable as error:
         # Not the job's fault: it goes back to the queue. Any other exception would drop it.
         raise Reject(str(error), requeue=True) from error
+
+
+def _refuse(job: Mapping[str, Any], error: Exception) -> None:
+    """Write down under the job's id why it was refused, unless it was accepted before the error came."""
     job_id = job.get("job_id") if isinstance(job, Mapping) else None
-    log.warning("a job was refused", job_id=job_id, error=str(error))
+    if isinstance(error, IsothermError):
+        log.warning("a job was refused", job_id=job_id, error=str(error))
+    else:
+        log.error("a job met a bug", job_id=job_id, exc_info=error)
     if isinstance(job_id, str):
         runtime().store.stacks.refuse_job(job_id, refusal_of(error))
 

@@ -1,17 +1,77 @@
-"""What the tasks say to the broker about a job that could not be done."""
+"""What the tasks say to the broker, and to the sender, about a job that could not be done."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from celery.exceptions import Reject
+from structlog.testing import capture_logs
 
 from orchestrator import tasks
-from orchestrator.errors import Unavailable
+from orchestrator.coordinator import raise_refusal, refusal_of
+from orchestrator.errors import Bug, Conflict, InvalidInput, IsothermError, NotFound, PluginMistake
+from orchestrator.messages import CheckOrder
+from orchestrator.plugins.resource import Resource
 from orchestrator.queue import default_app
+from orchestrator.runtime import Runtime
+from orchestrator.settings import Settings
+from orchestrator.store import migrations
+from orchestrator.store.stacks import JobRow
+
+TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: Test}}"
 
 
-def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach() -> None:
-    with pytest.raises(Reject) as rejected:
-        tasks._refuse({"job_id": "1"}, Unavailable("the database does not answer"))
-    assert rejected.value.requeue
+class Broken(Resource):
+    """A type whose author did not foresee something."""
+
+    error: ClassVar[Exception] = ZeroDivisionError("division by zero")
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Raise what is no PropertyError."""
+        raise cls.error
+
+
+class Silent:
+    """A publisher to nobody."""
+
+    def publish(self, orders: Sequence[CheckOrder]) -> None:
+        """Drop them: the sweep would publish them again."""
+
+
+def runtime_in(directory: Path) -> Runtime:
+    runtime = Runtime(Settings(state_directory=directory), Silent(), kind="coordinator")
+    runtime.types = {"Test": Broken}
+    return runtime
+
+
+@pytest.fixture
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+    """This process's share of the engine, on a database of the test."""
+    runtime = runtime_in(tmp_path)
+    migrations.upgrade(runtime.settings.effective_database_url)
+    monkeypatch.setattr(tasks, "runtime", lambda: runtime)
+    yield runtime
+    runtime.close()
+
+
+def answer(runtime: Runtime, job_id: str) -> JobRow:
+    row = runtime.store.stacks.job(job_id)
+    assert row is not None
+    return row
+
+
+def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = runtime_in(tmp_path / "not" / "there")
+    monkeypatch.setattr(tasks, "runtime", lambda: nowhere)
+    # The second cannot be read as a job, and its refusal cannot be written down either.
+    for job in ({"job_id": "1", "name": "s", "template": TEMPLATE}, {"job_id": "1"}):
+        with pytest.raises(Reject) as rejected:
+            tasks.create_stack(job)
+        assert rejected.value.requeue
 
 
 @pytest.mark.parametrize("task", ["stack.create", "stack.delete"])
@@ -19,3 +79,43 @@ def test_a_job_is_acknowledged_when_it_is_done_and_not_before(task: str) -> None
     registered = default_app().tasks[task]
     assert registered.acks_late
     assert registered.reject_on_worker_lost
+
+
+def test_the_sender_learns_of_an_error_that_nobody_foresaw_and_the_log_of_its_place(runtime: Runtime) -> None:
+    with capture_logs() as logs:
+        tasks.create_stack({"job_id": "1", "name": "s", "template": TEMPLATE})
+    row = answer(runtime, "1")
+    assert (row.status, row.stack_id) == ("refused", None)
+    assert row.refusal is not None
+    with pytest.raises(Bug, match=r"^ZeroDivisionError: division by zero ") as told:
+        raise_refusal(row.refusal)
+    assert "this is a bug" in str(told.value)
+    assert "Traceback" not in str(told.value)
+    (line,) = [each for each in logs if each["event"] == "a job met a bug"]
+    assert line["exc_info"] is Broken.error
+
+
+def test_the_sender_learns_why_a_job_was_refused(runtime: Runtime) -> None:
+    tasks.create_stack({"job_id": "1", "name": "s"})
+    tasks.delete_stack({"job_id": "2", "name": "s"})
+    for job_id, error in (("1", InvalidInput), ("2", NotFound)):
+        row = answer(runtime, job_id)
+        assert row.refusal is not None
+        with pytest.raises(error):
+            raise_refusal(row.refusal)
+
+
+def test_a_job_that_was_accepted_stays_accepted_whatever_comes_after(runtime: Runtime) -> None:
+    runtime.store.stacks.accept_job("1", "stack")
+    tasks._refuse({"job_id": "1"}, ZeroDivisionError())
+    assert answer(runtime, "1").status == "accepted"
+
+
+@pytest.mark.parametrize(
+    "error", [NotFound("a"), Conflict("b"), PluginMistake("c"), Bug("d"), IsothermError("e")]
+)
+def test_every_refusal_comes_back_as_the_error_it_was(error: IsothermError) -> None:
+    with pytest.raises(IsothermError) as again:
+        raise_refusal(refusal_of(error))
+    assert type(again.value) is type(error)
+    assert str(again.value) == str(error)
