@@ -207,7 +207,7 @@ class Service:
             raise NotFound("the stack is gone already")
         raise Unavailable(
             f"no coordinator took the job within {ACCEPT_SECONDS:g} seconds; is 'isotherm coordinator' running? "
-            "The job stays in the queue and is done when one starts"
+            "If the broker keeps the job, it is done when one starts"
         )
 
     # -- watching ----------------------------------------------------------------------------------------------
