@@ -1,12 +1,13 @@
 """What every kind of hook has in common: a name, how it is found, and what is left when it fails."""
 
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, TypeVar
 
 from stevedore.extension import ExtensionManager
 
 from hooks.errors import HookNotLoaded
+from hooks.origin import origin_of
 
 
 class Hook:
@@ -53,10 +54,7 @@ def load_hooks(namespace: str, kind: type[AnyHook]) -> tuple[AnyHook, ...]:
 
 def describe(entry: EntryPoint) -> str:
     """Name an entry point so that its package can be found: name, target, group and package."""
-    # stevedore hands out entry points from a cache that forgets their packages.
-    known = entry_points(group=entry.group, name=entry.name, value=entry.value)
-    packages = sorted({found.dist.name for found in known if found.dist})
-    return f"hook {entry.name!r} ({entry.value}, {entry.group} of {' and '.join(packages)})"
+    return f"hook {entry.name!r} ({origin_of(entry)})"
 
 
 def _make(entry: EntryPoint, plugin: Any, kind: type[AnyHook]) -> AnyHook:

@@ -12,6 +12,7 @@ from typing import Any
 
 from stevedore.extension import ExtensionManager
 
+from hooks.origin import origin_of
 from orchestrator.errors import NotFound, PluginMistake
 from orchestrator.plugins.resource import Resource
 
@@ -60,20 +61,23 @@ class ResourceTypes(Mapping[str, type[Resource]]):
 
 @cache
 def _load(namespace: str) -> ResourceTypes:
-    types: dict[str, type[Resource]] = {}
+    found: dict[str, Any] = {}
     for extension in ExtensionManager(namespace, on_load_failure_callback=_refuse):
-        name, plugin = extension.name, extension.plugin
+        name, plugin, entry = extension.name, extension.plugin, extension.entry_point
         if not (isinstance(plugin, type) and issubclass(plugin, Resource)):
-            raise PluginMistake(f"resource type {name!r} is {plugin!r}, which is no subclass of Resource")
-        if types.setdefault(name, plugin) is not plugin:
-            rivals = f"{types[name].__module__} and {plugin.__module__}"
-            raise PluginMistake(f"resource type {name!r} is brought by two modules, {rivals}: remove one")
-    if not types:
+            raise PluginMistake(f"{_describe(entry)} is {plugin!r}, which is no subclass of Resource")
+        rival = found.setdefault(name, extension)
+        if rival.plugin is not plugin:
+            origins = " and ".join(sorted(f"({origin_of(each)})" for each in (rival.entry_point, entry)))
+            raise PluginMistake(f"resource type {name!r} is brought by two packages, {origins}: remove one")
+    if not found:
         raise PluginMistake(f"no package brings entry points {namespace!r}: is isotherm itself installed?")
-    return ResourceTypes(dict(sorted(types.items())))
+    return ResourceTypes({name: found[name].plugin for name in sorted(found)})
+
+
+def _describe(entry: EntryPoint) -> str:
+    return f"resource type {entry.name!r} ({origin_of(entry)})"
 
 
 def _refuse(_manager: Any, entry: EntryPoint, error: BaseException) -> None:
-    raise PluginMistake(
-        f"resource type {entry.name!r} cannot be loaded from {entry.value}: {error}"
-    ) from error
+    raise PluginMistake(f"{_describe(entry)} cannot be loaded: {error}") from error

@@ -7,6 +7,7 @@ from typing import Any
 
 from stevedore.extension import ExtensionManager
 
+from hooks.origin import origin_of
 from orchestrator.errors import PluginMistake
 from orchestrator.template.functions.base import Function
 from orchestrator.template.versions import HotVersion
@@ -54,4 +55,5 @@ def as_functions(found: Iterable[tuple[str, Any]]) -> dict[str, type[Function]]:
 
 
 def _refuse(_manager: object, entry_point: EntryPoint, error: BaseException) -> None:
-    raise PluginMistake(f"{NAMESPACE}: {entry_point.name!r} cannot be loaded: {error}") from error
+    origin = origin_of(entry_point)
+    raise PluginMistake(f"function {entry_point.name!r} ({origin}) cannot be loaded: {error}") from error

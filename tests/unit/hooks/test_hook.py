@@ -3,6 +3,7 @@
 import itertools
 import textwrap
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from hooks.errors import HookNotLoaded
 from hooks.events import load_event_sinks
 from hooks.lifecycle import load_lifecycle_plugins
+from hooks.origin import origin_of
 
 Install = Callable[..., str]
 NUMBERS = itertools.count()
@@ -98,3 +100,8 @@ def test_two_hooks_of_one_name_are_refused(tmp_path: Path, install: Install) -> 
 
 def test_no_hooks_installed_is_no_error() -> None:
     assert load_lifecycle_plugins("isotherm.test.of.nobody") == ()
+
+
+def test_an_entry_point_that_no_package_brings_is_said_to_be_of_none() -> None:
+    stray = EntryPoint("stray", "acme:Stray", "isotherm.test.of.nobody")
+    assert origin_of(stray) == "acme:Stray, isotherm.test.of.nobody of an unknown package"

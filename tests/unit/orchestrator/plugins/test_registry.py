@@ -55,21 +55,24 @@ def test_type_that_cannot_be_imported_is_named(install: Install) -> None:
     namespace = install("bad", {"My::Bad": "Bad"}, "import no_such_module_anywhere\n")
     with pytest.raises(
         PluginMistake,
-        match=r"'My::Bad' cannot be loaded from bad_.*: No module named .no_such_module_anywhere",
+        match=r"'My::Bad' \(bad_.*:Bad, isotherm.test.* of bad-.*\) cannot be loaded: "
+        r"No module named .no_such_module_anywhere",
     ):
         ResourceTypes.load(namespace)
 
 
 def test_what_is_no_resource_type_is_refused(install: Install) -> None:
     namespace = install("bad", {"My::Bad": "Bad"}, "class Bad:\n    pass\n")
-    with pytest.raises(PluginMistake, match=r"'My::Bad' is .* no subclass of Resource"):
+    with pytest.raises(PluginMistake, match=r"'My::Bad' \(.* of bad-.*\) is .* no subclass of Resource"):
         ResourceTypes.load(namespace)
 
 
 def test_name_that_two_packages_bring_is_refused(install: Install) -> None:
     install("one", {"My::Good": "Good"}, GOOD)
     namespace = install("two", {"My::Good": "Good"}, GOOD)
-    with pytest.raises(PluginMistake, match=r"'My::Good' is brought by two modules, (one|two)_.*(one|two)_"):
+    with pytest.raises(
+        PluginMistake, match=r"'My::Good' is brought by two packages, .* of one-.* and .* of two-"
+    ):
         ResourceTypes.load(namespace)
 
 

@@ -1,11 +1,13 @@
 """Which maps are calls, in which version, and what happens to functions that are not there."""
 
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
 
 from orchestrator.definition import StackDefinition
 from orchestrator.errors import PluginMistake
+from orchestrator.template.functions import registry
 from orchestrator.template.functions.base import Function
 from orchestrator.template.functions.registry import as_functions, functions_of
 from orchestrator.template.versions import FUNCTIONS, VERSIONS, find_version
@@ -127,3 +129,11 @@ def test_a_code_name_is_its_date(name: str) -> None:
     version = find_version(name)
     assert version is not None
     assert str(version) == "2016-10-14 (newton)"
+
+
+def test_a_function_that_cannot_be_loaded_is_named_with_its_package() -> None:
+    entry = EntryPoint("get_file", "orchestrator.template.functions.files:GetFile", registry.NAMESPACE)
+    with pytest.raises(
+        PluginMistake, match=r"'get_file' \(.* of isotherm\) cannot be loaded: no such module"
+    ):
+        registry._refuse(None, entry, ImportError("no such module"))
