@@ -116,8 +116,13 @@ class Length(Constraint):
         if any(bound is not None and bound < 0 for bound in (self.min, self.max)):
             raise ValueError("a length cannot be negative")
 
+    def describe(self) -> str:
+        """Return the rule in words that stand by themselves."""
+        bounds = _bounds(self.min, self.max)
+        return self.description or f"must have a length {'' if bounds.startswith('from') else 'of '}{bounds}"
+
     def rule(self) -> str:
-        """Return the bounds in words."""
+        """Return the bounds in words, to follow a sentence about the length."""
         return f"must be {_bounds(self.min, self.max)}"
 
     def fault(self, value: Any) -> str | None:

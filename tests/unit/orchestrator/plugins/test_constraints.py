@@ -119,3 +119,18 @@ def test_pattern_of_a_text_itself_matches_it_alone(text: str) -> None:
     constraint = AllowedPattern(re.escape(text))
     assert constraint.check(text) is None
     assert constraint.check(text + "x") is not None
+
+
+@pytest.mark.parametrize(
+    ("constraint", "rule"),
+    [
+        (Length(1), "must have a length of at least 1"),
+        (Length(2, 2), "must have a length of exactly 2"),
+        (Length(1, 9), "must have a length from 1 to 9"),
+        (Range(1), "must be at least 1"),
+        (AllowedPattern("[a-z]+"), "must match the pattern '[a-z]+' as a whole"),
+        (Length(1, description="say something"), "say something"),
+    ],
+)
+def test_a_rule_is_understood_without_a_value(constraint: Constraint, rule: str) -> None:
+    assert constraint.describe() == rule
