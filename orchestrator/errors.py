@@ -8,7 +8,14 @@
     ├── Conflict              the name is taken, an action is under way                       (exit 2)
     ├── Unavailable           a service (database, broker, cache) cannot be reached           (exit 3)
     ├── PluginMistake         a plugin broke its contract: the plugin's author must act       (exit 1)
-    └── Bug                   what nobody foresaw, in another process: please report it       (exit 1)
+    ├── Bug                   what nobody foresaw, in another process: please report it       (exit 1)
+    ├── ResolveError          a call of a template's function fails; becomes a problem of
+    │                         InvalidInput, an output's error or a resource's reason
+    │                         (orchestrator.template.functions.base)                          (exit 1)
+    ├── CircularDependency    resources require each other; becomes a problem of InvalidInput
+    │                         (orchestrator.graph)                                            (exit 1)
+    └── UnreadableSecret      stored with a key that is not configured: configure it
+                              (orchestrator.codec)                                            (exit 1)
 """
 
 from collections.abc import Iterable, Mapping
