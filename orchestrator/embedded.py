@@ -38,6 +38,10 @@ class Embedded:
         for order in orders:
             self._orders.put(order)
 
+    def backlog(self) -> int:
+        """Return how many orders wait for a thread."""
+        return self._orders.qsize()
+
     def start(self) -> None:
         """Start the threads, and take up at once what dead processes of this machine left behind."""
         with self._starting:

@@ -16,6 +16,9 @@ class Publisher(Protocol):
     def publish(self, orders: Sequence[CheckOrder]) -> None:
         """Send the orders; may raise anything when the queue is out of reach."""
 
+    def backlog(self) -> int | None:
+        """Return how many checks wait in the queue; None if nobody can tell now."""
+
 
 def publish_or_leave(publisher: Publisher, orders: Sequence[CheckOrder]) -> None:
     """Publish, and leave to the sweep what cannot be published now: every order stands in the store.

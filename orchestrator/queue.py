@@ -140,6 +140,15 @@ class QueuePublisher:
                     ignore_result=True,
                 )
 
+    def backlog(self) -> int | None:
+        """Return how many checks wait in the broker; None when it is out of reach."""
+        connection = self._app.connection_for_write()
+        try:
+            with connection, connection.channel() as channel:
+                return int(channel.queue_declare(CHECKS_QUEUE, passive=True).message_count)
+        except (*connection.connection_errors, *connection.channel_errors):
+            return None
+
 
 def send_job(app: Celery, task: str, job: Mapping[str, Any], *, stack: str) -> None:
     """Submit a stack job; raises the broker client's errors when it is out of reach."""

@@ -4,13 +4,13 @@ Whatever is due is made ready or published again. Any number of sweepers may run
 that no other has locked.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from orchestrator.messages import END, CheckOrder
+from orchestrator.messages import CLEANUP, CONVERGE, END, CheckOrder
 from orchestrator.store import statements, tables
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, retrying
@@ -42,16 +42,28 @@ class Sweeper:
         self._timings = timings
 
     @retrying
-    def sweep(self) -> Swept:
+    def sweep(self, *, backlog: int | None = None) -> Swept:
         """Make everything ready that is due, fail what ran out of time, and return the orders to publish.
 
         A caller that dies before publishing loses nothing: the nodes are due again a little later.
+
+        Args:
+            backlog: How many checks wait in the queue, if that is known. While most ready nodes still have their
+                message there, none is published again: the queue is not lost, only long.
         """
         timed_out = self._fail_overdue()
         with self._db.write() as connection:
             now = database_time(connection, self._db)
-            rows = connection.execute(self._due(), {"now": now, "batch": BATCH}).all()
-            live = [row for row in rows if self._settle(connection, row, now)]
+            rows: Sequence[Any] = connection.execute(self._due(), {"now": now, "batch": BATCH}).all()
+            if backlog and any(_was_sent(row) for row in rows) and self._is_queued(connection, backlog):
+                self._postpone(connection, now)
+                rows = [row for row in rows if not _was_sent(row)]
+            settled = [(row, _settle(row, now, self._timings.redeliver_seconds)) for row in rows]
+            for row in rows:
+                if row.state == "running":
+                    self._unlock(connection, row)
+            self._write(connection, [change for _, change in settled])
+            live = [row for row, change in settled if change["due_at"] is not None]
         orders = tuple(
             order
             for row in live
@@ -108,27 +120,30 @@ class Sweeper:
             f"WHERE n.due_at <= :now ORDER BY n.due_at LIMIT :batch {lock}"
         )
 
-    def _settle(self, connection: sa.Connection, row: Any, now: float) -> bool:
-        """Write down what becomes of one due node; True if it is to be published."""
-        if row.state == "running":
-            self._unlock(connection, row)
-        over = row.status == "SUPERSEDED" and row.phase != END
-        never = row.status == "FAILED" and row.attempt == 0 and row.phase != END
-        if over or never:
-            state = "superseded" if over else row.state
-            self._update(connection, row, state=state, due_at=None)
-            return False
-        # One that no worker took for long is published ever more seldom: the queue may just be long.
-        published = row.published + 1 if row.state == "ready" else 0
-        pause = self._timings.redeliver_seconds * 2 ** min(published, DOUBLINGS)
-        self._update(connection, row, state="ready", due_at=now + pause, published=published, worker=None)
-        return True
+    @staticmethod
+    def _is_queued(connection: sa.Connection, backlog: int) -> bool:
+        """Whether at least half of the nodes that were sent can still be in the queue."""
+        node = tables.node
+        sent = (node.c.due_at.is_not(None), node.c.state == "ready", node.c.phase.in_((CONVERGE, CLEANUP)))
+        count = connection.execute(sa.select(sa.func.count()).select_from(node).where(*sent)).scalar_one()
+        return backlog * 2 >= count
+
+    def _postpone(self, connection: sa.Connection, now: float) -> None:
+        """Look again later whether what was sent has arrived."""
+        node = tables.node
+        sent = (node.c.due_at <= now, node.c.state == "ready", node.c.phase.in_((CONVERGE, CLEANUP)))
+        connection.execute(node.update().where(*sent).values(due_at=now + self._timings.redeliver_seconds))
 
     @staticmethod
-    def _update(connection: sa.Connection, row: Any, **values: Any) -> None:
-        node = tables.node
-        mine = (node.c.traversal_id == row.traversal_id) & (node.c.no == row.no)
-        connection.execute(node.update().where(mine).values(**values))
+    def _write(connection: sa.Connection, changes: Sequence[Mapping[str, Any]]) -> None:
+        """Write down what becomes of the due nodes, in the order of their keys."""
+        if changes:
+            sql = (
+                "UPDATE node SET state = :state, due_at = :due_at, published = :published, worker = NULL "
+                "WHERE traversal_id = :traversal_id AND no = :no"
+            )
+            in_order = sorted(changes, key=lambda change: (change["traversal_id"], change["no"]))
+            connection.execute(sa.text(sql), in_order)
 
     @staticmethod
     def _unlock(connection: sa.Connection, row: Any) -> None:
@@ -190,3 +205,24 @@ class Sweeper:
                 )
                 .values(status="FAILED", reason=reason, updated_at=now)
             )
+
+
+def _was_sent(row: Any) -> bool:
+    """Whether a due node is one whose message should be in the queue."""
+    return row.state == "ready" and row.phase in (CONVERGE, CLEANUP)
+
+
+def _settle(row: Any, now: float, redeliver_seconds: float) -> dict[str, Any]:
+    """Return what becomes of a due node; it is to be published if it will be due again."""
+    over = row.status == "SUPERSEDED" and row.phase != END
+    never = row.status == "FAILED" and row.attempt == 0 and row.phase != END
+    # One that no worker took for long is published ever more seldom: the queue may just be long.
+    published = row.published + 1 if row.state == "ready" else 0
+    pause = redeliver_seconds * 2 ** min(published, DOUBLINGS)
+    return {
+        "traversal_id": row.traversal_id,
+        "no": row.no,
+        "state": "superseded" if over else "ready",
+        "due_at": None if over or never else now + pause,
+        "published": published,
+    }

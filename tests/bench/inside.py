@@ -101,6 +101,10 @@ class Counting:
                 self.published += 1
                 self.bytes += len(msgpack.packb([[], {"order": order.to_wire()}, {}]))
 
+    def backlog(self) -> int:
+        """Count the orders that nobody has taken."""
+        return len(self.orders)
+
 
 def inspect(url: str, shape: str, size: int) -> dict[str, Any]:
     """Run a stack order by order and count what a check sends and asks."""

@@ -160,6 +160,10 @@ class World:
             # What travels is what comes out of a message, not the object that went in.
             self.messages.append(CheckOrder.from_wire(order.to_wire()))
 
+    def backlog(self) -> int:
+        """Count the messages on the network."""
+        return len(self.messages)
+
     # -- what a test says --------------------------------------------------------------------------------------
 
     def survive(self, act: Callable[[], object]) -> bool:

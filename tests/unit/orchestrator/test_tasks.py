@@ -39,6 +39,9 @@ class Silent:
     def publish(self, orders: Sequence[CheckOrder]) -> None:
         """Drop them: the sweep would publish them again."""
 
+    def backlog(self) -> None:
+        """Nobody can tell."""
+
 
 def runtime_in(directory: Path) -> Runtime:
     runtime = Runtime(Settings(state_directory=directory), Silent(), kind="coordinator")

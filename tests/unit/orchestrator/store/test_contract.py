@@ -404,3 +404,21 @@ def test_metadata_is_found_by_row_id_and_by_physical_id_within_the_stack(bench: 
     assert bench.store.stacks.metadata_of("s-id", pointer) == {"signal": 1}
     assert bench.store.stacks.metadata_of("another", pointer) == {}
     assert bench.store.stacks.metadata_of("s-id", "reference-a") == {}
+
+
+def test_a_long_queue_is_not_published_again_and_an_emptied_one_is(bench: Bench) -> None:
+    bench.begin({f"r{number:02}": set() for number in range(40)})
+    bench.clock.pass_(11)
+    assert bench.store.sweeper.sweep(backlog=40).orders == ()
+    bench.clock.pass_(11)
+    assert bench.store.sweeper.sweep(backlog=30).orders == ()
+    bench.clock.pass_(11)
+    assert len(bench.store.sweeper.sweep(backlog=3).orders) == 40
+
+
+def test_a_long_queue_keeps_nothing_else_from_being_swept(bench: Bench) -> None:
+    a, b, *_ = bench.begin({f"r{number:02}": set() for number in range(40)})
+    bench.finish(bench.claim(a), Ending.WAITING, seconds=5)
+    bench.claim(b)
+    bench.clock.pass_(61)
+    assert keys(bench.store.sweeper.sweep(backlog=38).orders) == ["r00", "r01"]
