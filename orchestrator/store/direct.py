@@ -87,16 +87,31 @@ def driver_of(pool: sa.Engine) -> Iterator[Any]:
     """Lend a connection's driver; a connection that broke is thrown away.
 
     Raises:
-        OperationalError: SQLAlchemy's, in place of the driver's own errors.
+        DBAPIError: SQLAlchemy's, of the same kind as the driver's own error, also where connecting failed.
     """
-    lent = pool.raw_connection()
     errors: Any = pool.dialect.loaded_dbapi.Error
+    try:
+        lent = pool.raw_connection()
+    except errors as error:
+        raise _translated(error, pool, broken=False) from error
     try:
         yield lent.driver_connection
     except errors as error:
         broken = pool.dialect.is_disconnect(error, lent.dbapi_connection, None)
         if broken:
             lent.invalidate(error)
-        raise sa.exc.OperationalError(None, None, error, connection_invalidated=broken) from error
+        raise _translated(error, pool, broken=broken) from error
     finally:
         lent.close()
+
+
+def _translated(error: Exception, pool: sa.Engine, *, broken: bool) -> BaseException:
+    # What the database finds wrong with a value is no outage: nobody must try it again.
+    return sa.exc.DBAPIError.instance(
+        None,
+        None,
+        error,
+        pool.dialect.loaded_dbapi.Error,
+        connection_invalidated=broken,
+        dialect=pool.dialect,
+    )
