@@ -66,7 +66,9 @@ def _renderers(log_format: str) -> list[Any]:
     if log_format == "json":
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     if log_format == "console":
-        return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        # The default shows the local variables of every frame, and with them the secrets that a step worked with.
+        plain = structlog.dev.plain_traceback
+        return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
     problem = Problem(
         path="settings.log_format",
         message=f"expected console or json, got {log_format!r}",

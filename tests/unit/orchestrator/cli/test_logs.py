@@ -1,0 +1,38 @@
+"""What log lines show, and what they must not."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from orchestrator.cli.logs import configure_logs
+from orchestrator.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def as_it_was() -> Iterator[None]:
+    """Put the logging of this process back."""
+    config, root = structlog.get_config(), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.configure(**config)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.mark.parametrize("log_format", ["console", "json"])
+def test_a_traceback_shows_where_and_not_with_which_values(
+    log_format: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_logs(Settings(log_format=log_format))
+    password = "horse" * 3
+    try:
+        raise ZeroDivisionError(len(password))
+    except ZeroDivisionError:
+        structlog.get_logger().exception("a plugin raised")
+    said = capsys.readouterr().err
+    assert "a plugin raised" in said
+    assert "test_logs.py" in said
+    assert "ZeroDivisionError: 15" in said
+    assert password not in said
