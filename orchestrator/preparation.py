@@ -5,7 +5,7 @@ Pure but for what it is handed: nothing is stored, nobody is asked. All problems
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -93,7 +93,8 @@ def prepare(job: StackJob, types: Types, settings: Settings) -> Prepared:
         raise InvalidInput([*problems, *error.problems]) from error
     if not problems:
         problems = [*_attribute_problems(template, actual, types)]
-        problems += _property_problems(template, actual, types, _blank(job, stack_id, template, parameters))
+        blank = _blank(job, stack_id, template, parameters)
+        problems += _property_problems(template, actual, types, blank, parameters.hidden)
     if problems:
         raise InvalidInput(problems)
     digests = {key: digest_of(content) for key, content in job.files.items()}
@@ -226,34 +227,40 @@ def _attribute_problems(template: Template, actual: Mapping[str, str], types: Ty
 
 
 def _property_problems(
-    template: Template, actual: Mapping[str, str], types: Types, stack: StackDefinition
+    template: Template,
+    actual: Mapping[str, str],
+    types: Types,
+    stack: StackDefinition,
+    hidden: Collection[str],
 ) -> Iterable[Problem]:
     for name, definition in template.resources.items():
-        yield from _problems_of(template, definition, types[actual[name]], stack)
-
-
-def _problems_of(
-    template: Template, definition: ResourceDefinition, kind: type[Resource], stack: StackDefinition
-) -> Iterable[Problem]:
-    base = ("resources", definition.name, "properties")
-    try:
-        given = definition.resolve_properties(stack)
-        definition.resolve_metadata(stack)
-    except ResolveError as error:
-        yield error.problem
-        return
-    found = list(check_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything))
-    if not found:
         try:
-            kind.validate(
-                convert_properties(
-                    kind.properties_schema, given, accepts_anything=kind.accepts_anything, constraints=False
-                )
+            faults = _faults_of(definition, types[actual[name]], stack)
+        except ResolveError as error:
+            yield error.problem
+            continue
+        for fault in faults:
+            told = definition.tellable(fault, hidden)
+            yield template.problem((*definition.path, "properties", *told.path), told.message, told.hint)
+
+
+def _faults_of(
+    definition: ResourceDefinition, kind: type[Resource], stack: StackDefinition
+) -> list[PropertyError]:
+    given = definition.resolve_properties(stack)
+    definition.resolve_metadata(stack)
+    found = check_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything)
+    if found:
+        return found
+    try:
+        kind.validate(
+            convert_properties(
+                kind.properties_schema, given, accepts_anything=kind.accepts_anything, constraints=False
             )
-        except PropertyError as error:
-            found = [error]
-    for fault in found:
-        yield template.problem((*base, *fault.path), fault.message, fault.hint)
+        )
+    except PropertyError as error:
+        return [error]
+    return []
 
 
 def definition_of_rows(

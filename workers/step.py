@@ -49,7 +49,7 @@ def take_step(claim: Claim, around: Surroundings) -> Outcome:
     try:
         return step.take()
     except PropertyError as error:
-        return step.failed(f"properties.{error}")
+        return step.failed(f"properties.{step.tellable(error)}")
     except RetryableFailure as error:
         return step.retry_or_fail(str(error))
     except (ResourceFailure, IsothermError) as error:
@@ -86,6 +86,8 @@ class _Step:
         self.resource: Resource | None = None
         #: The resolved properties as the template gives them: what is stored. The plugin gets them converted.
         self.given: Mapping[str, Any] | None = None
+        #: What the template says; None in a deletion, which goes by what was applied.
+        self.definition: ResourceDefinition | None = None
         self.metadata: Mapping[str, Any] | None = None
         self.requires: tuple[str, ...] = ()
 
@@ -98,6 +100,12 @@ class _Step:
         if not answer:
             return self._left_behind(Ending.WAITING, seconds=POLL_SECONDS, token=token)
         return self._done(resource)
+
+    def tellable(self, error: PropertyError) -> PropertyError:
+        """Return a property's error without a value that may be a secret: the reason is there for all to read."""
+        if self.definition is None:
+            return error.veil(error.path[:1])
+        return self.definition.tellable(error, self.around.context.get("hidden", ()))
 
     def failed(self, reason: str) -> Outcome:
         """Return the outcome of an action that failed for good."""
@@ -164,6 +172,7 @@ class _Step:
 
     def _resolved(self, stack: StackDefinition) -> Mapping[str, Any]:
         definition = ResourceDefinition.from_fragment(self.claim.order.key, self.claim.fragment["definition"])
+        self.definition = definition
         self.metadata = definition.resolve_metadata(stack)
         return definition.resolve_properties(stack)
 

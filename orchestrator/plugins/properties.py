@@ -33,11 +33,19 @@ PropertyPath = tuple[str | int, ...]
 
 
 class PropertyError(ValueError):
-    """A property has a wrong value, is missing, or is not one of the type's; ``path`` says which."""
+    """A property has a wrong value, is missing, or is not one of the type's; ``path`` says which.
 
-    def __init__(self, path: PropertyPath, message: str, hint: str = "") -> None:
+    Whoever names a part of the value in ``message`` or ``hint`` says the same without it in ``veiled``: that is what
+    people are told of a value that may be a secret. No sentence names the value of another property.
+    """
+
+    def __init__(self, path: PropertyPath, message: str, hint: str = "", *, veiled: str = "") -> None:
         super().__init__(path, message, hint)
-        self.path, self.message, self.hint = path, message, hint
+        self.path, self.message, self.hint, self.veiled = path, message, hint, veiled
+
+    def veil(self, path: PropertyPath) -> "PropertyError":
+        """Return this error without the value, and with only so much of its path as may be shown."""
+        return PropertyError(path, self.veiled or self.message, "" if self.veiled else self.hint)
 
     def __str__(self) -> str:
         steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
@@ -115,13 +123,14 @@ class Property:
         try:
             converted = self._with_type(value, path, walk)
         except _Unfit:
-            message = f"expected {_EXPECTED[self.type]}, found {shown(value)}"
-            walk.report(PropertyError(path, message, _hint(self.type, value)))
+            expected = f"expected {_EXPECTED[self.type]}"
+            message, veiled = f"{expected}, found {shown(value)}", f"{expected}, found something else"
+            walk.report(PropertyError(path, message, _hint(self.type, value), veiled=veiled))
             return UNKNOWN
         if self.constraints and walk.constraints and not is_unknown(converted):
             for constraint in self.constraints:
                 if wrong := constraint.check(converted):
-                    walk.report(PropertyError(path, wrong))
+                    walk.report(PropertyError(path, wrong, veiled=constraint.describe()))
         return converted
 
     def _with_type(self, value: Any, path: PropertyPath, walk: Walk) -> Any:
@@ -201,7 +210,10 @@ def _convert_map(
         else:
             if prop.required and prop.default is None:
                 expected = f"expected {_EXPECTED[prop.type]}, found nothing"
-                walk.report(PropertyError((*path, name), f"a value is required: {expected}"))
+                message = f"a value is required: {expected}"
+                # Its path may not be shown where the map around it may not.
+                veiled = f"a value of {name!r} is required: {expected}"
+                walk.report(PropertyError((*path, name), message, veiled=veiled))
             converted[name] = prop.absent()
     if found < len(given):
         unknown = [name for name in given if name not in schema]
@@ -219,7 +231,8 @@ def _report_unknown(
         near = get_close_matches(str(name), schema, 1)
         known = ", ".join(sorted(schema)) or "none at all"
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {known}"
-        walk.report(PropertyError((*path, name), f"there is no property {str(name)!r}", hint))
+        veiled = f"it has a name that is no property; there are: {known}"
+        walk.report(PropertyError((*path, name), f"there is no property {str(name)!r}", hint, veiled=veiled))
 
 
 class _Unfit(Exception):

@@ -21,7 +21,10 @@ class Wait:
 
 
 class ResourceFailure(Exception):
-    """What a plugin raises when the action has failed for good; the text becomes the resource's reason."""
+    """What a plugin raises when the action has failed for good; the text becomes the resource's reason.
+
+    Reasons are stored and shown as they are: no text of an exception holds a secret.
+    """
 
 
 class RetryableFailure(ResourceFailure):

@@ -4,13 +4,14 @@ A resource's definition can be taken apart to a *fragment*, plain types that are
 which a worker rebuilds it without the template.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
 from orchestrator.definition import AttributePath, StackDefinition
 from orchestrator.errors import PluginMistake, Position, Problem
+from orchestrator.plugins.properties import PropertyError
 from orchestrator.template.document import PackedPositions, Path, Positions
 from orchestrator.template.expressions import Expression, ExpressionParser
 from orchestrator.template.functions.base import ResolveError
@@ -85,6 +86,14 @@ class ResourceDefinition:
             ResolveError: a call failed, or the properties as a whole come from a call that gives no map.
         """
         return self._resolve(self.properties_expression, "properties", stack)
+
+    def tellable(self, fault: PropertyError, hidden: Collection[str]) -> PropertyError:
+        """Return an error of these properties as people may read it.
+
+        Without the value, unless the template itself says it or makes it of parameters that are not ``hidden``.
+        """
+        shown = self.properties_expression.covered(fault.path, hidden)
+        return fault if shown is None else fault.veil(shown)
 
     def resolve_metadata(self, stack: StackDefinition) -> dict[str, Any]:
         """Return the metadata with all calls evaluated; ``UNKNOWN`` stands where a value is not known yet.

@@ -3,13 +3,13 @@
 A map with exactly one key that names a function of the template's version is a call; everything else is data.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from orchestrator.definition import AttributePath, StackDefinition
 from orchestrator.errors import Problem
 from orchestrator.template.document import Path, Positions
-from orchestrator.template.functions.base import Function, FunctionError, KnownNames, resolve
+from orchestrator.template.functions.base import Function, FunctionError, KnownNames, is_open, resolve
 from orchestrator.template.functions.references import UnknownName
 from orchestrator.template.functions.registry import functions_of
 from orchestrator.template.nearest import Nearest
@@ -33,6 +33,22 @@ class Expression:
             ResolveError: a call failed.
         """
         return resolve(self._value, stack)
+
+    def covered(self, path: Path, hidden: Collection[str]) -> Path | None:
+        """Return None if what is at ``path`` may be shown, else so much of ``path`` as may be shown.
+
+        Shown is what the template itself says, and what it makes of parameters that are not ``hidden``.
+        """
+        value = self._value
+        for depth, step in enumerate(path):
+            if isinstance(value, Function):
+                # What follows are steps into its result, whose very keys may be secrets.
+                return None if is_open(value, hidden) else path[:depth]
+            try:
+                value = value[step]
+            except (LookupError, TypeError):
+                break
+        return None if is_open(value, hidden) else path
 
     def requirements(self) -> Iterator[str]:
         """Return the names of the resources that must be complete first."""

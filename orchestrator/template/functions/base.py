@@ -5,7 +5,7 @@ that calls it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
 from orchestrator.definition import UNKNOWN, AttributePath, StackDefinition, is_unknown
@@ -100,6 +100,10 @@ class Function(ABC):
         """Return what is wrong if the call refers to something that does not exist."""
         return None
 
+    def is_open(self, hidden: Collection[str]) -> bool:
+        """Whether the result may be shown: nothing but the template and parameters that are not hidden is in it."""
+        return self.pure and is_open(self.arguments, hidden)
+
     # -- what others call --------------------------------------------------------------------------------------
 
     def resolve(self, stack: StackDefinition) -> Any:
@@ -166,6 +170,17 @@ def holds_call(value: Any) -> bool:
     if isinstance(value, list):
         return any(map(holds_call, value))
     return isinstance(value, Function)
+
+
+def is_open(value: Any, hidden: Collection[str]) -> bool:
+    """Whether what ``value`` gives may be shown: none of the calls in it reads what may be a secret."""
+    if isinstance(value, Function):
+        return value.is_open(hidden)
+    if isinstance(value, dict):
+        return all(is_open(item, hidden) for item in value.values())
+    if isinstance(value, list):
+        return all(is_open(item, hidden) for item in value)
+    return True
 
 
 def kind_of(value: object) -> str:

@@ -1,10 +1,17 @@
 """Functions that refer to parameters and to other resources: get_param, get_resource, get_attr."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from orchestrator.definition import AttributePath, StackDefinition, follow
-from orchestrator.template.functions.base import Function, FunctionError, KnownNames, holds_call, kind_of
+from orchestrator.template.functions.base import (
+    Function,
+    FunctionError,
+    KnownNames,
+    holds_call,
+    is_open,
+    kind_of,
+)
 from orchestrator.template.versions import V2014_10_16
 
 #: Only after one of these has begun do a resource's attributes mean anything.
@@ -39,6 +46,11 @@ class GetParam(Function):
             except (KeyError, IndexError, TypeError, ValueError):
                 return ""
         return value
+
+    def is_open(self, hidden: Collection[str]) -> bool:
+        """Whether the parameter is known from the template, and not hidden."""
+        name = _first(self.arguments, "the parameter's name")
+        return isinstance(name, str) and name not in hidden and is_open(self.arguments, hidden)
 
     def missing(self, names: KnownNames) -> FunctionError | None:
         """Report a parameter that is not declared."""

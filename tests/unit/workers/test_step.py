@@ -4,9 +4,11 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import pytest
+
 from orchestrator.definition import NodeData
-from orchestrator.messages import CheckOrder
-from orchestrator.plugins.properties import Property, PropertyType
+from orchestrator.messages import CLEANUP, CONVERGE, CheckOrder
+from orchestrator.plugins.properties import Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
@@ -25,8 +27,12 @@ def step(
     parameters: Mapping[str, Any] | None = None,
     hidden: Sequence[str] = (),
     metadata: Mapping[str, Mapping[str, Any]] | None = None,
+    applied: Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """Take the first step of the resource ``it``, written as the template writes it (after ``it:``)."""
+    """Take the first step of the resource ``it``, written as the template writes it (after ``it:``).
+
+    Of its creation, or of its deletion where properties were applied.
+    """
     declared = "".join(f"  {name}: {{type: json}}\n" for name in parameters or {})
     others = "".join(f"  {each.name}: {{type: Test}}\n" for each in inputs)
     source = (
@@ -35,19 +41,26 @@ def step(
     template = Template.parse(source, file="t.yaml", files={}, limits=Limits.of(SETTINGS))
     assert template.check_references() == []
     claim = Claim(
-        order=CheckOrder(stack_id="1", traversal_id="2", no=1, key="it", node_data=()),
+        order=CheckOrder(
+            stack_id="1",
+            traversal_id="2",
+            no=1,
+            key="it",
+            phase=CONVERGE if applied is None else CLEANUP,
+            node_data=(),
+        ),
         attempt=1,
-        action="CREATE",
+        action="CREATE" if applied is None else "DELETE",
         now=0.0,
         retries=0,
-        fragment={"definition": template.resources["it"].fragment()},
+        fragment={"definition": template.resources["it"].fragment()} if applied is None else {},
         wanted=(),
         dependents=(),
         requirements=(),
         resource_id="row of it",
         type="Test",
         physical_id=None,
-        properties=None,
+        properties=applied,
         data={},
         metadata=None,
         token=None,
@@ -108,3 +121,48 @@ def test_a_watched_resource_may_be_named_by_its_id_written_out() -> None:
         Watcher, "{type: Test, properties: {of: row of c}}", metadata={"row of c": {"signal": "c"}}
     )
     assert outcome.data["seen"] == {"signal": "c"}
+
+
+class Choosy(Resource):
+    """Takes only few values, and looks once more before it creates."""
+
+    properties_schema: ClassVar[Mapping[str, Property]] = {
+        "size": Property(type=PropertyType.INTEGER),
+        "word": Property(type=PropertyType.STRING),
+    }
+
+    def handle_create(self) -> None:
+        raise PropertyError(("word",), f"found {self.properties['word']!r}", veiled="found the wrong word")
+
+
+@pytest.mark.parametrize(
+    ("properties", "reason"),
+    [
+        ("{size: many}", "properties.size: expected a whole number, found 'many'"),
+        ("{size: {get_param: open}}", "properties.size: expected a whole number, found 'open text'"),
+        ("{size: {get_param: password}}", "properties.size: expected a whole number, found something else"),
+        ("{size: {get_resource: a}}", "properties.size: expected a whole number, found something else"),
+        ("{word: plain}", "properties.word: found 'plain'"),
+        ("{word: {get_resource: a}}", "properties.word: found the wrong word"),
+        (
+            "{word: {str_replace: {template: x, params: {x: {get_param: password}}}}}",
+            "properties.word: found the wrong word",
+        ),
+    ],
+)
+def test_a_reason_tells_only_values_that_the_template_says_itself(properties: str, reason: str) -> None:
+    outcome = step(
+        Choosy,
+        f"{{type: Test, properties: {properties}}}",
+        inputs=[made("a", reference_id="secret")],
+        parameters={"password": "secret", "open": "open text"},
+        hidden=["password"],
+    )
+    assert outcome.ending is Ending.FAILED
+    assert outcome.reason == reason
+
+
+def test_a_deletion_tells_no_value_since_it_cannot_know_where_it_came_from() -> None:
+    outcome = step(Choosy, "{type: Test}", applied={"size": "secret"})
+    assert outcome.ending is Ending.FAILED
+    assert outcome.reason == "properties.size: expected a whole number, found something else"

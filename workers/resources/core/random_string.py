@@ -128,7 +128,8 @@ class RandomString(RowResource):
         length = properties["length"]
         if needed > length:
             message = f"the minimums add up to {needed} characters, which is more than the length {length}"
-            raise PropertyError(("length",), message)
+            veiled = "the minimums add up to more characters than the length"
+            raise PropertyError(("length",), message, veiled=veiled)
 
     def handle_create(self) -> Any:
         """Make the text, unless an earlier attempt already did."""

@@ -48,13 +48,11 @@ def _parsed(value: Any) -> Any:
         try:
             found = json.loads(value)
         except ValueError as error:
-            raise PropertyError(
-                ("value",), f"expected JSON text, found {shown(value)}", str(error)
-            ) from error
+            message, veiled = f"expected JSON text, found {shown(value)}", "expected JSON text"
+            raise PropertyError(("value",), message, str(error), veiled=veiled) from error
     if not isinstance(found, (dict, list)):
-        raise PropertyError(
-            ("value",), f"expected a map, a list or the JSON text of one, found {shown(value)}"
-        )
+        expected = "expected a map, a list or the JSON text of one"
+        raise PropertyError(("value",), f"{expected}, found {shown(value)}", veiled=expected)
     return found
 
 

@@ -13,7 +13,7 @@ def fault_of_path(text: str) -> str:
     if "\0" in text:
         return "a path cannot hold a null character"
     if ".." in PurePosixPath(text).parts:
-        return f"the path {text!r} must not hold '..'"
+        return "the path must not hold '..'"
     return ""
 
 
@@ -22,7 +22,7 @@ def fault_of_file_path(text: str) -> str:
     if fault := fault_of_path(text):
         return fault
     if text.endswith("/") or not PurePosixPath(text).name:
-        return f"the path {text!r} names a directory, expected that of a file"
+        return "the path names a directory, expected that of a file"
     return ""
 
 

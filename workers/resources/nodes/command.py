@@ -99,5 +99,6 @@ def parse_signal(name: str) -> signal.Signals:
     if short not in names:
         near = get_close_matches(short, names, 1)
         hint = f"did you mean {near[0]!r}?" if near else "such as TERM, INT or QUIT"
-        raise PropertyError(("stop_signal",), f"there is no signal {name!r}", hint)
+        message, veiled = f"there is no signal {name!r}", "there is no such signal"
+        raise PropertyError(("stop_signal",), message, hint, veiled=veiled)
     return names[short]

@@ -25,4 +25,5 @@ def refuse_other_nodes(properties: Mapping[str, Any]) -> None:
             ("node",),
             f"resources on other machines are not supported yet, found {node!r}",
             "leave node out: the resource is made on the machine of the worker",
+            veiled="resources on other machines are not supported yet: leave node out",
         )

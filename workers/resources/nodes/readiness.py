@@ -136,7 +136,8 @@ class Readiness:
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-        raise PropertyError(("ready", "tcp"), f'expected "host:port" or a port, found {text!r}')
+        expected = 'expected "host:port" or a port'
+        raise PropertyError(("ready", "tcp"), f"{expected}, found {text!r}", veiled=expected)
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
@@ -148,7 +149,7 @@ def _page(url: str) -> dict[str, Any]:
         if not parts.hostname or not url.isprintable() or " " in url:
             raise ValueError(url)
     except (ValueError, KeyError) as error:
-        example = "http://127.0.0.1:8080/"
-        raise PropertyError(("ready", "http"), f"expected a URL such as {example}, found {url!r}") from error
+        expected = "expected a URL such as http://127.0.0.1:8080/"
+        raise PropertyError(("ready", "http"), f"{expected}, found {url!r}", veiled=expected) from error
     query = f"?{parts.query}" if parts.query else ""
     return {"host": parts.hostname, "port": port, "page": f"{parts.path or '/'}{query}", "secure": secure}
