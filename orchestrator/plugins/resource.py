@@ -6,11 +6,22 @@ before the next: nothing may be kept in memory between two steps. A step that di
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from enum import Enum
+from typing import Any, ClassVar, Final
 
 from orchestrator.definition import StackDefinition
 from orchestrator.plugins.properties import Attribute, Property
 from orchestrator.settings import Settings
+
+
+class CannotTell(Enum):
+    """The type of :data:`CANNOT_TELL`."""
+
+    CANNOT_TELL = "nobody looked"
+
+
+#: What :meth:`Resource.observe` answers where it does not know; None would say that the object is gone.
+CANNOT_TELL: Final = CannotTell.CANNOT_TELL
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +172,12 @@ class Resource:
     def attribute(self, name: str) -> Any:
         """Return the attribute ``name`` (one of the schema's) as it is now: plain types, None if unknown."""
 
-    def observe(self) -> Mapping[str, Any] | None:
-        """Return the properties as they really are in the world, or None if the object does not exist."""
+    def observe(self) -> Mapping[str, Any] | CannotTell | None:
+        """Return the properties as they really are in the world, or None if the object does not exist.
+
+        ``CANNOT_TELL``, unless a type says otherwise: it does not look.
+        """
+        return CANNOT_TELL
 
     # -- being told --------------------------------------------------------------------------------------------
 
