@@ -225,7 +225,7 @@ def _tables(view: StackView) -> list[Table]:
         "name": view.name,
         "id": view.id,
         "project": view.project,
-        "description": view.description,
+        "description": view.description.strip(),
         "state": view.state,
         "reason": view.reason,
         "created": moment(view.created_at),

@@ -49,7 +49,8 @@ def show_output(shell: Shell, name: str, key: str | None, form: str) -> None:
     if form == "value":
         _write_value(view)
     else:
-        fields = {"key": view.key, "description": view.description, "value": view.value, "error": view.error}
+        description = view.description.strip()
+        fields = {"key": view.key, "description": description, "value": view.value, "error": view.error}
         show(form, view.to_dict(), fields_table(fields))
     if view.error:
         raise click.exceptions.Exit(STACK_FAILED)

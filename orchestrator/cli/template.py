@@ -41,7 +41,7 @@ def validate(
     )
     view = validate_job(job, shell.settings)
     columns = ("name", "type", "default", "value", "description")
-    tables = [fields_table({"template": template, "description": view.description, "state": "ok"})]
+    tables = [fields_table({"template": template, "description": view.description.strip(), "state": "ok"})]
     if view.parameters:
         rows = [[entry.get(column) for column in columns] for entry in view.parameters]
         tables.append(Table(columns=columns, rows=rows, title="parameters"))

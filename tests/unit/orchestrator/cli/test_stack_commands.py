@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestrator.views import EventView
+from orchestrator.views import EventView, OutputView
 from tests.unit.orchestrator.cli.fake_service import (
     FakeService,
     Terminal,
@@ -52,6 +52,26 @@ def test_show_has_state_parameters_and_outputs(terminal: Terminal, service: Fake
     shown = terminal.run("stack", "show", "web").stdout
     for expected in ("CREATE_COMPLETE", "******", "http://10.0.0.7", "[80, 443]", "error: server has no"):
         assert expected in shown
+
+
+def test_a_folded_description_leaves_no_empty_line(
+    terminal: Terminal, service: FakeService, template: str
+) -> None:
+    folded = "A web site\nin two lines\n"
+    service.stacks_held["web"] = stack_view("web", description=folded)
+    service.outputs_held = (OutputView(key="url", description=folded, value="http://10.0.0.7"),)
+    Path(template).write_text(
+        "heat_template_version: 2021-04-16\ndescription: |\n  A web site\n  in two lines\nresources: {}\n"
+    )
+    for words, following in (
+        (["stack", "show", "web"], "state"),
+        (["stack", "output", "show", "web", "url"], "value"),
+        (["template", "validate", "-t", template], "state"),
+    ):
+        lines = [line.strip() for line in terminal.run(*words).stdout.splitlines()]
+        second = lines.index("in two lines")
+        assert lines[second - 1].endswith("A web site")
+        assert lines[second + 1].startswith(following)
 
 
 def test_resources_are_listed_and_shown(terminal: Terminal) -> None:
