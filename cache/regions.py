@@ -31,6 +31,9 @@ BACKENDS = {
 #: Those that need a URL, and what one looks like.
 SERVERS = {"redis": "redis://localhost:6379/0", "memcached": "localhost:11211"}
 
+#: Scheme, user with password, host (with port and path) and query of whatever was meant to be a URL.
+_URL = re.compile(r"\A([\w+.-]*://)?(.*@)?([^?]*)(\?.*)?", re.DOTALL)
+
 register_backend(BACKENDS["redis"], "cache.redis_store", "RedisStore")  # type: ignore[no-untyped-call]
 register_backend(BACKENDS["memcached"], "cache.memcached_store", "MemcachedStore")  # type: ignore[no-untyped-call]
 
@@ -80,7 +83,20 @@ def make_region(
             f"cache backend {backend!r} needs {error.name}: pip install {package}"
         ) from error
     except ValueError as error:
-        raise CacheMisconfigured(f"cache URL {url!r} is not one for {backend!r}: {error}") from error
+        raise _not_a_url(url, backend, error) from None
+
+
+def _not_a_url(url: str, backend: str, error: ValueError) -> CacheMisconfigured:
+    masked = _masked(url)
+    # The client library's own words may quote a piece of the password.
+    reason = f": {error}" if masked == url else ""
+    return CacheMisconfigured(f"cache URL {masked!r} is not one for {backend!r}{reason}")
+
+
+def _masked(url: str) -> str:
+    """Return ``url`` without what may be a password: all before its last @, and its query."""
+    scheme, user, host, query = _URL.findall(url)[0]
+    return f"{scheme}{user and '***@'}{host}{query and '?***'}"
 
 
 def _arguments(backend: str, url: str, expiration_seconds: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import pickle
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -281,3 +282,30 @@ def test_any_dogpile_backend_goes_by_its_name() -> None:
     region = make_region("dogpile.cache.null", "", name="test", expiration_seconds=60)
     region.set("key", 1)
     assert region.get("key") is NO_VALUE
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://user:secret@host:port/0", "redis://***@host:port/0"),
+        ("redis://:secret/1@host:6379/0", "redis://***@host:6379/0"),
+        ("redis://:secret?1@host:a/0", "redis://***@host:a/0"),
+        ("redis://:secret@1@host:a/0", "redis://***@host:a/0"),
+        ("http://user:secret@host/0", "http://***@host/0"),
+        ("redis://host/0?password=secret&socket_timeout=x", "redis://host/0?***"),
+        ("redis://:secret://1@host:a/0", "redis://***@host:a/0"),
+        ("user:secret@host", "***@host"),
+    ],
+)
+def test_no_password_is_shown_with_a_wrong_url(url: str, shown: str) -> None:
+    with pytest.raises(CacheMisconfigured) as error:
+        make_region("redis", url, name="test", expiration_seconds=60)
+    assert str(error.value) == f"cache URL {shown!r} is not one for 'redis'"
+    assert "secret" not in "".join(traceback.format_exception(error.value))
+
+
+def test_what_is_wrong_with_a_url_is_told_where_no_password_can_be_in_it() -> None:
+    with pytest.raises(
+        CacheMisconfigured, match="'redis://host:port/0' is not one for 'redis': Port could not"
+    ):
+        make_region("redis", "redis://host:port/0", name="test", expiration_seconds=60)
