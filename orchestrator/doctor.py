@@ -169,7 +169,10 @@ def check_broker(settings: Settings) -> Check:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=PATIENCE_SECONDS)
     except (OperationalError, OSError) as error:
         return Check(name=name, ok=False, detail=f"does not answer: {error}", hint=hint, is_service=True)
-    except (LookupError, ImportError, ValueError) as error:
+    except ValueError:
+        # Its words may quote a piece of the password.
+        return Check(name=name, ok=False, detail="not a broker's URL", hint=hint)
+    except (LookupError, ImportError) as error:
         return Check(name=name, ok=False, detail=f"not a broker's URL: {error}", hint=hint)
     return Check(name=name, ok=True, detail=detail)
 

@@ -175,8 +175,9 @@ def _parse(url: str) -> sa.URL:
     hint = "for example sqlite:////var/lib/isotherm/isotherm.db or postgresql+psycopg://user@host/isotherm"
     try:
         parsed = sa.make_url(url)
-    except sa.exc.ArgumentError as error:
-        problem = Problem(message=f"not a database URL: {url!r}", path="settings.database_url", hint=hint)
+    except (sa.exc.ArgumentError, ValueError) as error:
+        # It is not shown: a password may be in it.
+        problem = Problem(message="not a database URL", path="settings.database_url", hint=hint)
         raise InvalidInput([problem]) from error
     backend = parsed.get_backend_name()
     if backend == "postgresql":

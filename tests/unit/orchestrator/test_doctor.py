@@ -69,6 +69,16 @@ def test_a_wrong_url_is_a_setting_not_a_service(url: str, settings: Settings) ->
     assert "ISOTHERM_DATABASE_URL" in found["database"].hint
 
 
+@pytest.mark.parametrize(
+    "url", ["redis://:secret/1@host:6379/0", "amqp://user:secret@host:port//", "user:secret@host"]
+)
+def test_no_part_of_a_password_is_shown_with_a_wrong_url(url: str, settings: Settings) -> None:
+    update = {"broker_url": url, "database_url": url, "cache_backend": "redis", "cache_url": url}
+    found = wrong(settings.model_copy(update=update))
+    assert {"broker", "database", "cache"} <= set(found)
+    assert "secret" not in str(found)
+
+
 def test_an_unknown_transport_is_a_setting(settings: Settings) -> None:
     check = doctor.check_broker(settings.model_copy(update={"broker_url": "carrier-pigeon://loft"}))
     assert not check.ok
