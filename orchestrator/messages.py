@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple, Self
 
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.names import NAME, is_name
 
 #: The phases of a node: make or change a resource; clean a row up; count many nodes as one; end the traversal.
 CONVERGE, CLEANUP, JOIN, END = "converge", "cleanup", "join", "end"
@@ -182,9 +183,13 @@ class _Shape(NamedTuple):
 
 
 _TEXT = _Shape("text", _is_text)
-_DELETE_FIELDS: Final = {"name": _TEXT, "project": _TEXT, "job_id": _TEXT}
+_NAME = _Shape(NAME, is_name)
+#: The name of a stack to delete may also be its id.
+_DELETE_FIELDS: Final = {"name": _NAME, "project": _NAME, "job_id": _NAME}
 _CREATE_FIELDS: Final = {
     **_DELETE_FIELDS,
+    # What a new stack may be called is told with the rest of its problems.
+    "name": _TEXT,
     "template": _TEXT,
     "template_file": _TEXT,
     "files": _Shape("a map of text to text", _is_map_of_text),
@@ -207,7 +212,8 @@ def _refuse_faults(data: Any, fields: Mapping[str, _Shape], *, required: Sequenc
     for name, shape in fields.items():
         value = data.get(name)
         if (value is not None or name in required) and not shape.fits(value):
-            found = "nothing" if value is None else type(value).__name__
+            found = "another text" if shape is _NAME and _is_text(value) else type(value).__name__
+            found = "nothing" if value is None else found
             problems.append(Problem(path=name, message=f"expected {shape.words}, got {found}"))
     if problems:
         raise InvalidInput(problems)

@@ -14,7 +14,7 @@ from orchestrator.definition import AttributePath, NodeData, ResourceProxy, Stac
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.graph import CircularDependency, Graph
 from orchestrator.messages import StackJob
-from orchestrator.names import check_stack_name
+from orchestrator.names import check_project, check_stack_name
 from orchestrator.plan import Wish
 from orchestrator.plugins.properties import PropertyError, check_properties, convert_properties
 from orchestrator.plugins.resource import Resource
@@ -76,6 +76,7 @@ def prepare(job: StackJob, types: Types, settings: Settings) -> Prepared:
         InvalidInput: with every problem found.
     """
     check_stack_name(job.name)
+    check_project(job.project)
     check_timeout(job.timeout_minutes)
     stack_id = str(uuid.uuid4())
     template, environment = load_job(job, settings)

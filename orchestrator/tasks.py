@@ -22,6 +22,7 @@ from orchestrator.messages import (
     DeleteJob,
     StackJob,
 )
+from orchestrator.names import is_name
 from orchestrator.queue import QueuePublisher, default_app
 from orchestrator.runtime import Runtime
 from orchestrator.settings import load_settings
@@ -77,7 +78,7 @@ def _refuse(job: Mapping[str, Any], error: Exception) -> None:
         log.warning("a job was refused", job_id=job_id, error=str(error))
     else:
         log.error("a job met a bug", job_id=job_id, exc_info=error)
-    if isinstance(job_id, str):
+    if is_name(job_id):
         runtime().store.stacks.refuse_job(job_id, refusal_of(error))
 
 

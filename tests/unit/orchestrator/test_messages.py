@@ -13,6 +13,9 @@ scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | 
 anything = st.recursive(
     scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner), max_leaves=8
 )
+names = st.text(st.characters(codec="utf-8").filter(str.isprintable), min_size=1, max_size=255).filter(
+    lambda name: name == name.strip()
+)
 FIELDS = tuple(StackJob.__dataclass_fields__)
 GOOD = {"name": "web", "template": "heat_template_version: 2021-04-16"}
 
@@ -65,8 +68,40 @@ def test_a_field_that_is_null_is_not_given() -> None:
         environments=st.lists(st.builds(EnvironmentSource)).map(tuple),
         parameters=st.dictionaries(st.text(), scalars.filter(lambda value: value == value)),
         timeout_minutes=st.none() | st.floats(min_value=1, max_value=60),
-        job_id=st.text(),
+        job_id=names,
+        project=names,
     )
 )
 def test_a_job_arrives_as_it_was_sent(job: StackJob) -> None:
     assert StackJob.from_wire(job.to_wire()) == job
+
+
+@pytest.mark.parametrize("name", ["", " ", "a ", "\ta", "a\nb", "a\0", "a\x1b[31m", "\ud800", "x" * 256])
+@pytest.mark.parametrize(
+    ("job", "field"),
+    [
+        (StackJob, "project"),
+        (StackJob, "job_id"),
+        (DeleteJob, "name"),
+        (DeleteJob, "project"),
+        (DeleteJob, "job_id"),
+    ],
+)
+def test_a_text_that_is_no_name_is_refused(
+    job: type[StackJob] | type[DeleteJob], field: str, name: str
+) -> None:
+    good = GOOD if job is StackJob else {"name": "web"}
+    problems = received(job, {**good, field: name})
+    assert isinstance(problems, tuple)
+    (problem,) = problems
+    assert problem.path == field
+    assert problem.message == (
+        "expected one line of 1 to 255 printable characters, without a blank at either end, got another text"
+    )
+
+
+@pytest.mark.parametrize("name", ["x", "x" * 255, "Überall daheim", "8c1f-44"])
+def test_a_text_that_is_a_name_is_kept(name: str) -> None:
+    assert DeleteJob(name=name, project=name, job_id=name) == DeleteJob.from_wire(
+        {"name": name, "project": name, "job_id": name}
+    )

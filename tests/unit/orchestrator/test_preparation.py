@@ -174,3 +174,11 @@ resources: {{one: {{type: Strict, properties: {{{name}: {wrapping}}}}}}}
     value = json.dumps({secret: secret, "0": secret}) if as_map else secret
     for problem in problems_of(template, {"it": value}):
         assert secret[:4] not in str(problem)
+
+
+@pytest.mark.parametrize("project", ["", "two\nlines", "nul\0"])
+def test_a_project_that_is_no_name_is_refused(project: str) -> None:
+    job = StackJob(name="s", template="heat_template_version: 2021-04-16\nresources: {}", project=project)
+    with pytest.raises(InvalidInput) as refused:
+        prepare(job, TYPES, SETTINGS)
+    assert [problem.path for problem in refused.value.problems] == ["project"]

@@ -122,3 +122,10 @@ def test_every_refusal_comes_back_as_the_error_it_was(error: IsothermError) -> N
         raise_refusal(refusal_of(error))
     assert type(again.value) is type(error)
     assert str(again.value) == str(error)
+
+
+@pytest.mark.parametrize("job_id", [None, 5, "", "nul\0"])
+def test_a_job_whose_id_is_none_is_refused_all_the_same(job_id: object, runtime: Runtime) -> None:
+    with capture_logs() as logs:
+        tasks.delete_stack({"name": "s", "job_id": job_id})
+    assert [line["event"] for line in logs] == ["a job was refused"]
