@@ -123,7 +123,7 @@ class Stacks:
     def progress(self, traversal_id: str) -> NodeCounts:
         """Count a traversal's resources by state."""
         node = tables.node
-        mine = (node.c.traversal_id == traversal_id) & node.c.phase.in_((CONVERGE, CLEANUP))
+        mine = tables.in_traversal(traversal_id) & node.c.phase.in_((CONVERGE, CLEANUP))
         with self._db.read() as connection:
             counts = connection.execute(
                 sa.select(node.c.state, sa.func.count()).where(mine).group_by(node.c.state)
@@ -242,7 +242,7 @@ class Stacks:
         node, traversal = tables.node, tables.traversal
         sql = (
             sa.select(node.c.resource_id, node.c.fragment)
-            .join(traversal, traversal.c.id == node.c.traversal_id)
+            .join(traversal, tables.in_traversal(traversal.c.id))
             .where(traversal.c.stack_id == stack_id, node.c.phase == CONVERGE)
             .order_by(traversal.c.created_at)
         )

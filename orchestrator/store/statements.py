@@ -49,6 +49,8 @@ def _begin(attempt: str, action: str) -> str:
     return _BEGIN_ACTION.format(attempt=attempt, action=action, going_on=_GOING_ON.format(action=action))
 
 
+# Nodes are found by a whole key that is given in parameters, never by a join: a plan that was made while the tables were
+# small stays right when they are large.
 PG_CLAIM = Statement(
     f"""
     WITH n AS (
@@ -65,8 +67,8 @@ PG_CLAIM = Statement(
         UPDATE node SET
             state = CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 'running' ELSE 'waiting' END,
             due_at = {{now}} + CASE WHEN EXISTS (SELECT 1 FROM taken) THEN :lease_seconds ELSE :locked_seconds END,
-            attempt = n.attempt, worker = :worker, woken = false
-        FROM n WHERE node.traversal_id = :traversal_id AND node.no = n.no
+            attempt = attempt + 1, worker = :worker, woken = false
+        WHERE node.traversal_id = :traversal_id AND node.no = :no AND EXISTS (SELECT 1 FROM n)
     ), said AS (
         INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
         SELECT {{now}}, :stack_id, :traversal_id, taken.name, taken.id, taken.type, n.action, 'IN_PROGRESS', '',
@@ -135,13 +137,15 @@ _PG_EVENT = """
     SELECT {now}, :stack_id, :traversal_id, :resource, :resource_id, :type, :action, :status, :reason, :physical_id
     FROM ended"""
 
+# Rows are locked in the order of their numbers, so that two finishes never wait for each other.
 _PG_DOWN = f"""
     locked AS (
         SELECT traversal_id, no FROM node
         WHERE traversal_id = :traversal_id AND no = ANY(:dependents) AND EXISTS (SELECT 1 FROM ended)
         ORDER BY no FOR UPDATE
     ), down AS (
-        {_COUNT_DOWN} FROM locked WHERE node.traversal_id = locked.traversal_id AND node.no = locked.no
+        {_COUNT_DOWN}
+        WHERE traversal_id = :traversal_id AND no = ANY(:dependents) AND EXISTS (SELECT 1 FROM locked)
         RETURNING node.remaining, {", ".join("node." + name for name in RELEASED_COLUMNS.split(", "))}
     )"""
 
@@ -180,7 +184,7 @@ def count_down(now: str, in_list: str) -> str:
     return f"{_COUNT_DOWN} {where}".replace("{now}", now)
 
 
-#: Rows are always locked in the order of their numbers, so that two finishes never wait for each other.
+#: As in ``_PG_DOWN``.
 PG_LOCK_DEPENDENTS = (
     "SELECT no FROM node WHERE traversal_id = :traversal_id AND no = ANY(:dependents) ORDER BY no FOR UPDATE"
 )

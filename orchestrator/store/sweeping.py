@@ -191,7 +191,7 @@ class Sweeper:
         between = node.c.state.in_(("waiting", "ready")) & (node.c.attempt > 0) & (node.c.phase != END)
         rows: Sequence[Any] = connection.execute(
             node.update()
-            .where(node.c.traversal_id == traversal_id, between)
+            .where(tables.in_traversal(traversal_id), between)
             .values(state="failed", due_at=None)
             .returning(node.c.resource_id)
         ).all()

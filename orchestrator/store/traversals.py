@@ -120,7 +120,7 @@ def fail_traversal(
         .values(status="FAILED", reason=reason, updated_at=now)
     )
     never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
-    mine = node.c.traversal_id == traversal_id
+    mine = tables.in_traversal(traversal_id)
     connection.execute(node.update().where(mine, never_started).values(due_at=None))
     end = connection.execute(
         node.update()
@@ -205,11 +205,11 @@ class Traversals:
                 return False
             old = (traversal.c.id == expected) & traversal.c.status.in_(("IN_PROGRESS", "FAILED"))
             connection.execute(traversal.update().where(old).values(status="SUPERSEDED", ended_at=now))
-            over = (node.c.traversal_id == expected) & (node.c.phase != END)
+            over = tables.in_traversal(expected) & (node.c.phase != END)
             unfinished = node.c.state.in_(("blocked", "ready", "waiting"))
             connection.execute(node.update().where(over, unfinished).values(state="superseded", due_at=None))
             # Whoever was told that the operation begins is still owed the word that it is over.
-            end = (node.c.traversal_id == expected) & (node.c.phase == END) & (node.c.state == "blocked")
+            end = tables.in_traversal(expected) & (node.c.phase == END) & (node.c.state == "blocked")
             connection.execute(node.update().where(end).values(state="ready", due_at=now))
             self._write_traversal(connection, new, now)
         return True
@@ -303,7 +303,7 @@ class Traversals:
         with self._db.write() as connection:
             now = database_time(connection, self._db)
             end_ready = sa.exists().where(
-                node.c.traversal_id == traversal_id, node.c.phase == END, node.c.state == "ready"
+                tables.in_traversal(traversal_id), node.c.phase == END, node.c.state == "ready"
             )
             running = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")
             row = connection.execute(
@@ -347,9 +347,7 @@ class Traversals:
                 return None
             attempt = connection.execute(
                 node.update()
-                .where(
-                    node.c.traversal_id == order.traversal_id, node.c.phase == END, node.c.state == "ready"
-                )
+                .where(tables.in_traversal(order.traversal_id), node.c.phase == END, node.c.state == "ready")
                 .values(
                     state="running",
                     attempt=node.c.attempt + 1,
@@ -375,7 +373,7 @@ class Traversals:
     def finish_end(self, ending: Ending) -> None:
         """Write down that the last words were said."""
         node = tables.node
-        mine = (node.c.traversal_id == ending.traversal_id) & (node.c.phase == END)
+        mine = tables.in_traversal(ending.traversal_id) & (node.c.phase == END)
         with self._db.write() as connection:
             connection.execute(
                 node.update()
@@ -387,7 +385,7 @@ class Traversals:
     def is_told(self, traversal_id: str) -> bool:
         """Whether a traversal's last words were said."""
         node = tables.node
-        sql = sa.select(node.c.state).where(node.c.traversal_id == traversal_id, node.c.phase == END)
+        sql = sa.select(node.c.state).where(tables.in_traversal(traversal_id), node.c.phase == END)
         with self._db.read() as connection:
             return connection.execute(sql).scalar_one_or_none() in ("done", None)
 

@@ -44,8 +44,8 @@ def upgrade() -> None:
     )
     op.create_table(
         "node",
-        sa.Column("traversal_id", sa.Text(), nullable=False),
         sa.Column("no", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("traversal_id", sa.Text(), nullable=False),
         sa.Column("key", sa.Text(), nullable=False),
         sa.Column("phase", sa.Text(), nullable=False),
         sa.Column("resource_id", sa.Text(), nullable=True),
@@ -63,8 +63,9 @@ def upgrade() -> None:
         sa.Column("published", sa.Integer(), server_default="0", nullable=False),
         sa.Column("woken", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("worker", sa.Text(), nullable=True),
-        sa.PrimaryKeyConstraint("traversal_id", "no", name=op.f("pk_node")),
+        sa.PrimaryKeyConstraint("no", "traversal_id", name=op.f("pk_node")),
     )
+    op.create_index("ix_node_traversal", "node", [sa.text("(traversal_id || '')")])
     op.create_index(
         "ix_node_due_at",
         "node",
