@@ -242,6 +242,7 @@ class Stacks:
         node, traversal = tables.node, tables.traversal
         sql = (
             sa.select(node.c.resource_id, node.c.fragment)
+            .select_from(node)
             .join(traversal, tables.in_traversal(traversal.c.id))
             .where(traversal.c.stack_id == stack_id, node.c.phase == CONVERGE)
             .order_by(traversal.c.created_at)
