@@ -49,8 +49,8 @@ def _begin(attempt: str, action: str) -> str:
     return _BEGIN_ACTION.format(attempt=attempt, action=action, going_on=_GOING_ON.format(action=action))
 
 
-# Nodes are found by a whole key that is given in parameters, never by a join: a plan that was made while the tables were
-# small stays right when they are large.
+# Nodes are found by a whole key that is given in parameters, never by a join: a plan that was made while the tables
+# were small stays right when they are large.
 PG_CLAIM = Statement(
     f"""
     WITH n AS (

@@ -117,7 +117,11 @@ def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whos
 class World:
     """The engine, its messages, its clock, its cloud."""
 
+    #: Those not closed yet.
+    open: ClassVar[list["World"]] = []
+
     def __init__(self, **settings: Any) -> None:
+        self.open.append(self)
         self.cloud = Cloud()
         self.now = 1_000_000.0
         self.messages: list[CheckOrder] = []
@@ -242,6 +246,7 @@ class World:
 
     def close(self) -> None:
         """Close the store."""
+        self.open.remove(self)
         self.store.close()
 
 
