@@ -4,12 +4,13 @@ Run as ``python -m tests.bench.inside WHAT ...`` in a process of its own, so tha
 prints one JSON object.
 """
 
+import itertools
 import json
 import resource
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgpack
@@ -20,6 +21,7 @@ from orchestrator.runtime import Runtime
 from orchestrator.service import Service
 from orchestrator.settings import load_settings
 from orchestrator.store import migrations
+from orchestrator.store.direct import PostgresDirect, SqliteDirect
 from tests.bench.shapes import template
 
 #: A stack that is run first, so that no measurement pays for imports and caches.
@@ -114,19 +116,30 @@ def inspect(url: str, shape: str, size: int) -> dict[str, Any]:
     runtime = Runtime(settings, counting, kind="bench")
     job = StackJob(name="inspected", template=template(shape, size), project=settings.project)
     runtime.coordinator.create(job)
-    statements = 0
-
-    def count(*_: object) -> None:
-        nonlocal statements
-        statements += 1
-
-    sa.event.listen(runtime.store.database.engine, "before_cursor_execute", count)
+    statements = itertools.count()
+    _count_statements(statements)
     while counting.orders:
         order = counting.orders.pop()
         if order.phase != END:
             runtime.checker.check(order)
     runtime.close()
-    return {"message_bytes": counting.bytes / counting.published, "statements": statements / size}
+    return {"message_bytes": counting.bytes / counting.published, "statements": next(statements) / size}
+
+
+def _count_statements(statements: "itertools.count[int]") -> None:
+    """Count what passes to a driver from here on: through SQLAlchemy, or directly."""
+
+    def counted(run: Callable[..., Any]) -> Callable[..., Any]:
+        def run_and_count(*arguments: Any, **options: Any) -> Any:
+            next(statements)
+            return run(*arguments, **options)
+
+        return run_and_count
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", lambda *_: next(statements))
+    for direct in (SqliteDirect, PostgresDirect):
+        for name in ("rows", "count"):
+            setattr(direct, name, counted(getattr(direct, name)))
 
 
 def _peak_mib() -> float:
