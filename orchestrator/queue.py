@@ -35,6 +35,8 @@ ROUTES = {
     FINISH_TASK: COORDINATOR_QUEUE,
     SWEEP_TASK: COORDINATOR_QUEUE,
 }
+#: Ours, by the name that Celery imports it under.
+REDIS_TRANSPORT = "orchestrator.redis_transport:Transport"
 #: Messages a worker process takes ahead of the one it works on. What a dead worker took is swept.
 PREFETCH = 8
 
@@ -67,6 +69,7 @@ def make_app(settings: Settings) -> Celery:
         worker_hijack_root_logger=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
+        broker_transport=REDIS_TRANSPORT if _is_redis(settings) else None,
         broker_transport_options=_transport_options(settings),
         task_publish_retry_policy={"max_retries": 2, "interval_start": 0.05, "interval_max": 0.5},
         enable_utc=True,
@@ -89,11 +92,17 @@ def make_app(settings: Settings) -> Celery:
     return app
 
 
+def _is_redis(settings: Settings) -> bool:
+    return settings.broker_url.startswith("redis")
+
+
 def _transport_options(settings: Settings) -> dict[str, Any]:
-    if not settings.broker_url.startswith("redis"):
+    if not _is_redis(settings):
         return {}
     return {
         "socket_connect_timeout": 5.0,
+        # A broker that hangs, or whose machine went without a word, must not hold whoever sends something for ever.
+        "socket_timeout": 5.0,
         "socket_keepalive": True,
         "health_check_interval": 30,
         # Redis does not notice that a consumer died: kombu writes down what each one holds, and any consumer puts

@@ -1,0 +1,57 @@
+"""A consumer that holds messages gives them back when it leaves, and lives on when there is nobody to give them to."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kombu.connection import Connection
+from kombu.entity import Queue
+from kombu.messaging import Consumer
+
+from orchestrator.queue import REDIS_TRANSPORT
+from tests.services.fixtures import or_skip
+from tests.services.servers import RedisServer
+
+
+@pytest.fixture
+def broker() -> Iterator[RedisServer]:
+    """A Redis that may be stopped."""
+    with or_skip(RedisServer.start) as server:
+        yield server
+
+
+def holding_messages(broker: RedisServer) -> Any:
+    """Return a connection of two channels, each of which has taken a message and waits for the next."""
+    connection = Connection(broker.url, transport=REDIS_TRANSPORT)
+    taken: list[Any] = []
+    for name, channel in (("q1", connection.default_channel), ("q2", connection.channel())):
+        queue = Queue(name, channel=channel)
+        queue.declare()
+        connection.Producer().publish("text", routing_key=name)
+        Consumer(channel, queue, on_message=taken.append).consume()
+    while len(taken) < 2:
+        connection.drain_events(timeout=5)
+    with pytest.raises(TimeoutError):
+        connection.drain_events(timeout=0.05)
+    assert held_and_queued(broker) == (2, 0)
+    return connection
+
+
+def held_and_queued(broker: RedisServer) -> tuple[int, int]:
+    with broker.client() as client:
+        return int(client.hlen("unacked")), int(client.llen("q1")) + int(client.llen("q2"))
+
+
+def test_messages_are_given_back_when_their_consumer_leaves(broker: RedisServer) -> None:
+    holding_messages(broker).close()
+    assert held_and_queued(broker) == (0, 2)
+
+
+def test_a_consumer_with_messages_gets_over_the_loss_of_its_broker(broker: RedisServer) -> None:
+    connection = holding_messages(broker)
+    broker.stop()
+    # As Celery does, which dies of any exception but that of a lost connection.
+    connection.collect(socket_timeout=1)
+    connection.close()
+    broker.launch()
+    holding_messages(broker).close()
