@@ -5,7 +5,7 @@ from pathlib import Path as FilePath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from orchestrator.errors import InvalidInput, Problem
+from orchestrator.errors import InvalidInput, Position, Problem
 from orchestrator.template.document import Document, Limits, Path, parse_document
 
 _CALL = "get_file"
@@ -25,7 +25,8 @@ def load_template(path: str | FilePath, *, limits: Limits | None = None) -> tupl
     try:
         source = _read(template, limits)
     except _UnreadableFile as error:
-        raise InvalidInput([Problem(message=f"{template}: {error}")]) from error
+        start = Position(file=str(template), line=1, column=1)
+        raise InvalidInput([Problem(message=f"the file {error}", position=start, hint=error.hint)]) from error
     try:
         document = parse_document(source, file=str(template), limits=limits)
     except InvalidInput:
@@ -44,7 +45,7 @@ def _load_files(document: Document, directory: FilePath, limits: Limits) -> dict
             files[key] = _read(directory / _local_path(key), limits)
         except _UnreadableFile as error:
             refused.add(key)
-            problems.append(document.positions.problem(path, f"the file {key!r} {error}"))
+            problems.append(document.positions.problem(path, f"the file {key!r} {error}", error.hint))
     if problems:
         raise InvalidInput(problems)
     return files
@@ -65,6 +66,15 @@ def _named_files(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 class _UnreadableFile(Exception):
     """A file cannot be read; the text says why, as the end of a sentence."""
 
+    #: What to do about it.
+    hint = ""
+
+
+class _TooLarge(_UnreadableFile):
+    """A file has more bytes than a template may have."""
+
+    hint = "make it smaller, or raise the setting max_template_bytes"
+
 
 def _local_path(key: str) -> str:
     if "://" not in key:
@@ -81,7 +91,7 @@ def _read(path: FilePath, limits: Limits) -> str:
             # Not the file's size: a device or a pipe has none and may never end.
             content = file.read(limits.max_bytes + 1)
         if len(content) > limits.max_bytes:
-            raise _UnreadableFile(f"has more than {limits.max_bytes} bytes")
+            raise _TooLarge(f"has more than {limits.max_bytes} bytes")
         return content.decode()
     except UnicodeDecodeError as error:
         raise _UnreadableFile(f"is not UTF-8 text (byte {error.start})") from error

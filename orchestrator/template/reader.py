@@ -25,6 +25,8 @@ from orchestrator.template.scalars import (
 #: No document may be nested deeper than this, whatever the settings say: functions over data are recursive.
 DEEPEST: Final = 200
 
+_MORE_BYTES: Final = "make it smaller, or raise the setting max_template_bytes"
+
 _MAP_TAGS = (None, "!", "tag:yaml.org,2002:map")
 _LIST_TAGS = (None, "!", "tag:yaml.org,2002:seq")
 _TEXT_TAGS = ("!", STR)
@@ -156,7 +158,8 @@ class _Reader:
         value, size, height = self._anchors[event.anchor]
         self._total += size
         if self._total > self._max_bytes:
-            self._stop(where, f"with its aliases expanded the text has more than {self._max_bytes} bytes")
+            message = f"with its aliases expanded the text has more than {self._max_bytes} bytes"
+            self._stop(where, message, _MORE_BYTES)
         self._check_depth(len(self._stack) + height, where)
         self._add(value, where, size, height)
 
@@ -246,12 +249,14 @@ class _Reader:
             raise Unreadable(Fault((), where, "half of a surrogate pair is no character")) from error
         if size > self._max_bytes:
             raise Unreadable(
-                Fault((), 0, f"the text has {size} bytes; at most {self._max_bytes} are allowed")
+                Fault((), 0, f"the text has {size} bytes; at most {self._max_bytes} are allowed", _MORE_BYTES)
             )
 
     def _check_depth(self, depth: int, where: Where) -> None:
         if depth > self._max_depth:
-            raise Unreadable(Fault((), where, f"nested deeper than {self._max_depth} levels"))
+            message = f"nested deeper than {self._max_depth} levels"
+            hint = f"make it flatter, or raise the setting max_template_depth (never above {DEEPEST})"
+            raise Unreadable(Fault((), where, message, hint))
 
     def _path(self) -> tuple[str | int, ...]:
         return tuple(step for frame in self._stack for step in frame.step())
@@ -268,7 +273,11 @@ class _Reader:
             where = mark.line << 32 | mark.column if mark else 0
             sentence = ", ".join(part for part in (error.context, error.problem) if part)
             tab = "\t" in _line(self._source, where >> 32)
-            hint = "indent with spaces, not tabs" if tab else ""
+            hint = (
+                "indent with spaces, not tabs"
+                if tab
+                else "look for a bracket, quote or colon just before this place"
+            )
             return Fault((), where, f"not valid YAML: {sentence}", hint)
         # libyaml counts bytes.
         before = self._source.encode()[: getattr(error, "position", 0)]

@@ -31,7 +31,8 @@ class ResourceReader:
         section = self._reader.as_map(raw, ("resources",), "resources by name")
         if len(section) > max_resources:
             message = f"there are {len(section)} resources; at most {max_resources} are allowed"
-            self._reader.fault(("resources",), message)
+            hint = "make several stacks of it, or raise the setting max_resources_per_stack"
+            self._reader.fault(("resources",), message, hint)
             return {}
         definitions = {}
         for name, resource in section.items():

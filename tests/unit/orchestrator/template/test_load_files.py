@@ -69,7 +69,7 @@ def test_what_is_wrong_with_the_text_is_left_to_the_parser(tmp_path: Path) -> No
 
 
 def test_a_template_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    assert "none.yaml" in refused(tmp_path / "none.yaml")[0].message
+    assert "none.yaml:1:1" in str(refused(tmp_path / "none.yaml")[0])
     assert "cannot be read" in refused(tmp_path)[0].message
 
 
