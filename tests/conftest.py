@@ -1,5 +1,6 @@
 """Fixtures that any test may ask for: one server of each kind, and a clean place on it for each test."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +8,14 @@ from sqlalchemy import make_url
 
 from tests.services.fixtures import or_skip
 from tests.services.servers import MemcachedServer, PostgresServer, RedisServer
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the programs that tests start.
+
+    A shell starts what it puts in the background with this signal ignored, and ignoring is inherited.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
