@@ -1,9 +1,12 @@
 """Coordinators and workers as real processes, started as a person starts them."""
 
+import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+import psutil
 
 #: How long a process may take to say that it is ready, and to end.
 READY_SECONDS = 60.0
@@ -15,6 +18,8 @@ class EngineProcess:
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
+        #: The exit code of an end in good order, or of the one it was given.
+        self.expected_code = 0
         self._lines: list[str] = []
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -30,6 +35,18 @@ class EngineProcess:
     def log(self) -> str:
         """What the process has written so far."""
         return "".join(self._lines)
+
+    def kill(self) -> None:
+        """End the process and all that it started, as a power cut would; return when they are gone."""
+        self.expected_code = -signal.SIGKILL
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        # The root first: it would start another child in a dead one's place.
+        self.process.kill()
+        for child in children:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        psutil.wait_procs(children, STOP_SECONDS)
+        self.wait()
 
     def wait(self) -> int:
         """Return the exit code of a process that was asked to end; kill it if it does not."""
@@ -54,7 +71,10 @@ class EngineProcess:
 
 @contextmanager
 def running(processes: Sequence["subprocess.Popen[str]"]) -> Iterator[list[EngineProcess]]:
-    """Give processes that were just started once all of them take work; end them afterwards."""
+    """Give processes that were just started once all of them take work; end those that live afterwards.
+
+    Add to the list what else is to be ended; what ended otherwise than it should have fails the test.
+    """
     engines = [EngineProcess(process) for process in processes]
     try:
         for engine in engines:
@@ -64,4 +84,5 @@ def running(processes: Sequence["subprocess.Popen[str]"]) -> Iterator[list[Engin
         for engine in engines:
             engine.process.terminate()
         codes = [engine.wait() for engine in engines]
-    assert codes == [0] * len(engines), "\n".join(engine.log for engine in engines)
+    expected = [engine.expected_code for engine in engines]
+    assert codes == expected, "\n".join(engine.log for engine in engines)

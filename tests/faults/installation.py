@@ -1,0 +1,172 @@
+"""An installation that recovers within seconds, and what became of its stacks."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import psycopg
+import pytest
+import redis
+import sqlalchemy as sa
+import tenacity
+
+from orchestrator.messages import CREATE_TASK, StackJob
+from orchestrator.queue import make_app, send_job
+from orchestrator.service import Service
+from orchestrator.settings import load_settings
+from orchestrator.views import EventView, Progress, StackView
+from tests.services.engine import EngineProcess
+
+T = TypeVar("T")
+
+#: The stack that things happen to.
+STACK = "stack"
+#: The processes of an installation, by their names.
+PROCESSES: Mapping[str, Sequence[str]] = {
+    "coordinator": ("coordinator",),
+    **{name: ("worker", "--name", name) for name in ("w1", "w2", "w3")},
+}
+#: What makes it recover soon; the defaults leave more time.
+HASTE = {
+    "lease_seconds": "3",
+    "job_lease_seconds": "3",
+    "redeliver_seconds": "2",
+    "sweep_seconds": "0.5",
+}
+#: Longest wait for anything.
+PATIENCE_SECONDS = 60.0
+
+
+def until(look: Callable[[], T | None], *, seconds: float = PATIENCE_SECONDS) -> T:
+    """Return the first answer that is true; fails when none was in time."""
+
+    def give_up(_state: tenacity.RetryCallState) -> None:
+        pytest.fail(f"waited {seconds:g} s in vain for what {look.__qualname__} looks for")
+
+    found = tenacity.Retrying(
+        retry=tenacity.retry_if_result(lambda answer: not answer),
+        wait=tenacity.wait_fixed(0.01),
+        stop=tenacity.stop_after_delay(seconds),
+        retry_error_callback=give_up,
+    )(look)
+    assert found
+    return found
+
+
+class Installation:
+    """A coordinator and workers on one broker and one database, and one who watches them."""
+
+    def __init__(self, directory: Path, *, broker_url: str, database_url: str) -> None:
+        self.directory = directory
+        self.files = directory / "files"
+        self.files.mkdir()
+        values = {
+            **HASTE,
+            "broker_url": broker_url,
+            "database_url": database_url,
+            "state_directory": str(directory / "state"),
+            "log_level": "INFO",
+        }
+        self.settings = load_settings(**values, node_directories=(self.files,))
+        others = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
+        ours = {f"ISOTHERM_{name.upper()}": value for name, value in values.items()}
+        self.environment = {**others, **ours, "ISOTHERM_NODE_DIRECTORIES": json.dumps([str(self.files)])}
+        self.service = Service.open(self.settings)
+        #: Those that run, and those that were killed; filled by who starts them.
+        self.engines: list[EngineProcess] = []
+
+    # -- processes ---------------------------------------------------------------------------------------------
+
+    def start(self, name: str) -> "subprocess.Popen[str]":
+        """Start one of the processes."""
+        return subprocess.Popen(
+            self._command(*PROCESSES[name]),
+            cwd=self.directory,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def start_another(self, name: str) -> None:
+        """Start a process in a dead one's place, and return when it takes work."""
+        engine = EngineProcess(self.start(name))
+        self.engines.append(engine)
+        engine.wait_until_ready()
+
+    def engine(self, name: str) -> EngineProcess:
+        """Return the process that was started under this name first."""
+        return self.engines[list(PROCESSES).index(name)]
+
+    def isotherm(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command as a person types it."""
+        return subprocess.run(
+            self._command(*words),
+            cwd=self.directory,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+        )
+
+    @staticmethod
+    def _command(*words: str) -> list[str]:
+        return [str(Path(sys.executable).with_name("isotherm")), *words]
+
+    @property
+    def log(self) -> str:
+        """What all processes have written."""
+        return "".join(engine.log for engine in self.engines)
+
+    # -- stacks ------------------------------------------------------------------------------------------------
+
+    def create(self, template: str) -> str:
+        """Have a coordinator begin a stack, and return the stack's id."""
+        return self.service.create(StackJob(name=STACK, template=template)).id
+
+    def submit(self, template: str) -> None:
+        """Put a job into the queue as a foreign program would: nobody looks at the template before, or waits."""
+        job = StackJob(name=STACK, template=template)
+        send_job(make_app(self.settings), CREATE_TASK, job.to_wire(), stack=job.name)
+
+    def until_done(self, stack_id: str, number: int) -> None:
+        """Return as soon as so many of the stack's resources are done, which must not be all."""
+
+        def so_far() -> Progress | None:
+            progress = self.service.progress(stack_id)
+            return progress if progress.done >= number else None
+
+        assert not until(so_far).finished, "all was over before the fault came"
+
+    def ended(self, stack_id: str) -> StackView:
+        """Return the stack when its operation is over."""
+
+        def over() -> StackView | None:
+            progress = self.service.progress(stack_id)
+            return progress.stack if progress.finished else None
+
+        return until(over)
+
+    def events(self, stack_id: str) -> list[EventView]:
+        """Return the whole history of a stack."""
+        return self.service.events(stack_id, limit=100_000)
+
+    def claimed_again(self) -> int:
+        """Return how many resources were claimed more than once."""
+        url = sa.make_url(self.settings.database_url)
+        with psycopg.connect(
+            host=url.host, port=url.port, user=url.username, dbname=url.database
+        ) as connection:
+            row = connection.execute("SELECT count(*) FROM node WHERE attempt > 1").fetchone()
+        assert row
+        return int(row[0])
+
+    # -- the broker --------------------------------------------------------------------------------------------
+
+    def broker(self) -> redis.Redis:
+        """Return a client of the broker's database."""
+        return redis.Redis.from_url(self.settings.broker_url, socket_timeout=5)
