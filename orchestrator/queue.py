@@ -35,8 +35,9 @@ ROUTES = {
     FINISH_TASK: COORDINATOR_QUEUE,
     SWEEP_TASK: COORDINATOR_QUEUE,
 }
-#: Ours, by the name that Celery imports it under.
+#: Ours, by the names that Celery imports them under.
 REDIS_TRANSPORT = "orchestrator.redis_transport:Transport"
+BEAT = "orchestrator.beat:Beat"
 #: Messages a worker process takes ahead of the one it works on. What a dead worker took is swept.
 PREFETCH = 8
 
@@ -86,8 +87,8 @@ def make_app(settings: Settings) -> Celery:
                 },
             }
         },
-        # The default keeps its schedule in a shelve, which is pickle; ours needs no memory.
-        beat_scheduler="celery.beat:Scheduler",
+        # The default keeps its schedule in a shelve, which is pickle.
+        beat_scheduler=BEAT,
     )
     return app
 
@@ -209,7 +210,7 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
         hostname=node_name(name or "coordinator"),
         loglevel=settings.log_level,
         beat=True,
-        scheduler="celery.beat:Scheduler",
+        scheduler=BEAT,
         schedule_filename="",
         without_mingle=True,
         without_gossip=True,

@@ -1,12 +1,13 @@
 """A coordinator is killed with a job in its hands: the stack is whole or absent, and the job is done by the next."""
 
+import psutil
 import pytest
 import redis
 
 from orchestrator.views import StackView
 from tests.bench.shapes import template
 from tests.faults.history import assert_made_once_and_in_order
-from tests.faults.installation import Installation, until
+from tests.faults.installation import PATIENCE_SECONDS, Installation, until
 
 pytestmark = pytest.mark.slow
 
@@ -64,3 +65,10 @@ def test_a_stack_whose_coordinator_died_when_it_had_begun_is_made_once(installat
     assert (found.id, found.state) == (stack.id, "CREATE_COMPLETE")
     requires: dict[str, list[str]] = {f"r{number}": [] for number in range(SIZE)}
     assert_made_once_and_in_order(installation.events(stack.id), requires)
+
+
+def test_a_coordinator_that_is_killed_alone_leaves_no_process_behind(installation: Installation) -> None:
+    children = installation.engine("coordinator").kill_alone()
+    assert children
+    _, alive = psutil.wait_procs(children, PATIENCE_SECONDS)
+    assert alive == []

@@ -8,9 +8,10 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
-#: How long a process may take to say that it is ready, and to end.
+#: How long a process may take to say that it is ready, and to end. One whose broker went away in between may take half
+#: a minute: Celery's child processes wait so long for a receipt that was lost with the connection.
 READY_SECONDS = 60.0
-STOP_SECONDS = 30.0
+STOP_SECONDS = 45.0
 
 
 class EngineProcess:
@@ -39,6 +40,27 @@ class EngineProcess:
     def kill(self) -> None:
         """End the process and all that it started, as a power cut would; return when they are gone."""
         self.expected_code = -signal.SIGKILL
+        self._kill_family()
+        self.wait()
+
+    def kill_alone(self) -> list[psutil.Process]:
+        """End the process and nothing else, as the kernel does that runs out of memory; return its children."""
+        self.expected_code = -signal.SIGKILL
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        self.process.kill()
+        return children
+
+    def wait(self) -> int:
+        """Return the exit code of a process that was asked to end; kill it and its children if it does not."""
+        try:
+            return self.process.wait(STOP_SECONDS)
+        finally:
+            if self.process.poll() is None:
+                self._kill_family()
+                self.process.wait()
+            self._reader.join()
+
+    def _kill_family(self) -> None:
         children = psutil.Process(self.process.pid).children(recursive=True)
         # The root first: it would start another child in a dead one's place.
         self.process.kill()
@@ -46,17 +68,6 @@ class EngineProcess:
             with suppress(psutil.NoSuchProcess):
                 child.kill()
         psutil.wait_procs(children, STOP_SECONDS)
-        self.wait()
-
-    def wait(self) -> int:
-        """Return the exit code of a process that was asked to end; kill it if it does not."""
-        try:
-            return self.process.wait(STOP_SECONDS)
-        finally:
-            if self.process.poll() is None:
-                self.process.kill()
-                self.process.wait()
-            self._reader.join()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
