@@ -11,6 +11,7 @@ from typing import Any
 from celery import Celery
 from celery.utils.nodenames import default_nodename, host_format
 from kombu.entity import Exchange, Queue
+from kombu.transport import TRANSPORT_ALIASES
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.messages import (
@@ -38,6 +39,8 @@ ROUTES = {
 #: Ours, by the names that Celery imports them under.
 REDIS_TRANSPORT = "orchestrator.redis_transport:Transport"
 BEAT = "orchestrator.beat:Beat"
+# By the schemes of URLs: a transport set in the app would take the scheme's place where Flower looks for it.
+TRANSPORT_ALIASES.update(redis=REDIS_TRANSPORT, rediss=REDIS_TRANSPORT)
 #: Messages a worker process takes ahead of the one it works on. What a dead worker took is swept.
 PREFETCH = 8
 
@@ -70,7 +73,6 @@ def make_app(settings: Settings) -> Celery:
         worker_hijack_root_logger=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
-        broker_transport=REDIS_TRANSPORT if _is_redis(settings) else None,
         broker_transport_options=_transport_options(settings),
         task_publish_retry_policy={"max_retries": 2, "interval_start": 0.05, "interval_max": 0.5},
         enable_utc=True,
@@ -93,12 +95,8 @@ def make_app(settings: Settings) -> Celery:
     return app
 
 
-def _is_redis(settings: Settings) -> bool:
-    return settings.broker_url.startswith("redis")
-
-
 def _transport_options(settings: Settings) -> dict[str, Any]:
-    if not _is_redis(settings):
+    if not settings.broker_url.startswith("redis"):
         return {}
     return {
         "socket_connect_timeout": 5.0,

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kombu.connection import Connection
 from kombu.entity import Queue
 from kombu.messaging import Consumer
 
-from orchestrator.queue import REDIS_TRANSPORT
+from orchestrator.queue import make_app
+from orchestrator.redis_transport import Transport
+from orchestrator.settings import Settings
 from tests.services.fixtures import or_skip
 from tests.services.servers import RedisServer
 
@@ -22,7 +23,7 @@ def broker() -> Iterator[RedisServer]:
 
 def holding_messages(broker: RedisServer) -> Any:
     """Return a connection of two channels, each of which has taken a message and waits for the next."""
-    connection = Connection(broker.url, transport=REDIS_TRANSPORT)
+    connection = make_app(Settings(broker_url=broker.url)).connection()
     taken: list[Any] = []
     for name, channel in (("q1", connection.default_channel), ("q2", connection.channel())):
         queue = Queue(name, channel=channel)
@@ -47,11 +48,23 @@ def test_messages_are_given_back_when_their_consumer_leaves(broker: RedisServer)
     assert held_and_queued(broker) == (0, 2)
 
 
+@pytest.mark.parametrize("scheme", ["redis", "rediss"])
+def test_the_app_uses_it_and_shows_the_url_as_it_is(scheme: str) -> None:
+    url = f"{scheme}://localhost:6379/0"
+    connection = make_app(Settings(broker_url=url)).connection()
+    assert isinstance(connection.transport, Transport)
+    assert connection.as_uri(include_password=True) == url
+
+
 def test_a_consumer_with_messages_gets_over_the_loss_of_its_broker(broker: RedisServer) -> None:
     connection = holding_messages(broker)
+    channel = connection.default_channel
+    (tag,) = channel.qos._delivered
     broker.stop()
     # As Celery does, which dies of any exception but that of a lost connection.
     connection.collect(socket_timeout=1)
     connection.close()
+    with pytest.raises(connection.connection_errors, match="was closed"):
+        channel.basic_ack(tag)
     broker.launch()
     holding_messages(broker).close()
