@@ -33,7 +33,8 @@ _DIFFERS = (
     # A stack of no work at all may be complete before anybody looked.
     (re.compile(r"(_COMPLETE) after [\d.]+ s"), r"\1"),
     (re.compile(r"(?<=pid)( +)\d+$", re.MULTILINE), " <pid>"),
-    (re.compile(r"\b(?=\w*\d)(?=\w*[a-zA-Z])\w{24,}\b"), "<secret>"),
+    # Not every random text has a digit.
+    (re.compile(r"\b(?=\w*[A-Z\d])(?=\w*[a-z])\w{24,}\b"), "<secret>"),
     (re.compile(r" +(?=\S)(?<!\n )"), " "),
 )
 
