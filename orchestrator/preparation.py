@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from orchestrator.definition import AttributePath, NodeData, ResourceProxy, StackDefinition, is_unknown
+from orchestrator.definition import AttributePath, NodeData, ResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.graph import CircularDependency, Graph
 from orchestrator.messages import StackJob
@@ -281,8 +281,3 @@ def definition_of_rows(
         resources=proxies,
         files=files,
     )
-
-
-def plain(value: Any) -> Any:
-    """Return an output's value for showing: None where something in it is not known yet."""
-    return None if is_unknown(value) else value
