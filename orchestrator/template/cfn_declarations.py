@@ -1,0 +1,116 @@
+"""Read the section ``Parameters`` of CFN templates."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from orchestrator.limits import Limits
+from orchestrator.plugins.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
+from orchestrator.template.declarations import (
+    DeclarationReader,
+    allowed_pattern,
+    allowed_values,
+    number_of,
+    whole_number_of,
+)
+from orchestrator.template.document import Path
+from orchestrator.template.parameter_types import ParameterType
+from orchestrator.template.parameters import ParameterGroup, ParameterSchema
+from orchestrator.template.sections import SectionReader
+
+_Maker = Callable[[dict[str, Any], ParameterType, str, Limits], Constraint]
+
+_KEYS: Final = (
+    "Type",
+    "Default",
+    "NoEcho",
+    "AllowedValues",
+    "AllowedPattern",
+    "MinLength",
+    "MaxLength",
+    "MinValue",
+    "MaxValue",
+    "Description",
+    "ConstraintDescription",
+    "Label",
+)
+
+
+class CfnDeclarationReader(DeclarationReader):
+    """Makes schemas of CFN's declarations; a declaration with a mistake gives a problem and no schema."""
+
+    types: ClassVar[Mapping[str, ParameterType]] = {
+        "String": ParameterType.STRING,
+        "Number": ParameterType.NUMBER,
+        "CommaDelimitedList": ParameterType.LIST,
+        "Json": ParameterType.JSON,
+        "Boolean": ParameterType.BOOLEAN,
+    }
+    type_key: ClassVar[str] = "Type"
+
+    def groups(self, raw: Any, declared: Mapping[str, Any]) -> tuple[ParameterGroup, ...]:  # noqa: ARG002
+        """Return no groups: CFN has none."""
+        return ()
+
+    def _declared(self, name: str, raw: dict[str, Any], path: Path) -> ParameterSchema | None:
+        reader = self._reader
+        reader.check_keys(raw, path, known=_KEYS)
+        kind = self._type(raw, path)
+        if kind is None:
+            return None
+        return ParameterSchema(
+            name=name,
+            type=kind,
+            path=path,
+            label=reader.as_text(raw.get("Label"), (*path, "Label")),
+            description=reader.as_text(raw.get("Description"), (*path, "Description")),
+            default=raw.get("Default"),
+            default_key="Default",
+            hidden=self._boolean(raw, path, "NoEcho"),
+            constraints=tuple(self._constraints_in(raw, path, kind)),
+        )
+
+    def _constraints_in(self, raw: dict[str, Any], path: Path, kind: ParameterType) -> Iterator[Constraint]:
+        """Return what the keys of a declaration demand of its values; null demands nothing."""
+        description = self._reader.as_text(raw.get("ConstraintDescription"), (*path, "ConstraintDescription"))
+        for keys, constraint_class, make in _MAKERS:
+            given = next((key for key in keys if raw.get(key) is not None), None)
+            if given is None:
+                continue
+            made = partial(make, raw, kind, description, self._limits)
+            constraint = self._made(constraint_class, (*path, given), kind, made)
+            if constraint:
+                yield constraint
+
+
+def _range(raw: dict[str, Any], _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
+    low, high = (number_of(raw.get(key), key) for key in ("MinValue", "MaxValue"))
+    return Range(min=low, max=high, description=description)
+
+
+def _length(raw: dict[str, Any], _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
+    low, high = (whole_number_of(raw.get(key), key) for key in ("MinLength", "MaxLength"))
+    return Length(min=low, max=high, description=description)
+
+
+def _allowed_values(raw: dict[str, Any], kind: ParameterType, description: str, limits: Limits) -> Constraint:
+    return allowed_values(raw["AllowedValues"], kind, description, limits)
+
+
+def _allowed_pattern(raw: dict[str, Any], kind: ParameterType, description: str, limits: Limits) -> Constraint:
+    return allowed_pattern(raw["AllowedPattern"], kind, description, limits)
+
+
+#: The keys that ask for a constraint, its class, and what makes one of the whole declaration.
+_MAKERS: Final[tuple[tuple[tuple[str, ...], type[Constraint], _Maker], ...]] = (
+    (("MinValue", "MaxValue"), Range, _range),
+    (("MinLength", "MaxLength"), Length, _length),
+    (("AllowedValues",), AllowedValues, _allowed_values),
+    (("AllowedPattern",), AllowedPattern, _allowed_pattern),
+)
+
+
+def declarations_of(reader: SectionReader, limits: Limits) -> DeclarationReader:
+    """Return the reader of declarations in the template's format."""
+    reads = DeclarationReader if reader.version.is_hot else CfnDeclarationReader
+    return reads(reader, limits)

@@ -1,0 +1,107 @@
+"""CFN's functions that decide: Fn::If, and what only conditions can call; of the AWS format alone."""
+
+from typing import Any, ClassVar
+
+from orchestrator.definition import StackDefinition
+from orchestrator.template.functions.base import Builder, Example, Function, FunctionError, kind_of
+from orchestrator.template.functions.logic import (
+    And,
+    ConditionName,
+    Equals,
+    If,
+    Or,
+    as_condition,
+    expect_list,
+)
+from orchestrator.template.versions import CFN_AWS_ONLY, NEVER
+
+
+class FnIf(If):
+    """``Fn::If: [condition, value, other value]``: one of two values, decided before any resource is made.
+
+    The condition is the name of one, true, false, or a call; null counts as true. The value that is not chosen is
+    not looked at: it may refer to what does not exist.
+    """
+
+    name = "Fn::If"
+    lifetime = CFN_AWS_ONLY
+    examples = (
+        Example(
+            "Fn::If: [production, 8192, 512]",
+            512,
+            {"stage": "test"},
+            version="2010-09-09",
+            sections={"Conditions": {"production": {"Fn::Equals": [{"Ref": "stage"}, "production"]}}},
+        ),
+    )
+
+    @classmethod
+    def expand(cls, arguments: Any, builder: Builder) -> Any:
+        """Return the value that the condition chooses."""
+        expect_list(arguments, 3, "a condition and two values")
+        return super().expand(arguments, builder)
+
+
+class FnEquals(Equals):
+    """``Fn::Equals: [value, other]``: whether both are the same; a number is never the same as a text."""
+
+    name = "Fn::Equals"
+    in_conditions = CFN_AWS_ONLY
+    examples = (Example("Fn::Equals: [{Ref: size}, '1']", False, {"size": 1}, version="2010-09-09"),)
+
+
+class FnNot(Function):
+    """``Fn::Not: [condition]``: whether the condition does not hold."""
+
+    name = "Fn::Not"
+    lifetime = NEVER
+    in_conditions = CFN_AWS_ONLY
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("Fn::Not: [{Ref: small}]", False, {"small": True}, version="2010-09-09"),
+    )
+
+    def check(self) -> None:
+        """Refuse what is not a list of one condition."""
+        (operand,) = expect_list(self.arguments, 1, "one condition")
+        self.arguments = [as_condition(operand, self.scope, self.path, (0,))]
+
+    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+        """Return whether the condition does not hold."""
+        return not arguments[0]
+
+
+class FnAnd(And):
+    """``Fn::And: [condition, condition ...]``: whether all of at least two conditions hold."""
+
+    name = "Fn::And"
+    in_conditions = CFN_AWS_ONLY
+    examples = (Example("Fn::And: [true, {Ref: small}]", True, {"small": True}, version="2010-09-09"),)
+
+
+class FnOr(Or):
+    """``Fn::Or: [condition, condition ...]``: whether any of at least two conditions holds."""
+
+    name = "Fn::Or"
+    in_conditions = CFN_AWS_ONLY
+    examples = (Example("Fn::Or: [false, {Ref: small}]", True, {"small": True}, version="2010-09-09"),)
+
+
+class NamedCondition(ConditionName):
+    """``Condition: name``: whether the condition of that name holds; where a condition can stand, its name will do."""
+
+    name = "Condition"
+    in_conditions = CFN_AWS_ONLY
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Condition: small",
+            result=True,
+            version="2010-09-09",
+            sections={"Conditions": {"small": {"Fn::Equals": ["S", "S"]}}},
+        ),
+    )
+
+    def check(self) -> None:
+        """Refuse what is not the name of a condition."""
+        if not isinstance(self.arguments, str):
+            raise FunctionError(f"expected a condition's name, found {kind_of(self.arguments)}")
+        super().check()

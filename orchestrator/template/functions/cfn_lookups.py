@@ -1,0 +1,227 @@
+"""CFN's functions that look something up: Fn::FindInMap, Fn::GetAZs, Fn::Select, Fn::MemberListToMap."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar, Final
+
+from orchestrator.definition import UNKNOWN, StackDefinition
+from orchestrator.template.functions.base import (
+    LATER,
+    Builder,
+    Example,
+    Function,
+    FunctionError,
+    Macro,
+    kind_of,
+    plain_copy,
+)
+from orchestrator.template.functions.cfn_text import as_text
+from orchestrator.template.functions.logic import expect_list
+from orchestrator.template.functions.registry import functions_of
+from orchestrator.template.nearest import Nearest
+from orchestrator.template.parameter_types import ParameterType, convert
+from orchestrator.template.versions import (
+    CFN_AND_FIRST_HOT,
+    CFN_AWS,
+    CFN_AWS_ONLY,
+    CFN_ONLY,
+    V2015_10_15,
+    Lifetime,
+)
+
+#: Longer lists of keys are cut in sentences for people.
+_SHOWN_KEYS: Final = 20
+#: The left side of an item in a list of members: which member, and what of it.
+_MEMBER: Final = re.compile(r"\.member\.([0-9]{1,18})\.(.*)", re.DOTALL)
+
+
+class FnFindInMap(Macro):
+    """``Fn::FindInMap: [map, key, key of the entry]``: what the section Mappings has there.
+
+    The three can come from parameters. What stands in the section is data: calls in it are refused.
+    """
+
+    name = "Fn::FindInMap"
+    lifetime = CFN_ONLY
+    in_conditions = CFN_AWS_ONLY
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Fn::FindInMap: [sizes, {Ref: stage}, memory]",
+            8192,
+            {"stage": "production"},
+            version="2010-09-09",
+            sections={"Mappings": {"sizes": {"test": {"memory": 512}, "production": {"memory": 8192}}}},
+        ),
+    )
+
+    @classmethod
+    def expand(cls, arguments: Any, builder: Builder) -> Any:
+        """Return what is found, in fresh maps and lists."""
+        written = expect_list(arguments, 3, "the name of a map and two keys")
+        steps = [builder.settled(raw, index) for index, raw in enumerate(written)]
+        if any(step is UNKNOWN for step in steps):
+            return UNKNOWN
+        found: Any = builder.scope.mappings
+        for index, step in enumerate(steps):
+            # What a parameter holds is not for sentences.
+            told = written[index] == step
+            found = _entry(found, step, index, builder.scope.nearest if told else None)
+        _refuse_calls(found, functions_of(builder.scope.version))
+        return plain_copy(found)
+
+
+class FnGetAZs(Macro):
+    """``Fn::GetAZs: region``: the availability zones that the setting of that name lists, whatever the region."""
+
+    name = "Fn::GetAZs"
+    lifetime = CFN_AND_FIRST_HOT
+    examples: ClassVar[tuple[Example, ...]] = (Example("Fn::GetAZs: ''", ["nova"], version="2013-05-23"),)
+
+    @classmethod
+    def expand(cls, arguments: Any, builder: Builder) -> Any:  # noqa: ARG003 - every region has the same zones
+        """Return the zones."""
+        return list(builder.scope.availability_zones)
+
+
+class FnSelect(Function):
+    """``Fn::Select: [index or key, list or map]``: an item of the list, or an entry of the map.
+
+    An index may be written as text; a negative one counts from the end. The list or map may be given as JSON text. What
+    is not there gives the empty text, and so do a null and an empty text in place of the list or map.
+    """
+
+    name = "Fn::Select"
+    lifetime = Lifetime(CFN_AWS, V2015_10_15)
+    pure = True
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("Fn::Select: ['1', [a, b, c]]", "b", version="2013-05-23"),
+        Example("Fn::Select: [memory, {memory: 512}]", 512, version="2013-05-23"),
+        Example("Fn::Select: [9, [a, b, c]]", "", version="2013-05-23"),
+    )
+
+    def check(self) -> None:
+        """Refuse what is not an index or key, and something to select from."""
+        step, items = expect_list(self.arguments, 2, "an index or a key, and a list or a map")
+        if isinstance(step, bool) or not isinstance(step, (str, int, float, *LATER)):
+            raise FunctionError(f"expected an index or a key, found {kind_of(step)}", path=(0,))
+        if items is not None and not isinstance(items, (str, list, dict, *LATER)):
+            raise _nothing_to_select_from(items)
+
+    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+        """Return the item or entry."""
+        step, items = arguments
+        items = _parsed(items) if isinstance(items, str) else items
+        if items is None or items == "":
+            return ""
+        if isinstance(items, dict):
+            if not isinstance(step, str):
+                raise FunctionError(f"expected the key of a map as text, found {kind_of(step)}", path=(0,))
+            return items.get(step, "")
+        if isinstance(items, list):
+            index = _index(step)
+            return items[index] if -len(items) <= index < len(items) else ""
+        raise _nothing_to_select_from(items)
+
+
+class FnMemberListToMap(Function):
+    """``Fn::MemberListToMap: [key's name, value's name, list]``: the map that a list of members describes.
+
+    Each member is two items of the list: with the names ``Name`` and ``Value``, ``.member.0.Name=colour`` and
+    ``.member.0.Value=red`` are an entry ``colour: red``. Members that lack one of the two are left out.
+    """
+
+    name = "Fn::MemberListToMap"
+    lifetime = CFN_AND_FIRST_HOT
+    pure = True
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Fn::MemberListToMap: [Name, Value, [.member.0.Name=colour, .member.0.Value=red]]",
+            {"colour": "red"},
+            version="2013-05-23",
+        ),
+    )
+
+    def check(self) -> None:
+        """Refuse what is not two names and a list."""
+        *names, items = expect_list(self.arguments, 3, "a key's name, a value's name and a list")
+        for index, name in enumerate(names):
+            as_text(name, (index,))
+        if not isinstance(items, (list, *LATER)):
+            raise FunctionError(f"expected a list, found {kind_of(items)}", path=(2,))
+
+    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+        """Return the map, in the order of the members' numbers."""
+        key, value, items = arguments
+        if not isinstance(items, list):
+            raise FunctionError(f"expected a list, found {kind_of(items)}", path=(2,))
+        members: dict[int, dict[str, str]] = {}
+        for index, item in enumerate(items):
+            left, equals, right = as_text(item, (2, index)).partition("=")
+            if not equals:
+                hint = "write it like '.member.0.Name=value'"
+                raise FunctionError("expected an item with '='", path=(2, index), hint=hint)
+            match = _MEMBER.fullmatch(left)
+            if match:
+                members.setdefault(int(match[1]), {})[match[2]] = right
+        whole = (member for _, member in sorted(members.items()) if key in member and value in member)
+        return {member[key]: member[value] for member in whole}
+
+
+def _entry(place: Any, key: Any, index: int, nearest: Nearest | None) -> Any:
+    """Return what stands under ``key``; ``index`` is that of the argument. Without ``nearest`` the key is not told.
+
+    Raises:
+        FunctionError: there is nothing of that name, or nothing can be found in ``place``.
+    """
+    where = ("the section Mappings", "the map", "the entry of the map")[index]
+    if not isinstance(place, Mapping):
+        message = f"nothing can be found in {where}: expected a map, found {kind_of(place)}"
+        raise FunctionError(message, path=(index,))
+    if not isinstance(key, str):
+        raise FunctionError(f"expected the name of an entry as text, found {kind_of(key)}", path=(index,))
+    if key in place:
+        return place[key]
+    names = ", ".join(list(place)[:_SHOWN_KEYS]) or "none"
+    listed = f"entries: {names}{', ...' if len(place) > _SHOWN_KEYS else ''}"
+    if nearest is None:
+        raise FunctionError(f"{where} has no entry of the name that this gives", path=(index,), hint=listed)
+    raise FunctionError(f"{where} has no entry {key!r}", path=(index,), hint=nearest.hint(key, place, listed))
+
+
+def _refuse_calls(value: Any, functions: Collection[str]) -> None:
+    """Refuse a map that would be taken for a call where it is put.
+
+    Raises:
+        FunctionError: there is one.
+    """
+    if isinstance(value, dict):
+        name = next(iter(value), None)
+        if len(value) == 1 and name in functions:
+            message = f"this finds a map with the one key {name!r}, which would be a call"
+            raise FunctionError(message, hint="the section Mappings is for plain values")
+        for item in value.values():
+            _refuse_calls(item, functions)
+    elif isinstance(value, list):
+        for item in value:
+            _refuse_calls(item, functions)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return convert(ParameterType.JSON, text)
+    except ValueError as error:
+        raise FunctionError(f"expected a list, a map or JSON text: {error}", path=(1,)) from None
+
+
+def _index(step: Any) -> int:
+    try:
+        number = int(step)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or isinstance(step, bool) or (isinstance(step, float) and step != number):
+        raise FunctionError(f"expected the index of a list, found {kind_of(step)} that is none", path=(0,))
+    return number
+
+
+def _nothing_to_select_from(found: Any) -> FunctionError:
+    return FunctionError(f"expected a list, a map or JSON text, found {kind_of(found)}", path=(1,))
