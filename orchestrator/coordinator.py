@@ -25,17 +25,17 @@ from orchestrator.errors import (
     Problem,
 )
 from orchestrator.messages import END, CheckOrder, DeleteJob, StackJob
-from orchestrator.plan import Plan, Row, plan_create, plan_delete
+from orchestrator.plan import Plan, Row, plan_delete
 from orchestrator.plugins.resource import Resource
-from orchestrator.preparation import Prepared, definition_of_rows, prepare, wishes
+from orchestrator.preparation import Prepared, definition_of_rows, plan_job
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.sweeping import Swept
 from orchestrator.store.traversals import Ending, NewTraversal
-from orchestrator.template.definitions import ResolveError, ResourceDefinition
-from orchestrator.template.document import Limits
+from orchestrator.template.definitions import DELETE, RETAIN, ResolveError, ResourceDefinition
+from orchestrator.limits import Limits
 from orchestrator.template.template import Template
 
 log = structlog.get_logger()
@@ -78,8 +78,7 @@ class Coordinator:
         done = self._store.stacks.job(job.job_id)
         if done is not None and done.stack_id is not None:
             return done.stack_id
-        prepared = prepare(job, self._types, self._settings)
-        plan = plan_create(wishes(prepared))
+        prepared, plan = plan_job(job, self._types, self._settings)
         new = self._new_stack(job, prepared, plan)
         operation = Operation(
             id=new.id,
@@ -158,7 +157,9 @@ class Coordinator:
             latest = fragments.get(row.id)
             if latest is not None:
                 definition = ResourceDefinition.from_fragment(row.name, latest["definition"])
-                if definition.deletion_policy != "Delete":
+                if definition.external_id is not None:
+                    fragment["policy"] = RETAIN
+                elif definition.deletion_policy != DELETE:
                     fragment["policy"] = definition.deletion_policy
                 if row.properties is None and row.action != "INIT":
                     inputs = [data[uuid_] for uuid_ in row.requires if uuid_ in data]
@@ -174,16 +175,16 @@ class Coordinator:
         inputs: Sequence[NodeData],
     ) -> dict[str, Any]:
         """Resolve what a create that never finished was about to apply; what cannot be resolved is left out."""
-        template = self._template(stack.template_id)
         context = self._store.traversals.context(stack.traversal_id)
+        template = self._template(stack.template_id, context)
         files = {key: self._store.templates.file(digest) for key, digest in latest.get("files", {}).items()}
         try:
             return definition.resolve_properties(definition_of_rows(context, template, inputs, files))
         except ResolveError:
             return {}
 
-    def _template(self, template_id: str) -> Template:
-        return load_template(self._store, template_id, self._settings)
+    def _template(self, template_id: str, context: Mapping[str, Any]) -> Template:
+        return load_template(self._store, template_id, context, self._settings)
 
     @staticmethod
     def _row(row: ResourceRow, fragment: Mapping[str, Any]) -> Row:
@@ -332,11 +333,13 @@ def node_data_of(row: ResourceRow) -> NodeData:
     )
 
 
-def load_template(store: Store, template_id: str, settings: Settings) -> Template:
-    """Return a stored template, parsed again: its text was sound when it was stored."""
+def load_template(store: Store, template_id: str, context: Mapping[str, Any], settings: Settings) -> Template:
+    """Return a stored template under the values of a traversal's context, read again: it was sound when stored."""
     stored = store.templates.load(template_id)
     files = {key: store.templates.file(digest) for key, digest in stored.files.items()}
-    return Template.parse(stored.source, file=stored.file, files=files, limits=Limits.of(settings))
+    return Template.parse(
+        stored.source, file=stored.file, files=files, limits=Limits.of(settings), values=context["parameters"]
+    )
 
 
 def refusal_of(error: Exception) -> dict[str, Any]:

@@ -16,12 +16,14 @@ from orchestrator.errors import NotFound, PluginMistake
 AttributePath = tuple[str | int, ...]
 
 
-class _Unknown(Enum):
+class Unknown(Enum):
+    """The type of :data:`UNKNOWN`."""
+
     UNKNOWN = "unknown until the resource exists"
 
 
 #: Stands for a value that only a resource still to be made can tell. Validation skips it; a check never sees it.
-UNKNOWN: Final = _Unknown.UNKNOWN
+UNKNOWN: Final = Unknown.UNKNOWN
 
 
 def is_unknown(value: object) -> bool:

@@ -5,28 +5,27 @@ Pure but for what it is handed: nothing is stored, nobody is asked. All problems
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
+from orchestrator.collector import paused_collection
 from orchestrator.definition import AttributePath, NodeData, ResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.graph import CircularDependency, Graph
-from orchestrator.messages import StackJob
+from orchestrator.examination import Examined, Examiner, Place
+from orchestrator.findings import Types
+from orchestrator.limits import Limits
+from orchestrator.messages import EnvironmentSource, StackJob
 from orchestrator.names import check_project, check_stack_name
-from orchestrator.plan import Wish
-from orchestrator.plugins.properties import PropertyError, check_properties, convert_properties
-from orchestrator.plugins.resource import Resource
+from orchestrator.plan import Plan, Wish, plan_create
 from orchestrator.settings import Settings
 from orchestrator.store.templates import StoredTemplate, digest_of
-from orchestrator.template.definitions import SNAPSHOT, OutputDefinition, ResolveError, ResourceDefinition
-from orchestrator.template.document import Limits
+from orchestrator.template.definitions import OutputDefinition, ResourceDefinition
+from orchestrator.template.document import read_document
 from orchestrator.template.environment import Environment
+from orchestrator.template.locations import base_between
 from orchestrator.template.parameters import Parameters
-from orchestrator.template.template import Template
-
-Types = Mapping[str, type[Resource]]
+from orchestrator.template.template import Draft, Template, in_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +33,8 @@ class Prepared:
     """A job that was found to be sound."""
 
     stack_id: str
+    name: str
+    project: str
     template: Template
     parameters: Parameters
     #: The type of each resource, aliases of the environment followed.
@@ -47,30 +48,65 @@ class Prepared:
         """What every check of the traversal needs to know."""
         return {
             "id": self.stack_id,
-            "name": self.parameters.values["OS::stack_name"],
-            "project": self.parameters.values["OS::project_id"],
+            "name": self.name,
+            "project": self.project,
             "parameters": dict(self.parameters.values),
             "hidden": sorted(self.parameters.hidden),
         }
 
 
-def load_job(job: StackJob, settings: Settings) -> tuple[Template, Environment]:
-    """Parse a job's template and environments.
+@paused_collection()
+def examine_job(
+    job: StackJob, types: Types, settings: Settings, *, offline: bool = False, values_required: bool = True
+) -> Examined:
+    """Check everything about a job that can be checked: language, values, references, cycles, types, properties.
+
+    With ``offline``, constraints that ask other systems are left out; without ``values_required``, parameters may have no
+    value.
 
     Raises:
-        InvalidInput: with every problem found in the first of them that has any.
+        InvalidInput: with every problem found.
     """
     limits = Limits.of(settings)
+    problems = [*_size_problems(job, limits)]
     environment = Environment.of_parameters({})
     for source in job.environments:
-        environment = environment.merge(Environment.parse(source.source, file=source.file, limits=limits))
+        said, faults = _environment(source, job, limits)
+        environment = environment.merge(said)
+        problems += faults
+        # What it would have said is not missing.
+        values_required = values_required and not faults
     environment = environment.merge(Environment.of_parameters(job.parameters))
-    template = Template.parse(job.template, file=job.template_file, files=job.files, limits=limits)
-    return template, environment
+    examiner = Examiner(types, settings, job.files, offline=offline, values_required=values_required)
+    try:
+        draft = Draft.read(job.template, file=job.template_file, files=job.files, limits=limits)
+    except InvalidInput as error:
+        raise InvalidInput(in_order([*problems, *error.problems])) from error
+    stack_id = str(uuid.uuid4())
+    place = Place(
+        stack=StackDefinition(name=job.name, id=stack_id, project=job.project),
+        pseudo=_pseudo_values(job, stack_id, settings),
+    )
+    examined = examiner.examine(draft, environment, place)
+    problems += examiner.problems
+    if problems:
+        raise InvalidInput(in_order(problems))
+    return examined
+
+
+@paused_collection()
+def plan_job(job: StackJob, types: Types, settings: Settings) -> tuple[Prepared, Plan]:
+    """Check a job whole, and plan the traversal that makes the stack.
+
+    Raises:
+        InvalidInput: with every problem found.
+    """
+    prepared = prepare(job, types, settings)
+    return prepared, plan_create(wishes(prepared))
 
 
 def prepare(job: StackJob, types: Types, settings: Settings) -> Prepared:
-    """Check a job whole: name, language, parameters, references, cycles, types, attributes, properties.
+    """Check a job whole, and make of it what a traversal needs.
 
     Raises:
         InvalidInput: with every problem found.
@@ -78,32 +114,16 @@ def prepare(job: StackJob, types: Types, settings: Settings) -> Prepared:
     check_stack_name(job.name)
     check_project(job.project)
     check_timeout(job.timeout_minutes)
-    stack_id = str(uuid.uuid4())
-    template, environment = load_job(job, settings)
-    actual = {name: environment.actual_type(each.type) for name, each in template.resources.items()}
-    problems = [
-        *template.check_references(),
-        *_type_problems(template, actual, types),
-        *_policy_problems(template),
-        *_cycle_problems(template),
-    ]
-    pseudo = {"OS::stack_name": job.name, "OS::stack_id": stack_id, "OS::project_id": job.project}
-    try:
-        parameters = template.resolve_parameters(environment, pseudo=pseudo)
-    except InvalidInput as error:
-        raise InvalidInput([*problems, *error.problems]) from error
-    if not problems:
-        problems = [*_attribute_problems(template, actual, types)]
-        blank = _blank(job, stack_id, template, parameters)
-        problems += _property_problems(template, actual, types, blank, parameters.hidden)
-    if problems:
-        raise InvalidInput(problems)
+    examined = examine_job(job, types, settings)
+    _refuse_what_cannot_be_made(examined)
     digests = {key: digest_of(content) for key, content in job.files.items()}
     return Prepared(
-        stack_id=stack_id,
-        template=template,
-        parameters=parameters,
-        types=actual,
+        stack_id=examined.blank.id,
+        name=job.name,
+        project=job.project,
+        template=examined.template,
+        parameters=examined.parameters,
+        types=examined.types,
         stored=StoredTemplate(
             source=job.template,
             file=job.template_file,
@@ -113,6 +133,56 @@ def prepare(job: StackJob, types: Types, settings: Settings) -> Prepared:
         ),
         files={digests[key]: content for key, content in job.files.items()},
     )
+
+
+def _environment(
+    source: EnvironmentSource, job: StackJob, limits: Limits
+) -> tuple[Environment, list[Problem]]:
+    """Return what an environment file says, as far as it is right, and what is not."""
+    try:
+        document, problems = read_document(source.source, file=source.file, limits=limits)
+    except InvalidInput as error:
+        return Environment(), list(error.problems)
+    base = base_between(source.file, job.template_file)
+    return Environment.of_document(document, problems, base=base), problems
+
+
+def _pseudo_values(job: StackJob, stack_id: str, settings: Settings) -> dict[str, Any]:
+    return {
+        "OS::stack_name": job.name,
+        "OS::stack_id": stack_id,
+        "OS::project_id": job.project,
+        "AWS::StackName": job.name,
+        "AWS::StackId": stack_id,
+        "AWS::Region": settings.aws_region,
+    }
+
+
+def _size_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
+    if len(job.files) > limits.max_files:
+        message = f"there are {len(job.files)} files; at most {limits.max_files} are allowed"
+        yield Problem(path="files", message=message, hint="raise the setting max_template_files")
+
+
+def _refuse_what_cannot_be_made(examined: Examined) -> None:
+    """Refuse what the language has and the engine cannot do yet: silence would be taken for consent.
+
+    Raises:
+        InvalidInput: stacks in stacks, or hooks.
+    """
+    template, registry = examined.template, examined.environment.registry
+    problems = []
+    for name, definition in template.resources.items():
+        if name in examined.nested:
+            message = "a stack cannot be made of templates in templates yet"
+            hint = "'isotherm template validate' and 'isotherm stack preview' understand them"
+            problems.append(template.problem((*definition.path, definition.dialect.type), message, hint))
+        hooks = sorted(registry.hooks((name,)))
+        if hooks:
+            message = f"the environment sets hooks here ({', '.join(hooks)}), which are not supported yet"
+            problems.append(template.problem(definition.path, message, "take them out of the environment"))
+    if problems:
+        raise InvalidInput(problems)
 
 
 def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.uuid4())) -> list[Wish]:
@@ -164,104 +234,6 @@ def check_timeout(minutes: float | None) -> None:
             path="timeout_minutes", message=f"expected a positive number of minutes, got {minutes!r}"
         )
         raise InvalidInput([problem])
-
-
-def _blank(job: StackJob, stack_id: str, template: Template, parameters: Parameters) -> StackDefinition:
-    """Return the stack as it is before anything exists: every resource is there, no value of it is known."""
-    proxies = {
-        name: ResourceProxy(name=name, type=definition.type)
-        for name, definition in template.resources.items()
-    }
-    return StackDefinition(
-        name=job.name,
-        id=stack_id,
-        project=job.project,
-        parameters=parameters.values,
-        resources=proxies,
-        files=job.files,
-    )
-
-
-def _type_problems(template: Template, actual: Mapping[str, str], types: Types) -> Iterable[Problem]:
-    for name, type_name in actual.items():
-        if type_name in types:
-            continue
-        near = get_close_matches(type_name, types, 1)
-        hint = f"did you mean {near[0]!r}?" if near else "'isotherm resource-type list' shows those there are"
-        path = ("resources", name, "type")
-        yield template.problem(path, f"there is no resource type {type_name!r}", hint)
-
-
-def _policy_problems(template: Template) -> Iterable[Problem]:
-    for name, definition in template.resources.items():
-        if definition.deletion_policy == SNAPSHOT:
-            message = f"a resource of type {definition.type!r} cannot be snapshotted"
-            hint = "no resource type can be snapshotted yet; use Delete or Retain"
-            yield template.problem(("resources", name, "deletion_policy"), message, hint)
-
-
-def _cycle_problems(template: Template) -> Iterable[Problem]:
-    known = template.resources.keys()
-    graph = Graph({name: each.requirements & known for name, each in template.resources.items()})
-    try:
-        graph.in_order()
-    except CircularDependency as error:
-        path = ("resources", error.cycle[0])
-        yield template.problem(path, str(error), "take one of these references or depends_on away")
-
-
-def _attribute_problems(template: Template, actual: Mapping[str, str], types: Types) -> Iterable[Problem]:
-    holders: list[tuple[tuple[str | int, ...], Any]] = [
-        *((("resources", name), each) for name, each in template.resources.items()),
-        *((("outputs", name), each) for name, each in template.outputs.items()),
-    ]
-    for path, holder in holders:
-        for name, attribute in sorted(holder.required_attributes, key=repr):
-            kind = types[actual[name]]
-            if kind.accepts_anything or attribute[0] in kind.attributes_schema:
-                continue
-            near = get_close_matches(str(attribute[0]), kind.attributes_schema, 1)
-            known = ", ".join(sorted(kind.attributes_schema)) or "none"
-            hint = f"did you mean {near[0]!r}?" if near else f"attributes: {known}"
-            message = f"resource {name!r} ({actual[name]}) has no attribute {attribute[0]!r}"
-            yield template.problem(path, message, hint)
-
-
-def _property_problems(
-    template: Template,
-    actual: Mapping[str, str],
-    types: Types,
-    stack: StackDefinition,
-    hidden: Collection[str],
-) -> Iterable[Problem]:
-    for name, definition in template.resources.items():
-        try:
-            faults = _faults_of(definition, types[actual[name]], stack)
-        except ResolveError as error:
-            yield error.problem
-            continue
-        for fault in faults:
-            told = definition.tellable(fault, hidden)
-            yield template.problem((*definition.path, "properties", *told.path), told.message, told.hint)
-
-
-def _faults_of(
-    definition: ResourceDefinition, kind: type[Resource], stack: StackDefinition
-) -> list[PropertyError]:
-    given = definition.resolve_properties(stack)
-    definition.resolve_metadata(stack)
-    found = check_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything)
-    if found:
-        return found
-    try:
-        kind.validate(
-            convert_properties(
-                kind.properties_schema, given, accepts_anything=kind.accepts_anything, constraints=False
-            )
-        )
-    except PropertyError as error:
-        return [error]
-    return []
 
 
 def definition_of_rows(

@@ -32,7 +32,6 @@ from orchestrator.views import (
     Progress,
     ResourceView,
     StackView,
-    TemplateView,
 )
 
 #: How long a submitted job may go unanswered before the sender is told that nobody seems to take jobs.
@@ -257,8 +256,8 @@ class Service:
             NotFound: there is none of this name or id.
         """
         row = self._find(name)
-        template = self._template(row)
         context = self._store.traversals.context(row.traversal_id)
+        template = self._template(row, context)
         hidden = set(context.get("hidden", ()))
         shown = {
             key: "******" if key in hidden else value
@@ -305,7 +304,8 @@ class Service:
     def outputs(self, name: str) -> tuple[OutputView, ...]:
         """Return a stack's outputs; one that cannot be told yet has an error in place of a value."""
         row = self._find(name)
-        return self._outputs(row, self._template(row), self._store.traversals.context(row.traversal_id))
+        context = self._store.traversals.context(row.traversal_id)
+        return self._outputs(row, self._template(row, context), context)
 
     def output(self, name: str, key: str) -> OutputView:
         """Return one output.
@@ -325,7 +325,7 @@ class Service:
     def graph(self, name: str) -> GraphView:
         """Return a stack's dependency graph with the state of every resource."""
         stack = self._find(name)
-        template = self._template(stack)
+        template = self._template(stack, self._store.traversals.context(stack.traversal_id))
         states = {row.name: f"{row.action}_{row.status}" for row in self._store.stacks.resources(stack.id)}
         graph = Graph({key: each.requirements for key, each in template.resources.items()})
         nodes = tuple(
@@ -337,8 +337,8 @@ class Service:
     def _find(self, name: str) -> StackRow:
         return self._store.stacks.find(name, project=self.settings.project)
 
-    def _template(self, stack: StackRow) -> Template:
-        return load_template(self._store, stack.template_id, self.settings)
+    def _template(self, stack: StackRow, context: Mapping[str, Any]) -> Template:
+        return load_template(self._store, stack.template_id, context, self.settings)
 
     def _outputs(
         self, stack: StackRow, template: Template, context: Mapping[str, Any]
@@ -351,33 +351,6 @@ class Service:
         return tuple(
             _output_view(key, output, output.resolve, definition) for key, output in template.outputs.items()
         )
-
-
-def validate_job(job: StackJob, settings: Settings) -> TemplateView:
-    """Check a job without a database and without storing anything, and return what its template declares.
-
-    Raises:
-        InvalidInput: with every problem found.
-    """
-    prepared = prepare(job, ResourceTypes.load(), settings)
-    template, shown = prepared.template, prepared.parameters.shown()
-    parameters = tuple(
-        {
-            "name": name,
-            "type": str(schema.type),
-            "description": schema.description,
-            "default": "******" if schema.hidden and schema.default is not None else schema.default,
-            "hidden": schema.hidden,
-            "value": shown.get(name),
-        }
-        for name, schema in template.parameters.items()
-    )
-    return TemplateView(
-        description=template.description,
-        parameters=parameters,
-        resources=tuple((name, each.type) for name, each in template.resources.items()),
-        outputs=tuple(template.outputs),
-    )
 
 
 def _output_view(

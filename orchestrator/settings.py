@@ -106,6 +106,42 @@ class Settings(BaseSettings):
     max_template_depth: int = Field(
         default=64, gt=0, description="Templates nested deeper (maps in lists in maps) are refused."
     )
+    max_nested_stack_depth: int = Field(
+        default=5,
+        ge=0,
+        description="Templates used as resources may use templates, down to this many levels.",
+    )
+    max_template_files: int = Field(
+        default=1_000, gt=0, description="Templates that bring or name more files are refused."
+    )
+    max_repeat_items: int = Field(
+        default=10_000, gt=0, description="No call of repeat makes a list of more items."
+    )
+    pattern_seconds: float = Field(
+        default=1.0,
+        gt=0,
+        description="A template's allowed_pattern that has not matched or failed by then is refused.",
+    )
+    yaql_seconds: float = Field(
+        default=5.0, gt=0, description="No evaluation of a yaql expression takes longer; it fails then."
+    )
+    yaql_memory_mib: int = Field(
+        default=256,
+        ge=64,
+        description="The address space, in MiB, of the process that evaluates yaql expressions. An expression that "
+        "needs more fails.",
+    )
+    fetch_urls: bool = Field(
+        default=False,
+        description="Whether the client fetches templates and files that are named by http or https URLs. Whoever "
+        "writes the template then decides what this machine asks of the network.",
+    )
+    availability_zones: tuple[str, ...] = Field(
+        default=("nova",), description="What Fn::GetAZs gives, in this order."
+    )
+    aws_region: str = Field(
+        default="ap-southeast-1", description="The value of the parameter AWS::Region in CFN templates."
+    )
 
     node_directories: tuple[Path, ...] = Field(
         default=(),

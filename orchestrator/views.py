@@ -131,9 +131,51 @@ class GraphView(View):
 class TemplateView(View):
     """What a valid template declares."""
 
+    #: The template's version, by its date.
+    version: str
     description: str
-    #: Each: name, type, description, default, hidden, value (as it would be, hidden ones masked).
+    #: Each: name, type, label, description, default, hidden, immutable, tags, constraints (in words), required (whether
+    #: it has neither a value nor a default), value (as it would be, hidden ones masked).
     parameters: tuple[Mapping[str, Any], ...]
-    #: Name and type.
+    #: Each: label, description, parameters (names).
+    parameter_groups: tuple[Mapping[str, Any], ...]
+    #: Name and verdict; null where that depends on a parameter without a value.
+    conditions: Mapping[str, bool | None]
+    #: Name and type of each resource that would be there.
     resources: tuple[tuple[str, str], ...]
+    #: The names of the resources whose condition does not hold.
+    disabled: tuple[str, ...]
     outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourcePreview(View):
+    """What would become of one resource."""
+
+    name: str
+    #: As the template says it, and what the environment makes of it: a type, or a template's file.
+    type: str
+    actual_type: str
+    #: CREATE, or ADOPT for what exists already.
+    action: str
+    #: Resolved, as far as that is possible before anything exists; the rest, and what is secret, in words.
+    properties: Mapping[str, Any]
+    requires: tuple[str, ...]
+    deletion_policy: str
+    #: What the template is made of that the resource is made of.
+    resources: "tuple[ResourcePreview, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackPreview(View):
+    """What a create would make."""
+
+    name: str
+    description: str
+    #: Hidden ones are masked.
+    parameters: Mapping[str, Any]
+    resources: tuple[ResourcePreview, ...]
+    #: The names of the resources whose condition does not hold.
+    disabled: tuple[str, ...]
+    #: Resolved, as far as that is possible before anything exists; the rest, and what is secret, in words.
+    outputs: Mapping[str, Any]

@@ -15,9 +15,17 @@ import structlog
 
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, follow
 from orchestrator.errors import IsothermError
+from orchestrator.limits import Limits
 from orchestrator.messages import CLEANUP
 from orchestrator.plugins.properties import PropertyError, convert_properties
-from orchestrator.plugins.resource import Resource, ResourceFailure, ResourceState, RetryableFailure, Wait
+from orchestrator.plugins.resource import (
+    EVERY_ATTRIBUTE,
+    Resource,
+    ResourceFailure,
+    ResourceState,
+    RetryableFailure,
+    Wait,
+)
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import ResourceDefinition
@@ -77,6 +85,14 @@ def definition_hash(fragment: Mapping[str, Any], properties: Mapping[str, Any], 
     return hashlib.sha256(msgpack.packb(parts)).hexdigest()
 
 
+def _attribute(resource: Resource, name: str) -> Any:
+    """Return an attribute; one that stands for all of them is a map, unless the type itself has one of that name."""
+    schema = resource.attributes_schema
+    if name in EVERY_ATTRIBUTE and name not in schema and not resource.accepts_anything:
+        return {each: resource.attribute(each) for each in schema}
+    return resource.attribute(name)
+
+
 class _Step:
     """The resource rebuilt from a claim, and its next step."""
 
@@ -129,13 +145,7 @@ class _Step:
         stack = self._stack()
         cleanup = claim.order.phase == CLEANUP
         self.given = self._applied() if cleanup else self._resolved(stack)
-        # What was fit to be made is fit to be deleted, by whatever schema the type has today.
-        properties = convert_properties(
-            kind.properties_schema,
-            self.given,
-            accepts_anything=kind.accepts_anything,
-            constraints=not cleanup,
-        )
+        properties = self._converted(kind, cleanup=cleanup)
         metadata = claim.metadata if claim.metadata is not None else self.metadata
         return kind(
             name=claim.order.key,
@@ -156,6 +166,18 @@ class _Step:
             watched_metadata=self._watched(kind, properties, stack),
         )
 
+    def _converted(self, kind: type[Resource], *, cleanup: bool) -> Mapping[str, Any]:
+        if self.definition is not None and self.definition.external_id is not None:
+            # What exists already has properties that nobody here knows.
+            return {name: prop.absent() for name, prop in kind.properties_schema.items()}
+        # What was fit to be made is fit to be deleted, by whatever schema the type has today.
+        return convert_properties(
+            kind.properties_schema,
+            self.given or {},
+            accepts_anything=kind.accepts_anything,
+            constraints=not cleanup,
+        )
+
     def _stack(self) -> StackDefinition:
         context = self.around.context
         data = [NodeData.from_wire(wire) for wire in self.around.inputs]
@@ -171,7 +193,9 @@ class _Step:
         )
 
     def _resolved(self, stack: StackDefinition) -> Mapping[str, Any]:
-        definition = ResourceDefinition.from_fragment(self.claim.order.key, self.claim.fragment["definition"])
+        definition = ResourceDefinition.from_fragment(
+            self.claim.order.key, self.claim.fragment["definition"], Limits.of(self.around.settings)
+        )
         self.definition = definition
         self.metadata = definition.resolve_metadata(stack)
         return definition.resolve_properties(stack)
@@ -197,6 +221,8 @@ class _Step:
 
     def _create(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
+        if self.definition is not None and self.definition.external_id is not None:
+            return None, self._taken_as_it_is(resource, self.definition.external_id)
         if claim.started:
             token = claim.token
         else:
@@ -208,6 +234,13 @@ class _Step:
                 resource.state.physical_id = found
                 token = resource.resume_create()
         return token, resource.check_create_complete(token)
+
+    @staticmethod
+    def _taken_as_it_is(resource: Resource, external_id: str) -> bool:
+        resource.state.physical_id = external_id
+        if resource.observe() is None:
+            raise ResourceFailure(f"there is no object with the external_id {external_id!r}")
+        return True
 
     def _delete(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
@@ -247,7 +280,7 @@ class _Step:
             path = tuple(wanted)
             name = str(path[0])
             if name not in values:
-                values[name] = resource.attribute(name)
+                values[name] = _attribute(resource, name)
             collected[path] = follow(values[name], path[1:])
         return collected
 

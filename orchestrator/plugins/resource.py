@@ -24,6 +24,10 @@ class CannotTell(Enum):
 CANNOT_TELL: Final = CannotTell.CANNOT_TELL
 
 
+#: The attributes that every resource has besides those of its type: all of those, as one map.
+EVERY_ATTRIBUTE: Final = frozenset({"*", "show"})
+
+
 @dataclass(frozen=True, slots=True)
 class Wait:
     """A step's answer "not finished": look again after ``seconds``, or earlier when woken (a signal came)."""
@@ -85,6 +89,8 @@ class Resource:
     description: ClassVar[str] = ""
     properties_schema: ClassVar[Mapping[str, Property]] = {}
     attributes_schema: ClassVar[Mapping[str, Attribute]] = {}
+    #: What templates may say under ``update_policy``; nothing, unless a type says otherwise.
+    update_policy_schema: ClassVar[Mapping[str, Property]] = {}
     #: Any property and any attribute name is accepted (``OS::Heat::None``).
     accepts_anything: ClassVar[bool] = False
     #: Raise when the meaning of stored state changes, so that an update visits resources made by older code.

@@ -12,11 +12,14 @@ from typing import Any, Final
 from orchestrator.definition import AttributePath, StackDefinition
 from orchestrator.errors import PluginMistake, Position, Problem
 from orchestrator.plugins.properties import PropertyError
+from orchestrator.limits import Limits
+from orchestrator.template.dialects import Dialect, dialect_of
 from orchestrator.template.document import PackedPositions, Path, Positions
 from orchestrator.template.expressions import Expression, ExpressionParser
-from orchestrator.template.functions.base import ResolveError
+from orchestrator.template.functions.base import Function, ResolveError, Scope
+from orchestrator.template.functions.registry import all_functions
 from orchestrator.template.reading import Where
-from orchestrator.template.versions import HotVersion, find_version
+from orchestrator.template.versions import TemplateVersion, version_of_date
 
 __all__ = ["OutputDefinition", "ResolveError", "ResourceDefinition"]
 
@@ -24,6 +27,7 @@ __all__ = ["OutputDefinition", "ResolveError", "ResourceDefinition"]
 PLACE_KEYS: Final = frozenset({"f", "w"})
 
 DELETE: Final = "Delete"
+RETAIN: Final = "Retain"
 SNAPSHOT: Final = "Snapshot"
 
 
@@ -33,15 +37,19 @@ class ResourceDefinition:
 
     name: str
     type: str
-    version: HotVersion
+    version: TemplateVersion
     positions: Positions = field(repr=False, compare=False)
     depends_on: tuple[str, ...] = ()
-    #: As written, with calls as one-key maps; not to be changed.
+    #: As written, with calls as one-key maps, but for what was decided; not to be changed.
     properties: Any = field(default_factory=dict)
-    #: As written, with calls as one-key maps; not to be changed.
+    #: As :attr:`properties`.
     metadata: Any = field(default_factory=dict)
     #: ``Delete``, ``Retain`` or ``Snapshot``.
     deletion_policy: str = DELETE
+    #: How an update goes about it, in the words of the type.
+    update_policy: Mapping[str, Any] = field(default_factory=dict)
+    #: The physical id of what exists already and is never changed; None for what is to be made.
+    external_id: str | None = None
     description: str = ""
     properties_expression: Expression = field(repr=False, compare=False)
     metadata_expression: Expression = field(repr=False, compare=False)
@@ -49,9 +57,14 @@ class ResourceDefinition:
     all_files: Iterable[str] = field(default=(), repr=False, compare=False)
 
     @property
+    def dialect(self) -> Dialect:
+        """The words of the template's format."""
+        return dialect_of(self.version)
+
+    @property
     def path(self) -> Path:
         """Where the resource stands in the template."""
-        return ("resources", self.name)
+        return (self.dialect.resources, self.name)
 
     @property
     def position(self) -> Position:
@@ -79,13 +92,18 @@ class ResourceDefinition:
             keys.update(self.all_files if files is None else files)
         return frozenset(keys)
 
+    def place_of(self, name: str, attribute: AttributePath) -> Path:
+        """Return where the call stands that asks for this attribute of the resource ``name``."""
+        calls = (*self.properties_expression.calls, *self.metadata_expression.calls)
+        return _place_of(calls, name, attribute) or self.path
+
     def resolve_properties(self, stack: StackDefinition) -> dict[str, Any]:
         """Return the properties with all calls evaluated; ``UNKNOWN`` stands where a value is not known yet.
 
         Raises:
             ResolveError: a call failed, or the properties as a whole come from a call that gives no map.
         """
-        return self._resolve(self.properties_expression, "properties", stack)
+        return self._resolve(self.properties_expression, self.dialect.properties, stack)
 
     def tellable(self, fault: PropertyError, hidden: Collection[str]) -> PropertyError:
         """Return an error of these properties as people may read it.
@@ -101,7 +119,7 @@ class ResourceDefinition:
         Raises:
             ResolveError: a call failed, or the metadata as a whole come from a call that gives no map.
         """
-        return self._resolve(self.metadata_expression, "metadata", stack)
+        return self._resolve(self.metadata_expression, self.dialect.metadata, stack)
 
     def _resolve(self, expression: Expression, section: str, stack: StackDefinition) -> dict[str, Any]:
         value = expression.resolve(stack)
@@ -123,8 +141,12 @@ class ResourceDefinition:
             "m": self.metadata,
             "d": list(self.depends_on),
             "x": "" if self.deletion_policy == DELETE else self.deletion_policy,
+            "u": self.update_policy,
+            "e": self.external_id,
             "n": self.description,
-            "c": bool(self.properties_expression.calls or self.metadata_expression.calls),
+            "c": sorted(
+                {call.name for call in (*self.properties_expression.calls, *self.metadata_expression.calls)}
+            ),
         }
         return {
             "t": self.type,
@@ -138,27 +160,34 @@ class ResourceDefinition:
         own = self.positions.where(self.path)
         if not isinstance(self.properties, dict):
             return [own]
-        return [own, *(self.positions.where((*self.path, "properties", name)) for name in self.properties)]
+        place = (*self.path, self.dialect.properties)
+        return [own, *(self.positions.where((*place, name)) for name in self.properties)]
 
     @classmethod
-    def from_fragment(cls, name: str, fragment: Mapping[str, Any]) -> "ResourceDefinition":
+    def from_fragment(
+        cls, name: str, fragment: Mapping[str, Any], limits: Limits | None = None
+    ) -> "ResourceDefinition":
         """Rebuild a definition from what :meth:`fragment` gave.
 
         Raises:
             PluginMistake: the fragment was made by another version of this software.
             ResolveError: it calls a function that is installed where it was made, but not here.
         """
-        version = find_version(fragment.get("v", ""))
+        version = version_of_date(fragment.get("v", ""))
         if version is None or "t" not in fragment:
             raise PluginMistake(f"resource {name!r}: a fragment of an unknown shape")
         properties, metadata = fragment.get("p", {}), fragment.get("m", {})
-        positions = FragmentPositions(name, fragment)
+        words = dialect_of(version)
+        path = (words.resources, name)
+        positions = FragmentPositions((*path, words.properties), fragment)
         properties_expression, metadata_expression = Expression(properties), Expression(metadata)
         if fragment.get("c"):
+            _refuse_unknown(fragment["c"], name, positions.at(path))
             problems: list[Problem] = []
-            parser = ExpressionParser(version, positions, problems)
-            properties_expression = parser.parse(properties, ("resources", name, "properties"))
-            metadata_expression = parser.parse(metadata, ("resources", name, "metadata"))
+            scope = Scope(version=version, positions=positions, limits=limits or Limits())
+            parser = ExpressionParser(scope, problems)
+            properties_expression = parser.parse(properties, (*path, words.properties))
+            metadata_expression = parser.parse(metadata, (*path, words.metadata))
             if problems:
                 raise ResolveError(problems[0])
         return cls(
@@ -170,34 +199,47 @@ class ResourceDefinition:
             properties=properties,
             metadata=metadata,
             deletion_policy=fragment.get("x", DELETE),
+            update_policy=fragment.get("u", {}),
+            external_id=fragment.get("e"),
             description=fragment.get("n", ""),
             properties_expression=properties_expression,
             metadata_expression=metadata_expression,
         )
 
 
+def _refuse_unknown(functions: Iterable[str], name: str, position: Position) -> None:
+    """Refuse a fragment that calls what is not installed here: it would be taken for data."""
+    for function in functions:
+        if function not in all_functions():
+            message = (
+                f"resource {name!r} calls the function {function}, which is not installed where the check ran"
+            )
+            raise ResolveError(Problem(message=message, position=position))
+
+
 class FragmentPositions(PackedPositions):
     """The positions a fragment holds, unpacked only when somebody asks."""
 
-    def __init__(self, name: str, fragment: Mapping[str, Any]) -> None:
+    def __init__(self, properties: Path, fragment: Mapping[str, Any]) -> None:
         super().__init__(fragment.get("f", ""), {})
-        self._name, self._fragment = name, fragment
+        self._properties, self._fragment = properties, fragment
 
     def where(self, path: Path) -> Where:
         """Return the packed position of ``path``, or of its nearest ancestor."""
         if not self._known:
             own, *places = self._fragment.get("w") or [0]
-            base = ("resources", self._name)
-            properties = [(*base, "properties", name) for name in self._fragment.get("p", ())]
-            self._known = {base: own, **dict(zip(properties, places, strict=False))}
+            properties = [(*self._properties, name) for name in self._fragment.get("p", ())]
+            self._known = {self._properties[:-1]: own, **dict(zip(properties, places, strict=False))}
         return super().where(path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputDefinition:
-    """One entry of the section ``outputs``."""
+    """One entry of the section ``outputs``; one whose condition does not hold has the value null."""
 
     name: str
+    #: Where the output stands in the template.
+    path: Path
     description: str = ""
     expression: Expression = field(repr=False, compare=False)
 
@@ -211,6 +253,10 @@ class OutputDefinition:
         """The attributes that the value asks for: resource name, attribute with its path."""
         return frozenset(self.expression.required_attributes())
 
+    def place_of(self, name: str, attribute: AttributePath) -> Path:
+        """Return where the call stands that asks for this attribute of the resource ``name``."""
+        return _place_of(self.expression.calls, name, attribute) or self.path
+
     def resolve(self, stack: StackDefinition) -> Any:
         """Return the value; ``UNKNOWN`` stands where it is not known yet.
 
@@ -218,3 +264,8 @@ class OutputDefinition:
             ResolveError: a call failed.
         """
         return self.expression.resolve(stack)
+
+
+def _place_of(calls: Iterable[Function], name: str, attribute: AttributePath) -> Path | None:
+    asked = (name, attribute)
+    return next((call.path for call in calls if asked in call.required_attributes()), None)

@@ -1,33 +1,15 @@
 """A text that a person wrote, as plain data that knows where each part of it stood."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from orchestrator.errors import InvalidInput, Position, Problem
-from orchestrator.settings import Settings
+from orchestrator.limits import Limits
 from orchestrator.template.reader import read
 from orchestrator.template.reading import Fault, Reading, Unreadable, Where
 
 #: Where something is in a document: the keys of maps and the indexes of lists, from the root.
 Path = tuple[str | int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much a text may ask for; by default what the settings have by default."""
-
-    max_bytes: int = Settings.model_fields["max_template_bytes"].default
-    max_resources: int = Settings.model_fields["max_resources_per_stack"].default
-    max_depth: int = Settings.model_fields["max_template_depth"].default
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """Return the limits that ``settings`` name."""
-        return cls(
-            max_bytes=settings.max_template_bytes,
-            max_resources=settings.max_resources_per_stack,
-            max_depth=settings.max_template_depth,
-        )
 
 
 def dotted(path: Path) -> str:

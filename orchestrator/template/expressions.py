@@ -3,28 +3,57 @@
 A map with exactly one key that names a function of the template's version is a call; everything else is data.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from orchestrator.definition import AttributePath, StackDefinition
+from orchestrator.definition import UNKNOWN, AttributePath, StackDefinition, is_unknown
 from orchestrator.errors import Problem
-from orchestrator.template.document import Path, Positions
-from orchestrator.template.functions.base import Function, FunctionError, KnownNames, is_open, resolve
+from orchestrator.template.document import Path
+from orchestrator.template.functions.base import (
+    ABSENT,
+    LATER,
+    Function,
+    FunctionError,
+    KnownNames,
+    Macro,
+    ResolveError,
+    Scope,
+    holds_call,
+    is_open,
+    resolve,
+)
 from orchestrator.template.functions.references import UnknownName
-from orchestrator.template.functions.registry import functions_of
+from orchestrator.template.functions.registry import (
+    CallableClass,
+    all_functions,
+    condition_functions_of,
+    functions_of,
+)
+from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.nearest import Nearest
-from orchestrator.template.versions import FUNCTIONS, HotVersion
 
 
 class Expression:
     """A value of a template: data, and the calls in it. Immutable."""
 
-    __slots__ = ("_value", "calls")
+    __slots__ = ("_value", "calls", "plain")
 
-    def __init__(self, value: Any, calls: tuple[Function, ...] = ()) -> None:
+    def __init__(self, value: Any, calls: tuple[Function, ...] = (), *, plain: Any = None) -> None:
         self._value = value
         #: Every call, the inner ones before those around them.
         self.calls = calls
+        #: The value in plain types, with calls as one-key maps: as written, but for what was decided.
+        self.plain = value if plain is None else plain
+
+    @property
+    def may_be_map(self) -> bool:
+        """Whether the value is a map or nothing, or will perhaps be one."""
+        return self._value is None or isinstance(self._value, (dict, *LATER))
+
+    @property
+    def is_call(self) -> bool:
+        """Whether the value as a whole is a call, or known only later."""
+        return isinstance(self._value, LATER)
 
     def resolve(self, stack: StackDefinition) -> Any:
         """Return the value with its calls evaluated; maps and lists are fresh ones.
@@ -50,6 +79,16 @@ class Expression:
                 break
         return None if is_open(value, hidden) else path
 
+    def shown(self, stack: StackDefinition, hidden: Collection[str], *, later: str) -> Any:
+        """Return the value as people may see it before anything exists.
+
+        ``later`` stands for what is not known yet, ``******`` for what may hold a secret.
+
+        Raises:
+            ResolveError: a call failed.
+        """
+        return _shown(self._value, stack, hidden, later)
+
     def requirements(self) -> Iterator[str]:
         """Return the names of the resources that must be complete first."""
         for call in self.calls:
@@ -73,51 +112,211 @@ class Expression:
 class ExpressionParser:
     """Builds the expressions of one document; what is wrong with them gathers in ``problems``."""
 
-    def __init__(self, version: HotVersion, positions: Positions, problems: list[Problem]) -> None:
-        self._version = version
-        self._positions = positions
-        self._functions = functions_of(version)
-        self._calls: list[Function] = []
+    def __init__(
+        self, scope: Scope, problems: list[Problem], parameters: StackDefinition | None = None
+    ) -> None:
+        """Keep what calls are built with.
+
+        ``parameters`` is a stack of parameters alone, which decides what must be known before any resource is. None in
+        a check, where everything was decided before.
+        """
+        self.scope = scope
+        self._parameters = parameters
         self._problems = problems
 
     def parse(self, raw: Any, path: Path) -> Expression:
         """Return the expression for the data that stands at ``path``."""
-        self._calls = []
-        value = self._build(raw, path)
-        return Expression(value, tuple(self._calls))
+        return self._parse(raw, path, functions_of(self.scope.version))
 
-    def _build(self, raw: Any, path: Path) -> Any:
+    def parse_condition(self, raw: Any, path: Path) -> Expression:
+        """Return the expression for the condition that stands at ``path``: other functions may be called there."""
+        return self._parse(raw, path, condition_functions_of(self.scope.version), in_condition=True)
+
+    def settled(self, raw: Any, path: Path) -> Any:
+        """Return the data that stands at ``path``, evaluated with nothing but parameters.
+
+        ``UNKNOWN`` where a parameter has no value yet, and where there is a mistake.
+        """
+        building = self._building(functions_of(self.scope.version), in_condition=False)
+        try:
+            return building.settled(raw, path)
+        except FunctionError as error:
+            self._problems.append(self.scope.positions.problem((*path, *error.path), str(error), error.hint))
+            return UNKNOWN
+
+    def _building(self, functions: Mapping[str, CallableClass], *, in_condition: bool) -> "_Building":
+        return _Building(self.scope, functions, self._problems, self._parameters, in_condition=in_condition)
+
+    def _parse(
+        self, raw: Any, path: Path, functions: Mapping[str, CallableClass], *, in_condition: bool = False
+    ) -> Expression:
+        building = self._building(functions, in_condition=in_condition)
+        value = building.build(raw, path)
+        value = None if value is ABSENT else value
+        return Expression(value, tuple(building.calls), plain=unbuilt(value) if building.rewritten else raw)
+
+
+class _Building:
+    """The building of one expression."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        functions: Mapping[str, CallableClass],
+        problems: list[Problem],
+        parameters: StackDefinition | None,
+        *,
+        in_condition: bool,
+    ) -> None:
+        self.scope = scope
+        self.calls: list[Function] = []
+        #: Whether the value is no longer what the template says: something was decided.
+        self.rewritten = False
+        self._functions = functions
+        self._problems = problems
+        self._parameters = parameters
+        self._in_condition = in_condition
+
+    def build(self, raw: Any, path: Path) -> Any:
         """Return a copy of ``raw`` with the calls in their places."""
         if raw.__class__ is dict:
-            built = {key: self._build(item, (*path, key)) for key, item in raw.items()}
-            return self._call(built, path) if len(raw) == 1 else built
+            if len(raw) == 1:
+                ((name, arguments),) = raw.items()
+                function = self._functions.get(name)
+                if function is not None:
+                    return self._call(function, arguments, (*path, name))
+                self._refuse(name, (*path, name))
+            built = {key: self.build(item, (*path, key)) for key, item in raw.items()}
+            if self.rewritten:
+                return {key: item for key, item in built.items() if item is not ABSENT}
+            return built
         if raw.__class__ is list:
-            return [self._build(item, (*path, index)) for index, item in enumerate(raw)]
+            items = [self.build(item, (*path, index)) for index, item in enumerate(raw)]
+            return [item for item in items if item is not ABSENT] if self.rewritten else items
         return raw
 
-    def _call(self, built: dict[str, Any], path: Path) -> Any:
-        ((name, arguments),) = built.items()
-        function = self._functions.get(name)
-        if function is None:
-            self._refuse(name, (*path, name))
-            return built
+    def _call(self, function: CallableClass, arguments: Any, path: Path) -> Any:
+        """Return the call that stands at ``path``; UNKNOWN in place of one with a mistake."""
         try:
-            call = function(arguments, version=self._version, path=(*path, name), positions=self._positions)
+            if issubclass(function, Macro):
+                self.rewritten = True
+                return function.expand(arguments, _MacroBuilder(self, path))
+            before = len(self._problems)
+            built = self.build(arguments, path)
+            built = None if built is ABSENT else built
+            if len(self._problems) > before:
+                # What follows from a mistake is no news.
+                return UNKNOWN
+            if function.early and self._parameters is not None and holds_call(built):
+                built = self._early(built, self._parameters)
+            if built is UNKNOWN:
+                return UNKNOWN
+            call = function(built, scope=self.scope, path=path)
         except FunctionError as error:
-            self._problems.append(self._positions.problem((*path, name, *error.path), str(error), error.hint))
-            return built
-        self._calls.append(call)
+            self._problems.append(self.scope.positions.problem((*path, *error.path), str(error), error.hint))
+            return UNKNOWN
+        self.calls.append(call)
         return call
 
+    def _early(self, value: Any, parameters: StackDefinition) -> Any:
+        """Return ``value`` with those calls evaluated that parameters alone decide."""
+        if isinstance(value, Function):
+            try:
+                found = value.resolve(parameters)
+            except ResolveError:
+                # It needs more than parameters, or is wrong: then its own checks say so.
+                return value
+            self.rewritten = True
+            return found
+        if isinstance(value, dict):
+            return {key: self._early(item, parameters) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._early(item, parameters) for item in value]
+        return value
+
+    def settled(self, raw: Any, path: Path) -> Any:
+        """Return ``raw`` as plain data, evaluated with parameters alone.
+
+        Raises:
+            FunctionError: it refers to a resource, or a call fails.
+        """
+        before = len(self.calls)
+        value = self.build(raw, path)
+        value = None if value is ABSENT else value
+        if not holds_call(value):
+            return UNKNOWN if is_unknown(value) else value
+        if self._parameters is None:
+            raise FunctionError("only plain values can stand here")
+        needs = next((call for call in self.calls[before:] if any(call.dependencies())), None)
+        if needs is not None:
+            hint = "this is decided before any resource is made"
+            raise FunctionError(f"{needs.name} of a resource cannot stand here", hint=hint)
+        try:
+            found = resolve(value, self._parameters)
+        except ResolveError as error:
+            self._problems.append(error.problem)
+            return UNKNOWN
+        return UNKNOWN if is_unknown(found) else found
+
     def _refuse(self, name: str, path: Path) -> None:
-        """Report a function of the language that cannot be called; any other name is data."""
-        lifetime = FUNCTIONS.get(name)
-        if lifetime is None:
+        """Report a function of the language that cannot be called here; any other name is data."""
+        function = all_functions().get(name)
+        if function is None:
             return
-        if self._version in lifetime:
-            message = f"the function {name} is not supported yet"
-        elif lifetime.is_over(self._version):
-            message = f"the function {name} was removed in heat_template_version {lifetime.until}"
-        else:
-            return
-        self._problems.append(self._positions.problem(path, message))
+        version = self.scope.version
+        if self._in_condition and version in function.lifetime:
+            known = ", ".join(sorted(self._functions))
+            message, hint = f"the function {name} cannot be called in a condition", f"functions: {known}"
+            self._problems.append(self.scope.positions.problem(path, message, hint))
+        elif function.lifetime.is_removed(version):
+            message = f"the function {name} was removed in heat_template_version {function.lifetime.until}"
+            self._problems.append(self.scope.positions.problem(path, message))
+
+
+class _MacroBuilder:
+    """What a macro at ``path`` may ask for; see :class:`orchestrator.template.functions.base.Builder`."""
+
+    def __init__(self, building: _Building, path: Path) -> None:
+        self.scope = building.scope
+        self._building, self._path = building, path
+
+    def value(self, raw: Any, *path: str | int) -> Any:
+        """Return data with the calls in it built."""
+        return self._building.build(raw, (*self._path, *path))
+
+    def settled(self, raw: Any, *path: str | int) -> Any:
+        """Return plain data, evaluated with nothing but parameters."""
+        try:
+            return self._building.settled(raw, (*self._path, *path))
+        except FunctionError as error:
+            raise FunctionError(str(error), path=(*path, *error.path), hint=error.hint) from None
+
+    def condition(self, raw: Any, *path: str | int) -> Any:
+        """Return whether a condition holds."""
+        if self.scope.conditions is None:
+            raise FunctionError("this was decided before", path=path)
+        return self.scope.conditions.holds(raw, (*self._path, *path))
+
+
+def unbuilt(value: Any) -> Any:
+    """Return a built value in plain types again: calls as one-key maps."""
+    if isinstance(value, Function):
+        return {value.name: unbuilt(value.arguments)}
+    if isinstance(value, dict):
+        return {key: unbuilt(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [unbuilt(item) for item in value]
+    return value
+
+
+def _shown(value: Any, stack: StackDefinition, hidden: Collection[str], later: str) -> Any:
+    if isinstance(value, Function):
+        known = value.resolve(stack)
+        if is_unknown(known):
+            return later
+        return known if value.is_open(hidden) else HIDDEN
+    if isinstance(value, dict):
+        return {key: _shown(item, stack, hidden, later) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shown(item, stack, hidden, later) for item in value]
+    return later if value is UNKNOWN else value

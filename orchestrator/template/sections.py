@@ -4,17 +4,19 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from orchestrator.errors import Problem
+from orchestrator.template.dialects import dialect_of
 from orchestrator.template.document import Path, Positions
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.nearest import Nearest
-from orchestrator.template.versions import HotVersion
+from orchestrator.template.versions import TemplateVersion
 
 
 class SectionReader:
     """What the readers of all sections share: the version, the positions, and the problems found."""
 
-    def __init__(self, version: HotVersion, positions: Positions, problems: list[Problem]) -> None:
+    def __init__(self, version: TemplateVersion, positions: Positions, problems: list[Problem]) -> None:
         self.version, self.positions, self.problems = version, positions, problems
+        self.dialect = dialect_of(version)
         self.nearest = Nearest()
 
     def fault(self, path: Path, message: str, hint: str = "") -> None:
@@ -45,19 +47,17 @@ class SectionReader:
         path: Path,
         *,
         known: Collection[str],
-        later: Mapping[str, HotVersion] | None = None,
+        later: Mapping[str, TemplateVersion] | None = None,
     ) -> None:
         """Take down a problem for each key that is not ``known``.
 
-        ``later`` are keys of the language that are not supported yet, with the version that brought them.
+        ``later`` are keys that the version does not have yet, with the version that brings them.
         """
         for key in raw:
             if key in known:
                 continue
             since = (later or {}).get(key)
-            if since is not None and self.version >= since:
-                self.fault((*path, key), f"{key!r} is not supported yet")
-            elif since is not None:
+            if since is not None:
                 self.fault((*path, key), f"{key!r} needs heat_template_version {since} or later")
             else:
                 hint = self.nearest.hint(key, known, f"expected one of: {', '.join(known)}")

@@ -1,75 +1,106 @@
-"""A template, read whole: its parameters, resources and outputs, or everything that is wrong with it."""
+"""A template, read whole: its parameters, resources and outputs, or everything that is wrong with it.
 
-from collections.abc import Iterator, Mapping
+Reading has two halves. A :class:`Draft` is what the text says by itself. What depends on the values of its parameters,
+because a condition decides it, is read once they are known: :meth:`Draft.under` gives the :class:`Template`.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import InvalidInput, Position, Problem
-from orchestrator.template.declarations import DeclarationReader
+from orchestrator.limits import Limits
+from orchestrator.template.cfn_declarations import declarations_of
+from orchestrator.template.conditions import Conditions
 from orchestrator.template.definitions import OutputDefinition, ResourceDefinition
-from orchestrator.template.document import Document, Limits, Path, read_document
+from orchestrator.template.document import Document, Path, read_document
 from orchestrator.template.environment import Environment
 from orchestrator.template.expressions import Expression, ExpressionParser
-from orchestrator.template.functions.base import KnownNames, kind_of
+from orchestrator.template.functions.base import KnownNames, Scope, kind_of
 from orchestrator.template.nearest import Nearest
-from orchestrator.template.parameters import PSEUDO_PARAMETERS, Parameters, ParameterSchema, settle
+from orchestrator.template.parameters import Parameters, ParameterSchema, Settled, pseudo_parameters, settle
 from orchestrator.template.resources import ResourceReader
 from orchestrator.template.sections import SectionReader
-from orchestrator.template.versions import NEWTON, VERSIONS, HotVersion, find_version, nearest_version
-
-_VERSION = "heat_template_version"
-_OTHER_FORMATS = ("HeatTemplateFormatVersion", "AWSTemplateFormatVersion")
-_SECTIONS = (_VERSION, "description", "parameter_groups", "parameters", "resources", "outputs")
-_LATER_SECTIONS = {"conditions": NEWTON}
-_OUTPUT_KEYS = ("value", "description")
+from orchestrator.template.versions import (
+    FORMATS,
+    HOT,
+    VERSIONS,
+    TemplateVersion,
+    find_version,
+    nearest_version,
+)
 
 
 class Template:
-    """One template; immutable."""
+    """One template under given values of its parameters; immutable."""
 
     def __init__(
         self,
-        document: Document,
+        draft: "Draft",
         *,
-        version: HotVersion,
-        description: str,
-        files: Mapping[str, str],
-        parameters: Mapping[str, ParameterSchema],
         resources: Mapping[str, ResourceDefinition],
         outputs: Mapping[str, OutputDefinition],
+        disabled: Collection[str],
+        broken: Collection[str],
+        conditions: Conditions,
+        problems: Iterable[Problem],
     ) -> None:
-        """Put the parts together; :meth:`parse` makes them."""
-        self._document = document
+        """Put the parts together; :meth:`Draft.under` makes them."""
+        self.draft = draft
         #: The version's date, also where the template says its code name.
-        self.version = version.date
-        self.description = description
-        self.file, self.source = document.file, document.source
+        self.version = draft.version.date
+        self.description = draft.description
+        self.file, self.source = draft.file, draft.source
         #: What ``get_file`` reads, by key.
-        self.files = files
-        #: Each in the template's order.
-        self.parameters, self.resources, self.outputs = parameters, resources, outputs
+        self.files = draft.files
+        #: Each in the template's order; resources and outputs without those whose condition does not hold.
+        self.parameters, self.resources, self.outputs = draft.parameters, resources, outputs
+        #: The names of the resources whose condition does not hold, and of those in which a mistake was found.
+        self.disabled, self.broken = frozenset(disabled), frozenset(broken)
+        self._conditions = conditions
+        #: What is wrong with the text, as far as reading tells.
+        self.problems = tuple(problems)
 
     @classmethod
-    def parse(cls, source: str, *, file: str, files: Mapping[str, str], limits: Limits) -> "Template":
+    def parse(
+        cls,
+        source: str,
+        *,
+        file: str,
+        files: Mapping[str, str],
+        limits: Limits,
+        values: Mapping[str, Any] | None = None,
+    ) -> "Template":
         """Read a template; ``file`` is what problems call it.
 
-        Whether what it refers to exists is asked by :meth:`check_references`.
+        Without ``values``, what depends on parameters is not known. Whether what it refers to exists is asked by
+        :meth:`check_references`.
 
         Raises:
             InvalidInput: with every problem found.
         """
-        document, problems = read_document(source, file=file, limits=limits)
-        template = _TemplateReader(document, problems, files, limits).run()
-        if template is None or problems:
-            raise InvalidInput(sorted(problems, key=_by_position))
+        draft = Draft.read(source, file=file, files=files, limits=limits)
+        template = draft.under(draft.unknown_values() if values is None else values)
+        if template.problems:
+            raise InvalidInput(in_order(template.problems))
         return template
 
     def position(self, *path: str | int) -> Position:
         """Return where ``path`` stands in the text, or its nearest ancestor."""
-        return self._document.positions.at(path)
+        return self.draft.document.positions.at(path)
 
     def problem(self, path: Path, message: str, hint: str = "") -> Problem:
         """Return a problem with what stands at ``path``."""
-        return self._document.positions.problem(path, message, hint)
+        return self.draft.document.positions.problem(path, message, hint)
+
+    def verdicts(self) -> dict[str, bool | None]:
+        """Return whether each condition holds; None where that is not known."""
+        return self._conditions.verdicts()
+
+    def holds(self, condition: Any, path: Path) -> bool | None:
+        """Return whether the condition that stands at ``path`` holds; None where that is not known."""
+        verdict = self._conditions.holds(condition, path)
+        return None if verdict is UNKNOWN else verdict
 
     def resolve_parameters(self, environment: Environment, *, pseudo: Mapping[str, Any]) -> Parameters:
         """Return the value of every parameter: the one given, else the environment's default, else the template's.
@@ -77,114 +108,259 @@ class Template:
         Raises:
             InvalidInput: values are missing, unknown, of a wrong type, or break constraints; all such.
         """
-        return settle(self.parameters, environment, pseudo=pseudo, positions=self._document.positions)
+        settled = self.draft.settle(environment, pseudo=pseudo)
+        if settled.problems:
+            raise InvalidInput(settled.problems)
+        return settled.parameters
 
     def check_references(self) -> list[Problem]:
         """Return a problem for each reference to a resource, parameter or file that does not exist."""
-        parameters = (*self.parameters, *PSEUDO_PARAMETERS)
-        names = KnownNames(parameters=parameters, resources=self.resources, files=self.files)
+        names = self.draft.known_names(self.disabled)
         nearest = Nearest()
         problems: list[Problem] = []
         for resource in self.resources.values():
-            problems += self._missing_dependencies(resource, nearest)
-            problems += resource.properties_expression.missing(names, nearest)
-            problems += resource.metadata_expression.missing(names, nearest)
+            problems += self._missing(resource, names, nearest)
         for output in self.outputs.values():
             problems += output.expression.missing(names, nearest)
         return problems
 
-    def _missing_dependencies(self, resource: ResourceDefinition, nearest: Nearest) -> Iterator[Problem]:
+    def _missing(
+        self, resource: ResourceDefinition, names: KnownNames, nearest: Nearest
+    ) -> Iterator[Problem]:
+        yield from self._missing_dependencies(resource, names, nearest)
+        yield from resource.properties_expression.missing(names, nearest)
+        yield from resource.metadata_expression.missing(names, nearest)
+
+    def _missing_dependencies(
+        self, resource: ResourceDefinition, names: KnownNames, nearest: Nearest
+    ) -> Iterator[Problem]:
         for name in resource.depends_on:
-            if name not in self.resources:
-                path = (*resource.path, "depends_on")
-                written = self._document.data["resources"][resource.name]["depends_on"]
+            if name not in names.resources:
+                path = (*resource.path, resource.dialect.depends_on)
+                written = self.draft.section(path)
                 place = (*path, written.index(name)) if isinstance(written, list) else path
-                hint = nearest.hint(name, self.resources)
+                hint = nearest.hint(name, names.resources)
                 yield self.problem(place, f"there is no resource {name!r}", hint)
 
 
-class _TemplateReader:
-    """Makes a template of a document, and gathers what is wrong with it."""
+class Draft:
+    """What a template's text says by itself, whatever its parameters come to."""
 
     def __init__(
-        self, document: Document, problems: list[Problem], files: Mapping[str, str], limits: Limits
+        self,
+        document: Document,
+        version: TemplateVersion,
+        reader: SectionReader,
+        files: Mapping[str, str],
+        limits: Limits,
     ) -> None:
-        self._document, self._problems = document, problems
-        self._files, self._limits = files, limits
+        """Read the sections that depend on nothing; :meth:`read` finds the version."""
+        self.document, self.version, self.files = document, version, files
+        self.file, self.source = document.file, document.source
+        self.dialect = reader.dialect
+        self._reader, self._limits = reader, limits
+        words, data = self.dialect, document.data
+        self._check_sections()
+        self.description = reader.as_text(data.get(words.description), (words.description,))
+        declarations = declarations_of(reader, limits)
+        #: Those without a mistake, in the template's order.
+        self.parameters: Mapping[str, ParameterSchema] = declarations.parameters(data.get(words.parameters))
+        self.parameter_groups = declarations.groups(data.get(words.parameter_groups), self._declared)
+        self._problems = tuple(reader.problems)
 
-    def run(self) -> Template | None:
-        """Return the template, or None if it is none at all; the problems say why."""
-        data = self._document.data
-        if not isinstance(data, dict):
-            found = "nothing" if data is None else kind_of(data)
-            self._fault((), f"expected a template, a map with {_VERSION!r}, found {found}")
-            return None
-        version = self._version(data)
-        return self._template(data, version) if version else None
+    @classmethod
+    def read(cls, source: str, *, file: str, files: Mapping[str, str], limits: Limits) -> "Draft":
+        """Read a template; ``file`` is what problems call it.
 
-    def _version(self, data: dict[str, Any]) -> HotVersion | None:
-        given = data.get(_VERSION)
-        other = next((key for key in _OTHER_FORMATS if isinstance(data.get(key), str)), None)
-        if other and isinstance(given, str):
-            self._fault((other,), f"only one version can be given, but there is {_VERSION!r} as well")
-        elif other:
-            self._fault((other,), f"templates with {other!r} are not supported yet")
-        elif _VERSION not in data:
-            self._fault((), f"there is no {_VERSION!r}", f"the latest is {VERSIONS[-1].date}")
-        elif not isinstance(given, str):
-            self._fault((_VERSION,), f"expected a version as text, found {kind_of(given)}")
-        elif (version := find_version(given)) is None:
-            self._fault((_VERSION,), f"there is no version {given[:80]!r}", nearest_version(given[:80]))
-        else:
-            return version
-        return None
+        Raises:
+            InvalidInput: the text is no template at all; lesser problems are those of the template.
+        """
+        document, problems = read_document(source, file=file, limits=limits)
+        version = _version(document, problems)
+        if version is None:
+            raise InvalidInput(in_order(problems))
+        reader = SectionReader(version, document.positions, problems)
+        return cls(document, version, reader, files, limits)
 
-    def _template(self, data: dict[str, Any], version: HotVersion) -> Template:
-        positions = self._document.positions
-        reader = SectionReader(version, positions, self._problems)
-        expressions = ExpressionParser(version, positions, self._problems)
-        reader.check_keys(data, (), known=_SECTIONS, later=_LATER_SECTIONS)
-        declarations = DeclarationReader(reader)
-        parameters = declarations.parameters(data.get("parameters"))
-        declared = data.get("parameters")
-        names = declared if isinstance(declared, dict) else {}
-        declarations.check_groups(data.get("parameter_groups"), names)
-        resources = ResourceReader(reader, expressions, frozenset(self._files))
-        return Template(
-            self._document,
-            version=version,
-            description=reader.as_text(data.get("description"), ("description",)),
-            files=self._files,
-            parameters=parameters,
-            resources=resources.resources(data.get("resources"), names, self._limits.max_resources),
-            outputs=self._outputs(reader, expressions, data.get("outputs")),
+    def unknown_values(self) -> dict[str, Any]:
+        """Return ``UNKNOWN`` for every parameter."""
+        return dict.fromkeys((*self._declared, *pseudo_parameters(self.version)), UNKNOWN)
+
+    def settle(
+        self, environment: Environment, *, pseudo: Mapping[str, Any], offline: bool = False
+    ) -> Settled:
+        """Return the value of every parameter, ``UNKNOWN`` for one that has none, and what is wrong with them.
+
+        If ``offline``, no constraint asks another system.
+        """
+        return settle(
+            self.parameters,
+            environment,
+            pseudo=pseudo,
+            positions=self.document.positions,
+            declared=self._declared,
+            offline=offline,
         )
 
+    def section(self, path: Path) -> Any:
+        """Return what the text says at ``path``, not to be changed."""
+        data = self.document.data
+        for step in path:
+            data = data[step]
+        return data
+
+    def known_names(self, disabled: Collection[str] = ()) -> KnownNames:
+        """Return what calls in this template may refer to."""
+        return KnownNames(
+            parameters=(*self._declared, *pseudo_parameters(self.version)),
+            resources=self._names(self.dialect.resources),
+            files=self.files,
+            disabled=disabled,
+        )
+
+    @property
+    def resource_names(self) -> Collection[str]:
+        """The names of all resources, whatever is wrong with them, disabled or not."""
+        return self._names(self.dialect.resources).keys()
+
+    @property
+    def output_names(self) -> Collection[str]:
+        """The names of all outputs."""
+        return self._names(self.dialect.outputs).keys()
+
+    def under(self, values: Mapping[str, Any], hidden: Collection[str] = ()) -> Template:
+        """Return the template as it is when its parameters have these values; some may be ``UNKNOWN``.
+
+        Of the parameters in ``hidden`` nothing is written into it.
+        """
+        words, data = self.dialect, self.document.data
+        problems = list(self._problems)
+        reader = SectionReader(self.version, self.document.positions, problems)
+        conditions = Conditions(
+            self._names(words.conditions) if words.has_conditions(self.version) else {},
+            (words.conditions,),
+            reader,
+            _stack_of(values),
+        )
+        scope = Scope(
+            version=self.version,
+            positions=self.document.positions,
+            limits=self._limits,
+            resources=self._names(words.resources),
+            mappings=self._mappings(),
+            conditions=conditions,
+        )
+        shown = _stack_of({name: value for name, value in values.items() if name not in hidden})
+        expressions = ExpressionParser(scope, problems, shown)
+        conditions.read(ExpressionParser(scope, problems, _stack_of(values)), self.known_names())
+        resources = ResourceReader(reader, expressions, conditions, frozenset(self.files))
+        definitions = resources.resources(
+            data.get(words.resources), self._declared, self._limits.max_resources
+        )
+        return Template(
+            self,
+            resources=definitions,
+            outputs=self._outputs(reader, expressions, conditions),
+            disabled=resources.disabled,
+            broken=resources.broken,
+            conditions=conditions,
+            problems=problems,
+        )
+
+    @property
+    def _declared(self) -> Mapping[str, Any]:
+        """The parameters, also those with a mistake."""
+        return self._names(self.dialect.parameters)
+
+    def _names(self, word: str) -> Mapping[str, Any]:
+        section = self.document.data.get(word) if word else None
+        return section if isinstance(section, dict) else {}
+
+    def _mappings(self) -> Mapping[str, Any]:
+        return self._names(self.dialect.mappings)
+
+    def _check_sections(self) -> None:
+        words, version = self.dialect, self.version
+        later = words.later(version)
+        sections = [name for name in words.sections() if name not in later]
+        if not words.has_conditions(version) and words.conditions in sections:
+            sections.remove(words.conditions)
+        self._reader.check_keys(self.document.data, (), known=(version.key, *sections), later=later)
+        for word in (words.conditions, words.mappings):
+            if word in sections:
+                self._reader.as_map(self.document.data.get(word), (word,), f"{word.lower()} by name")
+
     def _outputs(
-        self, reader: SectionReader, expressions: ExpressionParser, raw: Any
+        self, reader: SectionReader, expressions: ExpressionParser, conditions: Conditions
     ) -> dict[str, OutputDefinition]:
+        words = self.dialect
+        keys = [words.value, words.description]
+        if words.has_conditions(self.version):
+            keys.append(words.condition)
         outputs = {}
-        for name, output in reader.as_map(raw, ("outputs",), "outputs by name").items():
-            path = ("outputs", name)
+        for name, output in reader.as_map(
+            self.document.data.get(words.outputs), (words.outputs,), "outputs by name"
+        ).items():
+            path = (words.outputs, name)
             if not isinstance(output, dict):
                 reader.fault(path, f"expected an output, a map with a value, found {kind_of(output)}")
                 continue
-            reader.check_keys(output, path, known=_OUTPUT_KEYS, later={"condition": NEWTON})
-            if "value" not in output:
-                reader.fault(path, "this output has no value")
+            if not words.lenient:
+                reader.check_keys(output, path, known=keys, later=words.later(self.version))
+            if words.value not in output:
+                reader.fault(path, "this output has no value", f"expected the key {words.value!r}")
+            enabled = True
+            if words.condition in keys and words.condition in output:
+                enabled = conditions.holds(output[words.condition], (*path, words.condition)) is not False
+            written = output.get(words.value) if enabled else None
             outputs[name] = OutputDefinition(
                 name=name,
-                description=reader.as_text(output.get("description"), (*path, "description")),
-                expression=expressions.parse(output["value"], (*path, "value"))
-                if "value" in output
-                else Expression(None),
+                path=path,
+                description=reader.as_text(output.get(words.description), (*path, words.description)),
+                expression=expressions.parse(written, (*path, words.value)) if enabled else Expression(None),
             )
         return outputs
 
-    def _fault(self, path: Path, message: str, hint: str = "") -> None:
-        self._problems.append(self._document.positions.problem(path, message, hint))
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems in the order in which people read the text, each once."""
+    return sorted(dict.fromkeys(problems), key=_by_position)
 
 
-def _by_position(problem: Problem) -> tuple[int, int]:
+def _stack_of(parameters: Mapping[str, Any]) -> StackDefinition:
+    return StackDefinition(name="", id="", parameters=parameters)
+
+
+def _version(document: Document, problems: list[Problem]) -> TemplateVersion | None:
+    """Return the version that a document says; None, after taking down why, if there is none."""
+    data, positions = document.data, document.positions
+    if not isinstance(data, dict):
+        found = "nothing" if data is None else kind_of(data)
+        problems.append(positions.problem((), f"expected a template, a map with {HOT!r}, found {found}"))
+        return None
+    said = [key for key in FORMATS if isinstance(data.get(key), str)]
+    if len(said) > 1:
+        message = f"only one version can be given, but there is {said[0]!r} as well"
+        problems.append(positions.problem((said[1],), message))
+    elif not said:
+        wrong = next((key for key in FORMATS if key in data), None)
+        if wrong is None:
+            message, hint = f"there is no {HOT!r}", f"the latest is {VERSIONS[-1].date}"
+            problems.append(positions.problem((), message, hint))
+        else:
+            message = f"expected a version as text, found {kind_of(data[wrong])}"
+            problems.append(positions.problem((wrong,), message))
+    else:
+        (key,) = said
+        given = data[key][:80]
+        version = find_version(data[key], key)
+        if version is None:
+            message, hint = f"there is no version {given!r}", nearest_version(given, key)
+            problems.append(positions.problem((key,), message, hint))
+        return version
+    return None
+
+
+def _by_position(problem: Problem) -> tuple[str, int, int]:
     position = problem.position
-    return (position.line, position.column) if position else (0, 0)
+    return (position.file, position.line, position.column) if position else ("", 0, 0)

@@ -1,34 +1,47 @@
-"""The versions of the language HOT, in order, and what each has that is not written yet."""
+"""The versions of the template language, in one order: those of CFN's two formats before those of HOT."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+#: The keys by which a template says its version, one for each format.
+HOT, AWS_CFN, HEAT_CFN = "heat_template_version", "AWSTemplateFormatVersion", "HeatTemplateFormatVersion"
+
 
 @dataclass(frozen=True, slots=True, order=True)
-class HotVersion:
-    """One value of ``heat_template_version``; later ones compare greater."""
+class TemplateVersion:
+    """One value of a template's version key; later ones compare greater."""
 
     date: str
     #: The code name that templates may say instead of the date; most early versions have none.
     alias: str = ""
+    #: The key by which a template says this version.
+    key: str = HOT
 
     def __str__(self) -> str:
         return f"{self.date} ({self.alias})" if self.alias else self.date
 
+    @property
+    def is_hot(self) -> bool:
+        """Whether it is a version of HOT, not of CFN."""
+        return self.key == HOT
 
-V2013_05_23 = HotVersion("2013-05-23")
-V2014_10_16 = HotVersion("2014-10-16")
-V2015_04_30 = HotVersion("2015-04-30")
-V2015_10_15 = HotVersion("2015-10-15")
-V2016_04_08 = HotVersion("2016-04-08")
-NEWTON = HotVersion("2016-10-14", "newton")
-OCATA = HotVersion("2017-02-24", "ocata")
-PIKE = HotVersion("2017-09-01", "pike")
-QUEENS = HotVersion("2018-03-02", "queens")
-ROCKY = HotVersion("2018-08-31", "rocky")
-WALLABY = HotVersion("2021-04-16", "wallaby")
 
+CFN_AWS = TemplateVersion("2010-09-09", key=AWS_CFN)
+CFN_HEAT = TemplateVersion("2012-12-12", key=HEAT_CFN)
+V2013_05_23 = TemplateVersion("2013-05-23")
+V2014_10_16 = TemplateVersion("2014-10-16")
+V2015_04_30 = TemplateVersion("2015-04-30")
+V2015_10_15 = TemplateVersion("2015-10-15")
+V2016_04_08 = TemplateVersion("2016-04-08")
+NEWTON = TemplateVersion("2016-10-14", "newton")
+OCATA = TemplateVersion("2017-02-24", "ocata")
+PIKE = TemplateVersion("2017-09-01", "pike")
+QUEENS = TemplateVersion("2018-03-02", "queens")
+ROCKY = TemplateVersion("2018-08-31", "rocky")
+WALLABY = TemplateVersion("2021-04-16", "wallaby")
+
+#: The versions of HOT.
 VERSIONS: Final = (
     V2013_05_23,
     V2014_10_16,
@@ -42,64 +55,57 @@ VERSIONS: Final = (
     ROCKY,
     WALLABY,
 )
+#: The versions of every format, by the key that says them.
+FORMATS: Final = {HOT: VERSIONS, AWS_CFN: (CFN_AWS,), HEAT_CFN: (CFN_HEAT,)}
 
-_BY_NAME: Final = {name: version for version in VERSIONS for name in (version.date, version.alias) if name}
+_BY_NAME: Final = {
+    key: {name: version for version in versions for name in (version.date, version.alias) if name}
+    for key, versions in FORMATS.items()
+}
+_BY_DATE: Final = {version.date: version for versions in FORMATS.values() for version in versions}
 
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
     """The versions that have something: from ``since`` on, and no longer from ``until`` on."""
 
-    since: HotVersion
-    until: HotVersion | None = None
+    since: TemplateVersion
+    until: TemplateVersion | None = None
 
-    def __contains__(self, version: HotVersion) -> bool:
+    def __contains__(self, version: TemplateVersion) -> bool:
         return self.since <= version and not self.is_over(version)
 
-    def is_over(self, version: HotVersion) -> bool:
-        """Whether ``version`` refuses what earlier ones had."""
+    def is_over(self, version: TemplateVersion) -> bool:
+        """Whether ``version`` no longer has what earlier ones had."""
         return self.until is not None and version >= self.until
 
-
-_CFN_ONLY = Lifetime(V2013_05_23, V2014_10_16)
-
-#: Every function of HOT. One that no installed package provides is refused, never taken for data.
-FUNCTIONS: Final[dict[str, Lifetime]] = {
-    **dict.fromkeys(
-        ("get_param", "get_resource", "get_attr", "get_file", "resource_facade", "str_replace", "list_join"),
-        Lifetime(V2013_05_23),
-    ),
-    **dict.fromkeys(("repeat", "digest"), Lifetime(V2015_04_30)),
-    "str_split": Lifetime(V2015_10_15),
-    "map_merge": Lifetime(V2016_04_08),
-    **dict.fromkeys(("map_replace", "yaql", "if"), Lifetime(NEWTON)),
-    **dict.fromkeys(("filter", "str_replace_strict"), Lifetime(OCATA)),
-    **dict.fromkeys(
-        ("str_replace_vstrict", "make_url", "list_concat", "list_concat_unique", "contains"), Lifetime(PIKE)
-    ),
-    "Fn::Select": Lifetime(V2013_05_23, V2015_10_15),
-    **dict.fromkeys(
-        (
-            "Ref",
-            "Fn::GetAZs",
-            "Fn::Join",
-            "Fn::Split",
-            "Fn::Replace",
-            "Fn::Base64",
-            "Fn::MemberListToMap",
-            "Fn::ResourceFacade",
-        ),
-        _CFN_ONLY,
-    ),
-}
+    def is_removed(self, version: TemplateVersion) -> bool:
+        """Whether ``version`` of HOT refuses what earlier ones of HOT had; what was CFN's alone is data in HOT."""
+        return self.until is not None and V2013_05_23 < self.until <= version and version.is_hot
 
 
-def find_version(name: str) -> HotVersion | None:
-    """Return the version with this date or code name."""
-    return _BY_NAME.get(name)
+#: What all versions of HOT have.
+ALWAYS: Final = Lifetime(V2013_05_23)
+#: What no version has.
+NEVER: Final = Lifetime(V2013_05_23, V2013_05_23)
+#: What both formats of CFN have, what only AWS's has, and what the first version of HOT took over from them.
+CFN_ONLY: Final = Lifetime(CFN_AWS, V2013_05_23)
+CFN_AWS_ONLY: Final = Lifetime(CFN_AWS, CFN_HEAT)
+CFN_AND_FIRST_HOT: Final = Lifetime(CFN_AWS, V2014_10_16)
 
 
-def nearest_version(name: str) -> str:
+def find_version(name: str, key: str = HOT) -> TemplateVersion | None:
+    """Return the version with this date or code name, of the format whose version key is ``key``."""
+    return _BY_NAME[key].get(name)
+
+
+def version_of_date(date: str) -> TemplateVersion | None:
+    """Return the version of any format with this date; no two formats share one."""
+    return _BY_DATE.get(date)
+
+
+def nearest_version(name: str, key: str = HOT) -> str:
     """Return a hint for a version that does not exist: the nearest, or all there are."""
-    near = get_close_matches(name, _BY_NAME, 1)
-    return f"did you mean {near[0]!r}?" if near else f"versions: {', '.join(_BY_NAME)}"
+    names = _BY_NAME[key]
+    near = get_close_matches(name, names, 1)
+    return f"did you mean {near[0]!r}?" if near else f"versions: {', '.join(names)}"

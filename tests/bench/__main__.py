@@ -15,7 +15,7 @@ from orchestrator.queue import default_app
 from orchestrator.service import Service
 from orchestrator.settings import load_settings
 from orchestrator.store import migrations
-from tests.bench import noop
+from tests.bench import language, noop
 from tests.bench.installation import (
     CONCURRENCY,
     Processes,
@@ -30,7 +30,7 @@ from tests.bench.row import Row, keep, table
 from tests.bench.shapes import SHAPES, template
 from tests.services.servers import PostgresServer, RedisServer
 
-INSTALLATIONS = ("sqlite", "sqlite+redis", "postgres+redis")
+INSTALLATIONS = ("language", "sqlite", "sqlite+redis", "postgres+redis")
 RESULT = Path("build") / "bench.json"
 #: How many raw tasks are run to know Celery's rate; the best of two runs counts, so the yardstick is never too kind.
 RAW_TASKS = 2_000
@@ -221,7 +221,12 @@ def main() -> None:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="isotherm-bench-") as directory:
         log = Path(directory) / "log"
-        for installation in asked.installations.split(","):
+        installations = asked.installations.split(",")
+        if "language" in installations:
+            # No installation at all, and first: nothing else runs yet.
+            installations.remove("language")
+            language.main()
+        for installation in installations:
             for row in measure(installation, asked.shapes.split(","), sizes, Path(directory), log):
                 rows.append(row)
                 speed = f"{row.rate:8.0f}/s {row.ratio_to_celery:5.2f}"

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from orchestrator.definition import StackDefinition
-from orchestrator.template.functions.base import Function, FunctionError, KnownNames, kind_of
+from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, KnownNames, kind_of
 from orchestrator.template.functions.references import UnknownName
+from orchestrator.template.nearest import Nearest
 
 
 class GetFile(Function):
@@ -15,10 +16,11 @@ class GetFile(Function):
     """
 
     name = "get_file"
+    examples = (Example("get_file: greet.sh", "echo hello\n", files={"greet.sh": "echo hello\n"}),)
 
     def check(self) -> None:
         """Refuse what is not a key."""
-        if not isinstance(self.arguments, (str, Function)):
+        if not isinstance(self.arguments, (str, *LATER)):
             raise FunctionError(f"expected the file's name, found {kind_of(self.arguments)}")
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:
@@ -26,7 +28,8 @@ class GetFile(Function):
         if not isinstance(arguments, str):
             raise FunctionError(f"expected the file's name, found {kind_of(arguments)}")
         if arguments not in stack.files:
-            raise FunctionError(f"no file {arguments!r} came with the template")
+            hint = Nearest().hint(arguments, stack.files)
+            raise FunctionError(f"no file {arguments!r} came with the template", hint=hint)
         return stack.files[arguments]
 
     def required_files(self) -> Iterable[str] | None:

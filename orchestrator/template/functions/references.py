@@ -1,18 +1,22 @@
 """Functions that refer to parameters and to other resources: get_param, get_resource, get_attr."""
 
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, Final
 
-from orchestrator.definition import AttributePath, StackDefinition, follow
+from orchestrator.definition import UNKNOWN, AttributePath, StackDefinition, follow, is_unknown
 from orchestrator.template.functions.base import (
+    LATER,
+    Example,
     Function,
     FunctionError,
     KnownNames,
     holds_call,
     is_open,
+    is_settled,
     kind_of,
 )
-from orchestrator.template.versions import V2014_10_16
+from orchestrator.template.nearest import Nearest
+from orchestrator.template.versions import NEWTON, V2014_10_16, V2015_10_15, Lifetime
 
 #: Only after one of these has begun do a resource's attributes mean anything.
 _ACTIONS_WITH_ATTRIBUTES = frozenset(
@@ -27,6 +31,12 @@ class GetParam(Function):
     """
 
     name = "get_param"
+    in_conditions = Lifetime(NEWTON)
+    examples = (
+        Example("get_param: image", "fedora", {"image": "fedora"}),
+        Example("get_param: [server, ports, 0]", 80, {"server": {"ports": [80, 443]}}),
+        Example("get_param: [server, name]", "", {"server": {"ports": [80, 443]}}),
+    )
 
     def check(self) -> None:
         """Refuse what is neither a name nor a list that begins with one."""
@@ -38,9 +48,12 @@ class GetParam(Function):
         if not isinstance(name, str):
             raise FunctionError(f"expected the parameter's name, found {kind_of(name)}")
         if name not in stack.parameters:
-            raise FunctionError(f"there is no parameter {name!r}, or it has no value")
+            hint = Nearest().hint(name, stack.parameters)
+            raise FunctionError(f"there is no parameter {name!r}, or it has no value", hint=hint)
         value = stack.parameters[name]
         for step in path:
+            if is_unknown(value):
+                return UNKNOWN
             try:
                 value = _step(value, step)
             except (KeyError, IndexError, TypeError, ValueError):
@@ -64,6 +77,8 @@ class GetResource(Function):
     """``get_resource: name``: the id by which others refer to the resource."""
 
     name = "get_resource"
+    early = True
+    examples = (Example("get_resource: server", "8d3c", resources={"server": {"reference": "8d3c"}}),)
 
     def check(self) -> None:
         """Refuse what is not a name written out: dependencies must be known before anything is evaluated."""
@@ -75,20 +90,39 @@ class GetResource(Function):
 
     def dependencies(self) -> Iterable[str]:
         """Return the resource."""
-        return (self.arguments,)
+        return _names(self.arguments)
 
     def missing(self, names: KnownNames) -> FunctionError | None:
         """Report a resource that does not exist."""
-        return _missing_resource(self.arguments, names, ())
+        return missing_resource(self.arguments, names, ())
+
+
+#: The attribute that stands for all of them.
+ALL_ATTRIBUTES: Final = "*"
 
 
 class GetAttr(Function):
     """``get_attr: [resource, attribute, key or index ...]``: an attribute of a resource, or a part of it.
 
-    A path that leads nowhere gives null, and so does a resource on which no action has begun.
+    A path that leads nowhere gives null, and so does a resource on which no action has begun. From 2015-10-15 on,
+    ``get_attr: [resource]`` gives a map of all attributes. The names of the resource and of the attribute are written
+    out, or come from parameters.
     """
 
     name = "get_attr"
+    early = True
+    examples = (
+        Example(
+            "get_attr: [server, networks, private, 0]",
+            "10.0.0.7",
+            resources={"server": {"attributes": {"networks": {"private": ["10.0.0.7"]}}}},
+        ),
+        Example(
+            "get_attr: [disk]",
+            {"size": 20, "status": "in-use"},
+            resources={"disk": {"attributes": {"size": 20, "status": "in-use"}}},
+        ),
+    )
 
     def check(self) -> None:
         """Refuse what is not a list of resource, attribute and path."""
@@ -101,20 +135,28 @@ class GetAttr(Function):
             raise FunctionError("expected a list of resource, attribute and path, found an empty list")
         _literal_name(arguments[0], (0,))
         if len(arguments) == 1:
-            raise FunctionError(
-                "get_attr without an attribute's name is not supported yet", hint="name the attribute"
-            )
+            self._check_alone()
+            return
         if isinstance(arguments[1], Function):
-            raise FunctionError("an attribute's name that is itself a call is not supported yet", path=(1,))
-        if not isinstance(arguments[1], str):
+            raise FunctionError(
+                "an attribute's name cannot come from another resource", path=(1,), hint="write it out"
+            )
+        if not isinstance(arguments[1], (str, *LATER)):
             raise FunctionError(f"expected the attribute's name, found {kind_of(arguments[1])}", path=(1,))
         for index, step in enumerate(arguments[2:], 2):
-            if not isinstance(step, Function) and not _is_step(step):
+            if not isinstance(step, LATER) and not _is_step(step):
                 raise FunctionError(f"expected a key or an index, found {kind_of(step)}", path=(index,))
+
+    def _check_alone(self) -> None:
+        if self.version < V2015_10_15:
+            raise FunctionError(
+                "expected a list of resource, attribute and path, found one item",
+                hint=f"the resource alone gives all its attributes from heat_template_version {V2015_10_15} on",
+            )
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:
         """Return the attribute with the path applied."""
-        name, attribute, *path = arguments
+        name, *path = arguments
         resource = stack.resource(name)
         if resource.known and resource.action not in _ACTIONS_WITH_ATTRIBUTES:
             return None
@@ -123,25 +165,27 @@ class GetAttr(Function):
         collected = self._collected()
         # Asked for exactly as it was collected; what follows a call in the path is walked here.
         value = resource.attribute(*collected)
-        return follow(value, (attribute, *path)[len(collected) :]) if resource.known else value
+        return follow(value, tuple(path[len(collected) :])) if resource.known else value
 
     def dependencies(self) -> Iterable[str]:
         """Return the resource."""
-        return (self.arguments[0],)
+        return _names(self.arguments[0])
 
     def required_attributes(self) -> Iterable[tuple[str, AttributePath]]:
         """Return the attribute with the part of its path that is written out."""
+        if not is_settled(self.arguments[:2]):
+            return ()
         return ((self.arguments[0], self._collected()),)
 
     def missing(self, names: KnownNames) -> FunctionError | None:
         """Report a resource that does not exist."""
-        return _missing_resource(self.arguments[0], names, (0,))
+        return missing_resource(self.arguments[0], names, (0,))
 
     def _collected(self) -> AttributePath:
-        attribute, *path = self.arguments[1:]
+        attribute, *path = self.arguments[1:] or [ALL_ATTRIBUTES]
         if self.version < V2014_10_16:
             return (attribute,)
-        fixed = next((i for i, step in enumerate(path) if isinstance(step, Function)), len(path))
+        fixed = next((i for i, step in enumerate(path) if isinstance(step, LATER)), len(path))
         return (attribute, *path[:fixed])
 
 
@@ -158,7 +202,7 @@ def _first(arguments: Any, what: str) -> Any:
     if isinstance(arguments, list) and not arguments:
         raise FunctionError(f"expected {what}, found an empty list")
     first = arguments[0] if isinstance(arguments, list) else arguments
-    if not isinstance(first, (str, Function)):
+    if not isinstance(first, (str, *LATER)):
         path = (0,) if isinstance(arguments, list) else ()
         raise FunctionError(f"expected {what}, found {kind_of(first)}", path=path)
     return first
@@ -167,13 +211,25 @@ def _first(arguments: Any, what: str) -> Any:
 def _literal_name(name: Any, path: tuple[int, ...]) -> None:
     if holds_call(name):
         raise FunctionError(
-            "a resource's name that is itself a call is not supported", path=path, hint="write the name out"
+            "a resource's name cannot come from another resource", path=path, hint="write the name out"
         )
-    if not isinstance(name, str):
+    if not isinstance(name, (str, *LATER)):
         raise FunctionError(f"expected the resource's name, found {kind_of(name)}", path=path)
 
 
-def _missing_resource(name: str, names: KnownNames, path: tuple[int, ...]) -> FunctionError | None:
+def _names(name: Any) -> tuple[str, ...]:
+    return (name,) if isinstance(name, str) else ()
+
+
+def missing_resource(name: Any, names: KnownNames, path: tuple[int, ...]) -> FunctionError | None:
+    """Return what is wrong with a reference to the resource ``name``; None if it is there, or not known yet."""
+    if not isinstance(name, str):
+        return None
+    if name in names.disabled:
+        hint = "put an 'if' with the same condition around it"
+        return FunctionError(
+            f"the resource {name!r} does not exist under its condition", path=path, hint=hint
+        )
     if name in names.resources:
         return None
     return UnknownName(f"there is no resource {name!r}", name, names.resources, path=path)

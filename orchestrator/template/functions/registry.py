@@ -9,41 +9,60 @@ from stevedore.extension import ExtensionManager
 
 from hooks.origin import origin_of
 from orchestrator.errors import PluginMistake
-from orchestrator.template.functions.base import Function
-from orchestrator.template.versions import HotVersion
+from orchestrator.template.functions.base import Function, Macro
+from orchestrator.template.versions import TemplateVersion
 
 #: The entry point group of functions.
 NAMESPACE = "isotherm.functions"
 
 
+#: What an entry point leads to.
+CallableClass = type[Function] | type[Macro]
+
+
 @cache
-def functions_of(version: HotVersion) -> Mapping[str, type[Function]]:
+def functions_of(version: TemplateVersion) -> Mapping[str, CallableClass]:
     """Return the functions that templates of ``version`` can call, by name.
 
     Raises:
         PluginMistake: an installed function cannot be loaded.
     """
-    return {name: function for name, function in _load().items() if version in function.lifetime}
+    return {name: function for name, function in all_functions().items() if version in function.lifetime}
 
 
 @cache
-def _load() -> Mapping[str, type[Function]]:
+def condition_functions_of(version: TemplateVersion) -> Mapping[str, CallableClass]:
+    """Return the functions that conditions in templates of ``version`` can call, by name.
+
+    Raises:
+        PluginMistake: an installed function cannot be loaded.
+    """
+    return {name: function for name, function in all_functions().items() if version in function.in_conditions}
+
+
+@cache
+def all_functions() -> Mapping[str, CallableClass]:
+    """Return every installed function, whatever versions have it, by name.
+
+    Raises:
+        PluginMistake: one cannot be loaded.
+    """
     manager: ExtensionManager[Any] = ExtensionManager(NAMESPACE, on_load_failure_callback=_refuse)
     if not manager.extensions:
         raise PluginMistake(f"no functions are installed: the group {NAMESPACE} has no entry points")
     return as_functions((extension.name, extension.plugin) for extension in manager)
 
 
-def as_functions(found: Iterable[tuple[str, Any]]) -> dict[str, type[Function]]:
+def as_functions(found: Iterable[tuple[str, Any]]) -> dict[str, CallableClass]:
     """Return what entry points gave, by name.
 
     Raises:
         PluginMistake: it is no function, its name is another, or the name is taken.
     """
-    functions: dict[str, type[Function]] = {}
+    functions: dict[str, CallableClass] = {}
     for name, plugin in found:
-        if not (isinstance(plugin, type) and issubclass(plugin, Function)):
-            raise PluginMistake(f"{NAMESPACE}: {name!r} is no subclass of Function but {plugin!r}")
+        if not (isinstance(plugin, type) and issubclass(plugin, (Function, Macro))):
+            raise PluginMistake(f"{NAMESPACE}: {name!r} is no subclass of Function or Macro but {plugin!r}")
         if plugin.name != name:
             raise PluginMistake(
                 f"{NAMESPACE}: the entry point {name!r} leads to a function called {plugin.name!r}"

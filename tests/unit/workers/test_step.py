@@ -12,7 +12,7 @@ from orchestrator.plugins.properties import Property, PropertyError, PropertyTyp
 from orchestrator.plugins.resource import Resource
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
-from orchestrator.template.document import Limits
+from orchestrator.limits import Limits
 from orchestrator.template.template import Template
 from workers.step import Surroundings, take_step
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.template.document import Limits
+from orchestrator.limits import Limits
 from orchestrator.template.template import Template
 
 LATEST = "2021-04-16"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.template.document import Limits
+from orchestrator.limits import Limits
 from orchestrator.template.environment import Environment
 from orchestrator.template.template import Template
 

@@ -162,8 +162,8 @@ def test_a_fragment_of_another_shape_is_refused(fragment: dict[str, Any]) -> Non
 
 
 def test_a_fragment_with_a_function_that_is_not_installed_here_says_which() -> None:
-    fragment = {"t": "X", "v": "2021-04-16", "c": True, "p": {"a": {"digest": ["md5", "x"]}}}
-    with pytest.raises(ResolveError, match="the function digest is not supported yet"):
+    fragment = {"t": "X", "v": "2021-04-16", "c": ["shout"], "p": {"a": {"shout": "x"}}}
+    with pytest.raises(ResolveError, match="calls the function shout, which is not installed"):
         ResourceDefinition.from_fragment("web", fragment)
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidInput, Position, Problem
 from orchestrator.settings import Settings
-from orchestrator.template.document import Document, Limits, dotted, parse_document
+from orchestrator.limits import Limits
+from orchestrator.template.document import Document, dotted, parse_document
 
 
 def parse(source: str, **limits: int) -> Document:

@@ -7,6 +7,8 @@ import pytest
 
 from orchestrator.definition import UNKNOWN, ResourceProxy, StackDefinition
 from orchestrator.errors import PluginMistake
+from orchestrator.limits import Limits
+from orchestrator.template.template import Draft, Template
 
 Stack = Callable[..., StackDefinition]
 Made = Callable[..., ResourceProxy]
@@ -109,10 +111,71 @@ def test_get_resource_needs_a_name(call: Any, arguments: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [{"get_resource": {"get_param": "x"}}, {"get_attr": [{"get_param": "x"}, "y"]}]
+    ("value", "path"),
+    [
+        ({"get_resource": {"get_attr": ["x", "y"]}}, "get_resource"),
+        ({"get_attr": [{"get_attr": ["x", "y"]}, "y"]}, "get_attr[0]"),
+        ({"get_attr": ["x", {"get_attr": ["x", "y"]}]}, "get_attr[1]"),
+    ],
 )
-def test_the_name_of_a_resource_must_be_written_out(call: Any, value: Any) -> None:
-    assert "itself a call" in call.refused(value).message
+def test_a_name_cannot_come_from_another_resource(call: Any, value: Any, path: str) -> None:
+    problem = call.refused(value)
+    assert "cannot come from another resource" in problem.message
+    assert problem.path == f"resources.r.properties.p.{path}"
+
+
+NAMED_BY_PARAMETERS = """
+heat_template_version: wallaby
+parameters:
+  which: {type: string}
+  attribute: {type: string}
+  index: {type: number}
+  code: {type: string, hidden: true}
+resources:
+  server: {type: X}
+  r:
+    type: X
+    properties:
+      id: {get_resource: {get_param: which}}
+      part: {get_attr: [{get_param: which}, {get_param: attribute}, {get_param: index}]}
+"""
+
+
+def named_by(values: dict[str, Any], body: str = NAMED_BY_PARAMETERS) -> Template:
+    draft = Draft.read(body, file="t", files={}, limits=Limits())
+    return draft.under({**draft.unknown_values(), **values}, {"code"})
+
+
+def test_names_may_come_from_parameters() -> None:
+    template = named_by({"which": "server", "attribute": "ports", "index": 1})
+    definition = template.resources["r"]
+    assert template.check_references() == []
+    assert definition.requirements == {"server"}
+    assert definition.required_attributes == {("server", ("ports", 1))}
+    assert definition.properties == {
+        "id": {"get_resource": "server"},
+        "part": {"get_attr": ["server", "ports", 1]},
+    }
+    (first, second) = named_by({"which": "serve", "attribute": "a", "index": 0}).check_references()
+    assert first.hint == second.hint == "did you mean 'server'?"
+
+
+def test_names_from_parameters_without_a_value_are_not_known_yet(stack: Stack) -> None:
+    template = named_by({})
+    assert template.problems == ()
+    assert template.check_references() == []
+    definition = template.resources["r"]
+    assert definition.requirements == definition.required_attributes == set()
+    assert definition.resolve_properties(stack()) == {"id": UNKNOWN, "part": UNKNOWN}
+
+
+def test_a_name_does_not_come_from_a_hidden_parameter() -> None:
+    body = NAMED_BY_PARAMETERS.replace("get_param: which", "get_param: code")
+    problems = named_by({"code": "server"}, body).problems
+    assert [problem.path for problem in problems] == [
+        "resources.r.properties.id.get_resource",
+        "resources.r.properties.part.get_attr[0]",
+    ]
 
 
 def test_a_resource_that_does_not_exist_fails_with_its_place(call: Any, stack: Stack, resource: Made) -> None:
@@ -159,6 +222,24 @@ def test_get_attr_reads_what_was_collected_under_its_path(call: Any, stack: Stac
     assert call({"get_attr": ["a", "nets", "x", 0]}, around) == "v"
 
 
+@pytest.mark.parametrize("version", ["2013-05-23", "2014-10-16", "2015-04-30"])
+def test_get_attr_of_a_resource_alone_needs_2015_10_15(call: Any, version: str) -> None:
+    problem = call.refused({"get_attr": ["a"]}, version)
+    assert "found one item" in problem.message
+    assert "2015-10-15" in problem.hint
+
+
+@pytest.mark.parametrize("version", ["2015-10-15", "wallaby"])
+def test_get_attr_of_a_resource_alone_gives_all_its_attributes(
+    call: Any, stack: Stack, resource: Made, version: str
+) -> None:
+    around = stack(resources={"a": resource("a", **{"*": {"x": 1, "y": None}})})
+    assert call({"get_attr": ["a"]}, around, version=version) == {"x": 1, "y": None}
+    assert call.definition.required_attributes == {("a", ("*",))}
+    assert call({"get_attr": ["a"]}, stack(resources={"a": resource("a", action="INIT")})) is None
+    assert call({"get_attr": ["a"]}, stack(resources={"a": ResourceProxy(name="a")})) is UNKNOWN
+
+
 def test_a_call_in_the_path_is_followed_in_the_part_before_it(
     call: Any, stack: Stack, resource: Made
 ) -> None:
@@ -199,8 +280,6 @@ def test_asking_for_what_was_not_collected_is_a_mistake_of_the_engine(
         (None, "", "found null"),
         ([], "", "empty list"),
         ([7, "x"], "[0]", "found a number"),
-        (["a"], "", "not supported yet"),
-        (["a", {"get_param": "x"}], "[1]", "not supported yet"),
         (["a", 7], "[1]", "found a number"),
         (["a", "b", None], "[2]", "found null"),
         (["a", "b", 1.5], "[2]", "found a number"),

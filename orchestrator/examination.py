@@ -1,0 +1,217 @@
+"""Find everything that is wrong with a template under an environment, in one go; nothing is stored, nobody is asked.
+
+A mistake stops only what depends on it: a resource with a wrong reference is not asked about its properties, and a
+parameter without a value leaves open whatever it decides.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from orchestrator.definition import UNKNOWN, ResourceProxy, StackDefinition
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.findings import (
+    AskedType,
+    Types,
+    attribute_problems,
+    cycle_problems,
+    policy_problems,
+    property_problems,
+    type_problem,
+)
+from orchestrator.limits import Limits
+from orchestrator.nesting import (
+    ATTRIBUTES_OF_NESTED,
+    CannotNest,
+    NestedTemplates,
+    facade_problems,
+    nested_environment,
+    parent_of,
+)
+from orchestrator.settings import Settings
+from orchestrator.template.definitions import ResourceDefinition
+from orchestrator.template.environment import Environment
+from orchestrator.template.locations import FilesFrom, base_of_key, is_template
+from orchestrator.template.parameters import Parameters
+from orchestrator.template.template import Draft, Template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """A template under an environment, and what it would make."""
+
+    template: Template
+    environment: Environment
+    parameters: Parameters
+    #: What the type of each resource stands for: another type, or the key of a template.
+    types: Mapping[str, str]
+    #: The stack before anything exists: every resource is there, no value of it is known. So is whatever else calls
+    #: refer to; that it does not exist is a problem of its own.
+    blank: StackDefinition
+    #: By resource: the template that it is made of.
+    nested: Mapping[str, "Examined"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a template is among those that use each other."""
+
+    #: The stack's name, id and project; of a stack in a stack, only the project is known.
+    stack: StackDefinition
+    pseudo: Mapping[str, Any]
+    #: The directory of the template's file, as seen from the root template's; "" for the root's own.
+    base: str = ""
+    #: The keys of this template and those above, outermost first; nothing for the root.
+    within: tuple[str, ...] = ()
+
+
+class Examiner:
+    """Examines one root template and those it uses; what is wrong gathers in ``problems``."""
+
+    def __init__(
+        self,
+        types: Types,
+        settings: Settings,
+        files: Mapping[str, str],
+        *,
+        offline: bool,
+        values_required: bool,
+    ) -> None:
+        """Keep what is needed.
+
+        With ``offline``, constraints that ask other systems are left out; without ``values_required`` a parameter of
+        the root template may have no value.
+        """
+        self.problems: list[Problem] = []
+        self._types, self._settings, self._files = types, settings, files
+        self._offline, self._values_required = offline, values_required
+        self._nested = NestedTemplates(files, Limits.of(settings))
+
+    def examine(self, draft: Draft, environment: Environment, place: Place) -> Examined:
+        """Examine a template and, as far as they can be read, the templates it uses."""
+        if not place.within:
+            self._nested.begin(draft)
+        settled = draft.settle(environment, pseudo=place.pseudo, offline=self._offline)
+        template = draft.under(settled.parameters.values, settled.parameters.hidden)
+        wrong_references = template.check_references()
+        self.problems += [*settled.problems, *template.problems, *wrong_references, *cycle_problems(template)]
+        if self._values_required and not place.within:
+            self.problems += settled.missing
+        examined = self._examined(template, environment, settled.parameters, place)
+        asked = self._asked_types(examined)
+        for definition in template.resources.values():
+            self._check(examined, definition, asked)
+        for output in template.outputs.values():
+            self.problems += attribute_problems(template, output, asked)
+        return examined
+
+    def _examined(
+        self, template: Template, environment: Environment, parameters: Parameters, place: Place
+    ) -> Examined:
+        blank = _blank(template, parameters, place, FilesFrom(place.base, self._files))
+        types = {
+            name: environment.registry.actual(each.type, (name,)) for name, each in template.resources.items()
+        }
+        examined = Examined(
+            template=template,
+            environment=environment,
+            parameters=parameters,
+            types=types,
+            blank=blank,
+            nested={},
+        )
+        used = (name for name, actual in types.items() if is_template(actual))
+        nested = {name: self._examine_nested(examined, template.resources[name], place) for name in used}
+        return replace(examined, nested={name: each for name, each in nested.items() if each})
+
+    def _asked_types(self, examined: Examined) -> dict[str, AskedType]:
+        asked = {}
+        for name, actual in examined.types.items():
+            if name in examined.nested:
+                outputs = examined.nested[name].template.outputs
+                asked[name] = AskedType(name=actual, attributes=(*outputs, *ATTRIBUTES_OF_NESTED))
+            elif actual in self._types:
+                kind = self._types[actual]
+                asked[name] = AskedType(
+                    name=actual, attributes=kind.attributes_schema, accepts_anything=kind.accepts_anything
+                )
+        return asked
+
+    def _check(
+        self, examined: Examined, definition: ResourceDefinition, asked: Mapping[str, AskedType]
+    ) -> None:
+        template, actual = examined.template, examined.types[definition.name]
+        kind = self._types.get(actual)
+        self.problems += policy_problems(template, definition, kind)
+        if kind is None and not is_template(actual) and definition.type:
+            self.problems.append(type_problem(template, definition, actual, self._types))
+        self.problems += attribute_problems(template, definition, asked)
+        if kind is not None and definition.external_id is None:
+            self.problems += property_problems(
+                template, definition, kind, examined.blank, examined.parameters.hidden
+            )
+
+    # -- templates as types ------------------------------------------------------------------------------------
+
+    def _examine_nested(
+        self, examined: Examined, definition: ResourceDefinition, place: Place
+    ) -> Examined | None:
+        """Examine the template that a resource is made of; None, after taking down why, if it cannot be."""
+        template, key = examined.template, examined.types[definition.name]
+        where = (*definition.path, definition.dialect.type)
+        try:
+            draft = self._nested.draft(key, place.within)
+        except InvalidInput as error:
+            self.problems += error.problems
+            return None
+        except CannotNest as error:
+            self.problems.append(template.problem(where, str(error), error.hint))
+            return None
+        facade = self._types.get(definition.type)
+        if facade is not None:
+            self.problems += facade_problems(template, definition, facade, draft)
+        environment, problems = nested_environment(
+            examined.environment, definition, draft, examined.blank, examined.parameters.hidden
+        )
+        self.problems += problems
+        if problems:
+            return None
+        project = {name: place.pseudo[name] for name in ("OS::project_id",)}
+        inner = Place(
+            stack=replace(examined.blank, name="", id="", parent=parent_of(definition, examined.blank)),
+            pseudo={**dict.fromkeys(place.pseudo, UNKNOWN), **project},
+            base=base_of_key(key),
+            within=(*place.within, key),
+        )
+        return self.examine(draft, environment, inner)
+
+
+class _Parameters(dict[str, Any]):
+    """Parameters among which everything is found: that one is missing was told by whoever looked for it."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Any:
+        return UNKNOWN
+
+
+class _Resources(dict[str, ResourceProxy]):
+    """Resources to be made, among which everything is found; see :class:`_Parameters`."""
+
+    def __missing__(self, name: str) -> ResourceProxy:
+        return ResourceProxy(name=name)
+
+
+def _blank(
+    template: Template, parameters: Parameters, place: Place, files: Mapping[str, str]
+) -> StackDefinition:
+    present = [name for name in template.draft.resource_names if name not in template.disabled]
+    types = {name: definition.type for name, definition in template.resources.items()}
+    proxies = {name: ResourceProxy(name=name, type=types.get(name, "")) for name in present}
+    return replace(
+        place.stack,
+        parameters=_Parameters(parameters.values),
+        resources=_Resources(proxies),
+        files=files,
+    )

@@ -1,0 +1,120 @@
+"""What can be wrong with a template that can be read: one function for each kind of finding, each of them pure."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from orchestrator.definition import StackDefinition, is_unknown
+from orchestrator.errors import Problem
+from orchestrator.graph import CircularDependency, Graph
+from orchestrator.plugins.properties import PropertyError, check_properties, convert_properties
+from orchestrator.plugins.resource import EVERY_ATTRIBUTE, Resource
+from orchestrator.template.definitions import SNAPSHOT, OutputDefinition, ResolveError, ResourceDefinition
+from orchestrator.template.template import Template
+
+Types = Mapping[str, type[Resource]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedType:
+    """What must be known of a resource's type to check whoever refers to it."""
+
+    #: What people call it.
+    name: str
+    attributes: Collection[str]
+    accepts_anything: bool = False
+
+
+def cycle_problems(template: Template) -> Iterator[Problem]:
+    """Yield a problem if resources require each other."""
+    known = template.resources.keys()
+    graph = Graph({name: each.requirements & known for name, each in template.resources.items()})
+    try:
+        graph.in_order()
+    except CircularDependency as error:
+        path = template.resources[error.cycle[0]].path
+        yield template.problem(path, str(error), "take one of these references or depends_on away")
+
+
+def type_problem(template: Template, definition: ResourceDefinition, actual: str, types: Types) -> Problem:
+    """Return the problem with a resource whose type is not installed."""
+    near = get_close_matches(actual, types, 1)
+    hint = f"did you mean {near[0]!r}?" if near else "'isotherm resource-type list' shows those there are"
+    path = (*definition.path, definition.dialect.type)
+    return template.problem(path, f"there is no resource type {actual!r}", hint)
+
+
+def policy_problems(
+    template: Template, definition: ResourceDefinition, kind: type[Resource] | None
+) -> Iterator[Problem]:
+    """Yield what is wrong with the deletion policy and the update policy of a resource."""
+    words = definition.dialect
+    if definition.deletion_policy == SNAPSHOT:
+        message = f"a resource of type {definition.type!r} cannot be snapshotted"
+        hint = "no resource type can be snapshotted yet; use Delete or Retain"
+        yield template.problem((*definition.path, words.deletion_policy), message, hint)
+    if kind is None or not definition.update_policy:
+        return
+    path = (*definition.path, words.update_policy)
+    schema = kind.update_policy_schema
+    if not schema:
+        message = f"a resource of type {definition.type!r} has no update policy"
+        yield template.problem(path, message, "take it away")
+        return
+    for fault in check_properties(schema, definition.update_policy):
+        yield template.problem((*path, *fault.path), fault.message, fault.hint)
+
+
+def attribute_problems(
+    template: Template, holder: ResourceDefinition | OutputDefinition, asked: Mapping[str, AskedType]
+) -> Iterator[Problem]:
+    """Yield a problem for each attribute that is asked of a resource whose type does not have it."""
+    for name, attribute in sorted(holder.required_attributes, key=repr):
+        kind, wanted = asked.get(name), attribute[0]
+        if kind is None or kind.accepts_anything or wanted in kind.attributes or wanted in EVERY_ATTRIBUTE:
+            continue
+        near = get_close_matches(str(wanted), kind.attributes, 1)
+        known = ", ".join(sorted(kind.attributes)) or "none"
+        hint = f"did you mean {near[0]!r}?" if near else f"attributes: {known}"
+        message = f"resource {name!r} ({kind.name}) has no attribute {wanted!r}"
+        yield template.problem(holder.place_of(name, attribute), message, hint)
+
+
+def property_problems(
+    template: Template,
+    definition: ResourceDefinition,
+    kind: type[Resource],
+    stack: StackDefinition,
+    hidden: Collection[str],
+) -> Iterator[Problem]:
+    """Yield what is wrong with the properties of a resource, as far as their values are known."""
+    try:
+        faults = _faults_of(definition, kind, stack)
+    except ResolveError as error:
+        yield error.problem
+        return
+    place = (*definition.path, definition.dialect.properties)
+    for fault in faults:
+        told = definition.tellable(fault, hidden)
+        yield template.problem((*place, *told.path), told.message, told.hint)
+
+
+def _faults_of(
+    definition: ResourceDefinition, kind: type[Resource], stack: StackDefinition
+) -> list[PropertyError]:
+    whole = definition.properties_expression
+    if whole.is_call and is_unknown(whole.resolve(stack)):
+        return []
+    given = definition.resolve_properties(stack)
+    definition.resolve_metadata(stack)
+    found = check_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything)
+    if found:
+        return found
+    try:
+        kind.validate(
+            convert_properties(
+                kind.properties_schema, given, accepts_anything=kind.accepts_anything, constraints=False
+            )
+        )
+    except PropertyError as error:
+        return [error]
+    return []

@@ -1,0 +1,178 @@
+"""Templates that are used as resource types: how they are found, what they are given, and what they stand in for."""
+
+from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from orchestrator.definition import ParentResourceProxy, StackDefinition
+from orchestrator.errors import Problem
+from orchestrator.limits import Limits
+from orchestrator.plugins.properties import PropertyType
+from orchestrator.plugins.resource import Resource
+from orchestrator.template.definitions import ResolveError, ResourceDefinition
+from orchestrator.template.document import dotted
+from orchestrator.template.environment import Environment, Given
+from orchestrator.template.locations import FilesFrom, base_of_key, location_of
+from orchestrator.template.parameter_types import ParameterType
+from orchestrator.template.template import Draft, Template
+
+#: What a resource made of a template tells besides the template's outputs.
+ATTRIBUTES_OF_NESTED: Final = ("OS::stack_id", "outputs", "resource", "refs")
+#: How many times the longest template all templates together may be, each counted as often as it is used.
+_MOST_TEXT: Final = 8
+
+#: The property type of the resource type that a template stands in for, by the type of its parameter.
+_FACADE_TYPES: Final = {
+    ParameterType.STRING: {PropertyType.STRING, PropertyType.ANY},
+    ParameterType.NUMBER: {PropertyType.NUMBER, PropertyType.INTEGER, PropertyType.ANY},
+    ParameterType.LIST: {PropertyType.LIST, PropertyType.ANY},
+    ParameterType.JSON: {PropertyType.MAP, PropertyType.ANY},
+    ParameterType.BOOLEAN: {PropertyType.BOOLEAN, PropertyType.ANY},
+}
+
+
+class CannotNest(ValueError):
+    """A template cannot be used as a type; the text says why."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class NestedTemplates:
+    """The templates among a job's files, each read once, and how much of them is used."""
+
+    def __init__(self, files: Mapping[str, str], limits: Limits) -> None:
+        self._files, self._limits = files, limits
+        self._root = ""
+        self._drafts: dict[str, Draft] = {}
+        self._resources = 0
+        self._characters = 0
+
+    def begin(self, root: Draft) -> None:
+        """Count the root template, which has been found small enough by itself."""
+        self._resources, self._characters = len(root.resource_names), len(root.source)
+        self._root = root.file
+
+    def _count(self, draft: Draft) -> None:
+        """Count one use of a template.
+
+        Raises:
+            CannotNest: all that is used together is too much.
+        """
+        self._resources += len(draft.resource_names)
+        self._characters += len(draft.source)
+        if self._resources > self._limits.max_resources:
+            raise CannotNest(
+                f"with the templates that are used here there are more than {self._limits.max_resources} resources",
+                "raise the setting max_resources_per_stack, or make several stacks of it",
+            )
+        if self._characters > _MOST_TEXT * self._limits.max_bytes:
+            raise CannotNest(
+                f"the templates that are used here have more than {_MOST_TEXT} times {self._limits.max_bytes} bytes",
+                "raise the setting max_template_bytes, or make several stacks of it",
+            )
+
+    def draft(self, key: str, within: tuple[str, ...]) -> Draft:
+        """Return the template with this key, for use inside the templates ``within``.
+
+        Raises:
+            CannotNest: it is not there, it would be too deep or too much, or it uses itself.
+            InvalidInput: it is no template at all.
+        """
+        if key in within:
+            circle = " -> ".join((*within[within.index(key) :], key))
+            raise CannotNest(f"the template uses itself: {circle}")
+        if len(within) > self._limits.max_nested_depth:
+            raise CannotNest(
+                f"templates in templates go deeper than {self._limits.max_nested_depth} levels",
+                "raise the setting max_nested_stack_depth",
+            )
+        draft = self._drafts.get(key)
+        if draft is None:
+            draft = self._drafts[key] = self._read(key)
+        self._count(draft)
+        return draft
+
+    def _read(self, key: str) -> Draft:
+        if key not in self._files:
+            near = get_close_matches(key, self._files, 1)
+            hint = f"did you mean {near[0]!r}?" if near else ""
+            raise CannotNest(f"no file {key!r} came with the template", hint)
+        files = FilesFrom(base_of_key(key), self._files)
+        # People know the file by where it is, not by the key that the template's directory gives it.
+        file = location_of(key, self._root)
+        return Draft.read(self._files[key], file=file, files=files, limits=self._limits)
+
+
+def nested_environment(
+    environment: Environment,
+    definition: ResourceDefinition,
+    draft: Draft,
+    stack: StackDefinition,
+    hidden: Collection[str],
+) -> tuple[Environment, list[Problem]]:
+    """Return the environment of the template that a resource is made of, and what is wrong with what it is given.
+
+    Its parameters are the resource's properties; ``parameter_defaults`` and the registry come from above.
+    """
+    positions = definition.positions
+    place = (*definition.path, definition.dialect.properties)
+    try:
+        properties = definition.resolve_properties(stack)
+    except ResolveError as error:
+        return environment, [error.problem]
+    given = {}
+    for name, value in properties.items():
+        is_secret = definition.properties_expression.covered((name,), hidden) is not None
+        path = (*place, name)
+        given[name] = Given(value, dotted(path), positions.at(path), is_secret=is_secret)
+    defaults = environment.parameter_defaults
+    problems = [
+        positions.problem(place, f"a value of {schema.name!r} is required by {draft.file}")
+        for schema in draft.parameters.values()
+        if schema.required and properties.get(schema.name) is None and schema.name not in defaults
+    ]
+    return environment.for_nested(definition.name, definition.type, given), problems
+
+
+def parent_of(definition: ResourceDefinition, stack: StackDefinition) -> ParentResourceProxy:
+    """Return the resource as the template it is made of sees it."""
+    try:
+        metadata = definition.resolve_metadata(stack)
+    except ResolveError:
+        metadata = {}
+    return ParentResourceProxy(
+        name=definition.name,
+        metadata=metadata,
+        deletion_policy=definition.deletion_policy,
+        update_policy=definition.update_policy,
+    )
+
+
+def facade_problems(
+    template: Template, definition: ResourceDefinition, facade: type[Resource], draft: Draft
+) -> Iterator[Problem]:
+    """Yield what keeps a template from standing in for an installed type.
+
+    It must take the type's required properties, each with the same type, require no others, and have every attribute of
+    the type as an output.
+    """
+    where = (*definition.path, definition.dialect.type)
+    what = f"{draft.file} cannot stand in for {definition.type!r}"
+    for name, prop in facade.properties_schema.items():
+        schema = draft.parameters.get(name)
+        if schema is None and prop.required:
+            yield template.problem(where, f"{what}: it has no parameter {name!r}")
+        elif schema is not None and prop.type not in _FACADE_TYPES[schema.type]:
+            message = (
+                f"{what}: its parameter {name!r} is of the type {schema.type}, the property is a {prop.type}"
+            )
+            yield template.problem(where, message)
+    if not facade.accepts_anything:
+        for name, schema in draft.parameters.items():
+            if schema.required and name not in facade.properties_schema:
+                yield template.problem(where, f"{what}: the type has no property {name!r}, which it requires")
+    for name in facade.attributes_schema:
+        if name not in draft.output_names:
+            yield template.problem(where, f"{what}: it has no output {name!r}")

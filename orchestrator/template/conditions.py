@@ -1,0 +1,137 @@
+"""The conditions of a template, and whether they hold under the values that its parameters have."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.definition import UNKNOWN, StackDefinition
+from orchestrator.template.document import Path
+from orchestrator.template.expressions import Expression, ExpressionParser
+from orchestrator.template.functions.base import Function, FunctionError, KnownNames, ResolveError, kind_of
+from orchestrator.template.sections import SectionReader
+
+
+class Conditions:
+    """The section ``conditions``; each condition is evaluated when it is first asked for, and once."""
+
+    def __init__(
+        self, section: Mapping[str, Any], path: Path, reader: SectionReader, parameters: StackDefinition
+    ) -> None:
+        """Keep the section that stands at ``path``; :meth:`read` builds what is in it."""
+        self._section, self._path, self._reader, self._parameters = section, path, reader, parameters
+        self._expressions: dict[str, Expression] = {}
+        self._verdicts: dict[str, Any] = {}
+        self._under_way: list[str] = []
+        self._parser: ExpressionParser
+
+    def read(self, parser: ExpressionParser, names: KnownNames) -> None:
+        """Build every condition, and take down what is wrong with it."""
+        self._parser = parser
+        for name, raw in self._section.items():
+            expression = self._read(raw, (*self._path, name), names)
+            if expression is None:
+                self._verdicts[name] = UNKNOWN
+            else:
+                self._expressions[name] = expression
+
+    def _read(self, raw: Any, path: Path, names: KnownNames) -> Expression | None:
+        """Return what decides; None, after taking down why, if it is no condition."""
+        before = len(self._reader.problems)
+        expression = self._parser.parse_condition(raw, path)
+        self._reader.problems.extend(expression.missing(names, self._reader.nearest))
+        if len(self._reader.problems) == before:
+            self._refuse_resources(expression)
+        if len(self._reader.problems) > before:
+            return None
+        if isinstance(expression.plain, bool) or expression.is_call:
+            return expression
+        hint = "use it by its name where a condition can stand" if isinstance(raw, str) else ""
+        found = kind_of(expression.plain)
+        self._reader.fault(path, f"expected a condition: true, false or a call, found {found}", hint)
+        return None
+
+    def _refuse_resources(self, expression: Expression) -> None:
+        """Take down each call that refers to a resource: no resource is made before all conditions are decided."""
+        for call in expression.calls:
+            if any(call.dependencies()):
+                hint = "this is decided before any resource is made"
+                error = FunctionError(f"{call.name} of a resource cannot stand in a condition", hint=hint)
+                self._reader.problems.append(call.problem(error))
+
+    # -- what functions and definitions ask --------------------------------------------------------------------
+
+    def refuse_unknown(self, name: str) -> None:
+        """Refuse the name of a condition that does not exist.
+
+        Raises:
+            FunctionError: with the nearest name.
+        """
+        if name not in self._section:
+            hint = self._reader.nearest.hint(name, self._section)
+            raise FunctionError(f"there is no condition {name!r}", hint=hint)
+
+    def verdict(self, name: str) -> Any:
+        """Return whether the condition holds; ``UNKNOWN`` if that depends on a value not known yet.
+
+        Raises:
+            FunctionError: it refers to itself.
+        """
+        self.refuse_unknown(name)
+        if name in self._verdicts:
+            return self._verdicts[name]
+        if name in self._under_way:
+            circle = " -> ".join((*self._under_way[self._under_way.index(name) :], name))
+            raise FunctionError(f"conditions refer to each other in a circle: {circle}")
+        self._under_way.append(name)
+        try:
+            self._verdicts[name] = self._evaluate(self._expressions[name])
+        finally:
+            self._under_way.pop()
+        return self._verdicts[name]
+
+    def verdicts(self) -> dict[str, bool | None]:
+        """Return whether each condition holds; None where that is not known, or cannot be."""
+        found: dict[str, bool | None] = {}
+        for name in self._section:
+            try:
+                verdict = self.verdict(name)
+            except FunctionError:
+                verdict = UNKNOWN
+            found[name] = None if verdict is UNKNOWN else verdict
+        return found
+
+    def holds(self, raw: Any, path: Path) -> Any:
+        """Return whether what stands at ``path`` holds: a condition's name, true, false, null (true), or a call.
+
+        ``UNKNOWN`` if that depends on a value not known yet, or if it has a mistake, which is taken down.
+        """
+        if raw is None or isinstance(raw, bool):
+            return raw is not False
+        if not isinstance(raw, (str, dict)):
+            message = f"expected a condition's name, true, false or a call, found {kind_of(raw)}"
+            self._reader.fault(path, message)
+            return UNKNOWN
+        try:
+            return self.verdict(raw) if isinstance(raw, str) else self._of_call(raw, path)
+        except FunctionError as error:
+            self._reader.fault((*path, *error.path), str(error), error.hint)
+            return UNKNOWN
+
+    def _of_call(self, raw: dict[str, Any], path: Path) -> Any:
+        before = len(self._reader.problems)
+        expression = self._parser.parse_condition(raw, path)
+        if len(self._reader.problems) == before:
+            self._refuse_resources(expression)
+        if len(self._reader.problems) > before:
+            return UNKNOWN
+        if not isinstance(expression.plain, bool) and not expression.is_call:
+            found = kind_of(expression.plain)
+            raise FunctionError(f"expected a condition's name, true, false or a call, found {found}")
+        return self._evaluate(expression)
+
+    def _evaluate(self, expression: Expression) -> Any:
+        try:
+            value = expression.resolve(self._parameters)
+        except ResolveError as error:
+            self._reader.problems.append(error.problem)
+            return UNKNOWN
+        return UNKNOWN if value is UNKNOWN else bool(value)

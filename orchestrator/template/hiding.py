@@ -1,0 +1,5 @@
+"""What people see in place of a secret."""
+
+from typing import Final
+
+HIDDEN: Final = "******"

@@ -1,0 +1,107 @@
+"""What can be told of a template without a database: what it declares, and what a stack of it would be made of."""
+
+from typing import Any, Final
+
+from orchestrator.definition import is_unknown
+from orchestrator.examination import Examined
+from orchestrator.messages import StackJob
+from orchestrator.names import check_project, check_stack_name
+from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.preparation import examine_job
+from orchestrator.settings import Settings
+from orchestrator.template.definitions import ResolveError, ResourceDefinition
+from orchestrator.template.expressions import Expression
+from orchestrator.template.hiding import HIDDEN
+from orchestrator.template.parameters import Parameters, ParameterSchema
+from orchestrator.views import ResourcePreview, StackPreview, TemplateView
+
+#: What stands for a value that only a resource still to be made can tell.
+KNOWN_LATER: Final = "(known once it exists)"
+
+
+def validate_job(job: StackJob, settings: Settings) -> TemplateView:
+    """Check a template under its environment without asking anybody, and return what it declares.
+
+    Parameters may have no value; what depends on them is left open. Constraints that ask other systems are left out.
+
+    Raises:
+        InvalidInput: with every problem found.
+    """
+    examined = examine_job(job, ResourceTypes.load(), settings, offline=True, values_required=False)
+    template, values = examined.template, examined.parameters
+    return TemplateView(
+        version=template.version,
+        description=template.description,
+        parameters=tuple(_declared(schema, values) for schema in template.parameters.values()),
+        parameter_groups=tuple(
+            {"label": group.label, "description": group.description, "parameters": list(group.parameters)}
+            for group in template.draft.parameter_groups
+        ),
+        conditions=template.verdicts(),
+        resources=tuple((name, each.type) for name, each in template.resources.items()),
+        disabled=tuple(sorted(template.disabled)),
+        outputs=tuple(template.outputs),
+    )
+
+
+def preview_job(job: StackJob, settings: Settings) -> StackPreview:
+    """Return what a create would make of a job, without a database and without storing anything.
+
+    Raises:
+        InvalidInput: with every problem found; a create would refuse the same.
+    """
+    check_stack_name(job.name)
+    check_project(job.project)
+    examined = examine_job(job, ResourceTypes.load(), settings)
+    template = examined.template
+    return StackPreview(
+        name=job.name,
+        description=template.description,
+        parameters=examined.parameters.shown(),
+        resources=_resources(examined),
+        disabled=tuple(sorted(template.disabled)),
+        outputs={name: _shown(output.expression, examined) for name, output in template.outputs.items()},
+    )
+
+
+def _declared(schema: ParameterSchema, parameters: Parameters) -> dict[str, Any]:
+    value = parameters.shown()[schema.name]
+    missing = is_unknown(parameters.values[schema.name])
+    return {
+        "name": schema.name,
+        "type": str(schema.type),
+        "label": schema.label,
+        "description": schema.description,
+        "default": HIDDEN if schema.hidden and schema.default is not None else schema.default,
+        "hidden": schema.hidden,
+        "immutable": schema.immutable,
+        "tags": list(schema.tags),
+        "constraints": [constraint.describe() for constraint in schema.constraints],
+        "required": missing,
+        "value": None if missing else value,
+    }
+
+
+def _resources(examined: Examined) -> tuple[ResourcePreview, ...]:
+    return tuple(_resource(name, each, examined) for name, each in examined.template.resources.items())
+
+
+def _resource(name: str, definition: ResourceDefinition, examined: Examined) -> ResourcePreview:
+    nested = examined.nested.get(name)
+    return ResourcePreview(
+        name=name,
+        type=definition.type,
+        actual_type=examined.types[name],
+        action="CREATE" if definition.external_id is None else "ADOPT",
+        properties=_shown(definition.properties_expression, examined) or {},
+        requires=tuple(sorted(definition.requirements)),
+        deletion_policy=definition.deletion_policy,
+        resources=_resources(nested) if nested else (),
+    )
+
+
+def _shown(expression: Expression, examined: Examined) -> Any:
+    try:
+        return expression.shown(examined.blank, examined.parameters.hidden, later=KNOWN_LATER)
+    except ResolveError as error:
+        return f"(error: {error.problem.message})"
