@@ -1,0 +1,74 @@
+"""How much functions may make: bounds that a hostile template meets, and no useful one."""
+
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from orchestrator.template.functions.base import LONGEST_TEXT, FunctionError
+
+#: No function makes a value of more parts: the items of lists and the entries of maps.
+MOST_PARTS: Final = 250_000
+
+
+def check_length(length: int) -> None:
+    """Refuse to make a text of more than ``LONGEST_TEXT`` characters.
+
+    Raises:
+        FunctionError: it would be longer.
+    """
+    if length > LONGEST_TEXT:
+        raise FunctionError(f"the text would have {length} characters; at most {LONGEST_TEXT} are allowed")
+
+
+def check_parts(count: int, what: str) -> None:
+    """Refuse to make a list or a map of more than ``MOST_PARTS``; ``what`` says what they are.
+
+    Raises:
+        FunctionError: it would have more.
+    """
+    if count > MOST_PARTS:
+        raise FunctionError(f"the result would have {count} {what}; at most {MOST_PARTS} are allowed")
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How large plain data is."""
+
+    #: The value itself, and the items and entries in it at any depth.
+    parts: int
+    #: The characters of all texts and keys.
+    characters: int
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Return the extent of ``value``."""
+        parts = characters = 0
+        waiting = [value]
+        while waiting:
+            part = waiting.pop()
+            parts += 1
+            if isinstance(part, str):
+                characters += len(part)
+            elif isinstance(part, dict):
+                characters += sum(map(len, part))
+                waiting += part.values()
+            elif isinstance(part, list):
+                waiting += part
+        return cls(parts, characters)
+
+    def __add__(self, other: "Extent") -> "Extent":
+        return Extent(self.parts + other.parts, self.characters + other.characters)
+
+    def __mul__(self, times: int) -> "Extent":
+        return Extent(self.parts * times, self.characters * times)
+
+    def check(self) -> None:
+        """Refuse to make data of this extent if functions do not make data so large.
+
+        Raises:
+            FunctionError: it would be too large.
+        """
+        check_parts(self.parts, "items and entries")
+        if self.characters > LONGEST_TEXT:
+            raise FunctionError(
+                f"the result would have {self.characters} characters; at most {LONGEST_TEXT} are allowed"
+            )

@@ -1,0 +1,127 @@
+"""Functions that make maps: map_merge, map_replace."""
+
+from collections import Counter
+from typing import Any, ClassVar
+
+from orchestrator.definition import StackDefinition
+from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, kind_of
+from orchestrator.template.functions.bounds import Extent, check_parts
+from orchestrator.template.functions.logic import expect_list
+from orchestrator.template.versions import NEWTON, V2016_04_08, Lifetime
+
+_TABLES = ("keys", "values")
+
+
+class MapMerge(Function):
+    """``map_merge: [map, map ...]``: one map with the entries of all; of two with the same key, the later stays.
+
+    Maps in the entries are not merged in turn. A null in place of a map counts as an empty one.
+    """
+
+    name = "map_merge"
+    lifetime = Lifetime(V2016_04_08)
+    pure = True
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("map_merge: [{a: 1, b: {c: 2}}, null, {b: {d: 3}}]", {"a": 1, "b": {"d": 3}}),
+    )
+
+    def check(self) -> None:
+        """Refuse what is not a list of maps."""
+        if not isinstance(self.arguments, LATER):
+            _expect_maps(self.arguments)
+
+    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+        """Return the one map."""
+        _expect_maps(arguments)
+        merged: dict[str, Any] = {}
+        for entries in arguments:
+            merged.update(entries or {})
+        check_parts(len(merged), "entries")
+        return merged
+
+
+class MapReplace(Function):
+    """``map_replace: [map, {keys: {old: new}, values: {old: new}}]``: the map with keys and values replaced.
+
+    Either table may be left out. A new key of null keeps the old one. A new key that the map has already, or that was
+    given to another entry before, is refused. Only text is replaced among the values; what is put in may be anything,
+    null too. A null in place of the map or of a table counts as an empty one.
+    """
+
+    name = "map_replace"
+    lifetime = Lifetime(NEWTON)
+    pure = True
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "map_replace: [{a: x, b: y}, {keys: {a: first}, values: {y: {get_param: size}}}]",
+            {"first": "x", "b": 7},
+            {"size": 7},
+        ),
+    )
+
+    def check(self) -> None:
+        """Refuse what is not a list of a map and the tables."""
+        if isinstance(self.arguments, LATER):
+            return
+        for index, argument in enumerate(expect_list(self.arguments, 2, "a map and the tables")):
+            _expect_map(argument, (index,))
+        _check_tables(self.arguments[1])
+
+    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+        """Return the map after replacing."""
+        entries, tables = expect_list(arguments, 2, "a map and the tables")
+        _expect_map(entries, (0,))
+        _expect_map(tables, (1,))
+        _check_tables(tables)
+        keys, values = ((tables or {}).get(table) or {} for table in _TABLES)
+        _check_extent(entries or {}, values)
+        replaced: dict[str, Any] = {}
+        for key, value in (entries or {}).items():
+            new = _new_key(key, keys.get(key), entries, replaced)
+            replaced[new] = values.get(value, value) if isinstance(value, str) else value
+        return replaced
+
+
+def _check_extent(entries: dict[str, Any], values: dict[str, Any]) -> None:
+    """Refuse to put in so much, or something so often, that the map would be too large."""
+    counts = Counter(value for value in entries.values() if isinstance(value, str) and value in values)
+    put_in = (Extent.of(values[value]) * count for value, count in counts.items())
+    sum(put_in, start=Extent(len(entries), 0)).check()
+
+
+def _new_key(key: str, new: str | None, entries: dict[str, Any], replaced: dict[str, Any]) -> str:
+    if new is None:
+        return key
+    path = (1, "keys", key)
+    if new in entries and new != key:
+        raise FunctionError("the new key is a key of the map already", path=path)
+    if new in replaced:
+        raise FunctionError("the new key was given to another entry already", path=path)
+    return new
+
+
+def _expect_maps(arguments: Any) -> None:
+    if not isinstance(arguments, list):
+        raise FunctionError(f"expected a list of maps, found {kind_of(arguments)}")
+    for index, entries in enumerate(arguments):
+        _expect_map(entries, (index,))
+
+
+def _expect_map(value: Any, path: tuple[str | int, ...]) -> None:
+    if value is not None and not isinstance(value, (dict, *LATER)):
+        raise FunctionError(f"expected a map, found {kind_of(value)}", path=path)
+
+
+def _check_tables(tables: Any) -> None:
+    """Refuse what is not one of the two tables, as far as it is known."""
+    if tables is None or isinstance(tables, LATER):
+        return
+    for name, table in tables.items():
+        if name not in _TABLES:
+            hint = "expected 'keys' and 'values'"
+            raise FunctionError("this is none of the two tables", path=(1, name), hint=hint)
+        _expect_map(table, (1, name))
+    keys = tables.get("keys")
+    for key, new in keys.items() if isinstance(keys, dict) else ():
+        if new is not None and not isinstance(new, (str, *LATER)):
+            raise FunctionError(f"expected a key as text, found {kind_of(new)}", path=(1, "keys", key))

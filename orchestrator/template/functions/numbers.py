@@ -1,0 +1,17 @@
+"""Whole numbers among arguments, which templates may also write as text."""
+
+import re
+from typing import Any, Final
+
+#: More digits than any index or port has.
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def as_whole(value: Any) -> int | None:
+    """Return a whole number, given as such or as text; None for anything else, booleans among it."""
+    if isinstance(value, str):
+        text = value.strip()
+        return int(text) if _WHOLE.fullmatch(text) else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
