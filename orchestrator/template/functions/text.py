@@ -1,26 +1,42 @@
-"""Functions that make text: str_replace, list_join."""
+"""Functions that make text: str_replace and its strict kin, list_join."""
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from orchestrator.definition import StackDefinition
-from orchestrator.template.functions.base import LONGEST_TEXT, Function, FunctionError, kind_of
-from orchestrator.template.versions import V2015_10_15
+from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, kind_of
+from orchestrator.template.functions.bounds import check_length
+from orchestrator.template.versions import OCATA, PIKE, V2015_10_15, Lifetime
 
 #: Characters of the text times placeholders; beyond it, replacing would take seconds.
 _MOST_WORK = 10**9
 
 
+#: Stands for what was replaced: half of a surrogate pair, which no text that can be kept has.
+_VEIL = "\ud800"
+#: So many of the placeholders that a text lacks are named.
+_MOST_NAMED = 10
+
+
 class StrReplace(Function):
     """``str_replace: {template: text, params: {placeholder: value}}``: the text with placeholders replaced.
 
-    Longer placeholders go first, and what was put in is never searched again. A null becomes nothing; maps and
-    lists become JSON from 2015-10-15 on.
+    Longer placeholders go first, and what was put in is never searched again. A null becomes nothing, numbers and
+    booleans are written out; maps and lists become JSON from 2015-10-15 on, and are refused before. An empty
+    placeholder is refused; one that the text does not have is passed over.
     """
 
     name = "str_replace"
     pure = True
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("str_replace: {template: 'http://HOST:PORT', params: {HOST: db, PORT: 80}}", "http://db:80"),
+        Example(
+            "str_replace: {template: set X, params: {X: {b: [1], a: null}}}", 'set {"a": null, "b": [1]}'
+        ),
+    )
+    #: Whether every placeholder must be used, and every value be something.
+    every_placeholder: ClassVar[bool] = False
+    every_value: ClassVar[bool] = False
 
     def check(self) -> None:
         """Refuse what lacks one of the two keys, or has parameters that are no map."""
@@ -44,14 +60,30 @@ class StrReplace(Function):
             raise FunctionError(f"{len(replacements)} placeholders are too many for so long a text")
         if "" in replacements:
             raise FunctionError("a placeholder cannot be empty", path=("params", ""))
-        return _bounded(_substitute(text, replacements))
+        pieces, unused = _substitute(text, replacements)
+        if unused and self.every_placeholder:
+            raise FunctionError(f"the text lacks {self._named(unused)}", path=("params",))
+        check_length(sum(map(len, pieces)))
+        return "".join(pieces)
 
     def _as_text(self, key: str, value: Any) -> str:
+        if self.every_value and (value is None or value in ("", [], {})):
+            found = "null" if value is None else f"{kind_of(value)} that is empty"
+            raise FunctionError(f"expected a value, found {found}", path=("params", key))
         if value is None:
             return ""
         if isinstance(value, (dict, list)):
             return self._as_json(key, value)
         return str(value)
+
+    def _named(self, placeholders: list[str]) -> str:
+        count = len(placeholders)
+        if not isinstance(self.arguments["params"], dict):
+            # They are not from the template, and may be secrets.
+            return f"{count} of the placeholders"
+        named = ", ".join(map(repr, placeholders[:_MOST_NAMED]))
+        more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
+        return f"placeholders: {named}{more}"
 
     def _as_json(self, key: str, value: Any) -> str:
         if self.version < V2015_10_15:
@@ -63,6 +95,35 @@ class StrReplace(Function):
         return json.dumps(value, sort_keys=True)
 
 
+class StrReplaceStrict(StrReplace):
+    """``str_replace_strict: {template: text, params: {placeholder: value}}``: as str_replace, but all must be there.
+
+    A placeholder that the text does not have is refused; so is one that stands nowhere but inside longer ones, which
+    go first.
+    """
+
+    name = "str_replace_strict"
+    lifetime = Lifetime(OCATA)
+    every_placeholder = True
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("str_replace_strict: {template: Hello NAME, params: {NAME: world}}", "Hello world"),
+    )
+
+
+class StrReplaceVstrict(StrReplaceStrict):
+    """``str_replace_vstrict: {template: text, params: {placeholder: value}}``: as str_replace_strict, no value empty.
+
+    A null is refused as a value, and so is an empty text, list or map. 0 and false are values.
+    """
+
+    name = "str_replace_vstrict"
+    lifetime = Lifetime(PIKE)
+    every_value = True
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("str_replace_vstrict: {template: COUNT left, params: {COUNT: 0}}", "0 left"),
+    )
+
+
 class ListJoin(Function):
     """``list_join: [delimiter, list, list ...]``: the items of the lists, joined to one text.
 
@@ -72,6 +133,9 @@ class ListJoin(Function):
 
     name = "list_join"
     pure = True
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("list_join: [', ', [one, two], [three, null]]", "one, two, three, "),
+    )
 
     def check(self) -> None:
         """Refuse what is not a list of a delimiter and lists."""
@@ -85,10 +149,10 @@ class ListJoin(Function):
                 f"expected a delimiter and one list, found {len(arguments)} items",
                 hint=f"several lists can be joined from heat_template_version {V2015_10_15} on",
             )
-        if not isinstance(arguments[0], (str, Function)):
+        if not isinstance(arguments[0], (str, *LATER)):
             raise FunctionError(f"expected the delimiter as text, found {kind_of(arguments[0])}", path=(0,))
         for index, items in enumerate(arguments[1:], 1):
-            if not isinstance(items, Function):
+            if not isinstance(items, LATER):
                 self._expect_list(items, index)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
@@ -101,7 +165,7 @@ class ListJoin(Function):
             self._expect_list(items, index)
             texts += (self._as_text(item, (index, at)) for at, item in enumerate(items or ()))
         length = sum(map(len, texts)) + len(delimiter) * max(len(texts) - 1, 0)
-        _check_length(length)
+        check_length(length)
         return delimiter.join(texts)
 
     def _expect_list(self, items: Any, index: int) -> None:
@@ -121,37 +185,30 @@ class ListJoin(Function):
 
 
 def _expect_params(params: Any, *, or_call: bool) -> None:
-    if not isinstance(params, (dict, Function) if or_call else dict):
+    if not isinstance(params, (dict, *LATER) if or_call else dict):
         raise FunctionError(f"expected a map of placeholders, found {kind_of(params)}", path=("params",))
 
 
-def _substitute(text: str, replacements: dict[str, str]) -> list[str]:
-    """Return the pieces of the text after replacing, the longest placeholders first, ties in alphabetical order."""
-    # Pieces at odd places were put in and are not searched again.
-    pieces = [text]
+def _substitute(text: str, replacements: dict[str, str]) -> tuple[list[str], list[str]]:
+    """Return the pieces of the text after replacing, and the placeholders that were not found.
+
+    The longest placeholders go first, ties in alphabetical order.
+    """
+    places: list[tuple[int, str]] = []
+    unused = []
+    left = text
     for placeholder in sorted(replacements, key=lambda key: (-len(key), key)):
-        if placeholder in text:
-            pieces = list(_replace_in(pieces, placeholder, replacements[placeholder]))
-    return pieces
-
-
-def _replace_in(pieces: list[str], placeholder: str, replacement: str) -> Iterable[str]:
-    for index, piece in enumerate(pieces):
-        if index % 2:
-            yield piece
+        found = left.find(placeholder)
+        if found < 0:
+            unused.append(placeholder)
             continue
-        first, *rest = piece.split(placeholder)
-        yield first
-        for part in rest:
-            yield replacement
-            yield part
-
-
-def _bounded(pieces: list[str]) -> str:
-    _check_length(sum(map(len, pieces)))
-    return "".join(pieces)
-
-
-def _check_length(length: int) -> None:
-    if length > LONGEST_TEXT:
-        raise FunctionError(f"the text would have {length} characters; at most {LONGEST_TEXT} are allowed")
+        while found >= 0:
+            places.append((found, placeholder))
+            found = left.find(placeholder, found + len(placeholder))
+        left = left.replace(placeholder, _VEIL * len(placeholder))
+    pieces: list[str] = []
+    end = 0
+    for start, placeholder in sorted(places):
+        pieces += (text[end:start], replacements[placeholder])
+        end = start + len(placeholder)
+    return [*pieces, text[end:]], unused

@@ -1,4 +1,4 @@
-"""str_replace and list_join, per version, with nulls and errors."""
+"""str_replace, its strict kin and list_join, per version, with nulls and errors."""
 
 import json
 from collections.abc import Callable
@@ -85,6 +85,13 @@ def test_str_replace_takes_calls_everywhere(call: Any, stack: Stack) -> None:
     assert "a list" in call.fails(value, stack({"t": "a", "ps": []})).message
 
 
+def test_an_error_shows_no_key_of_a_parameter(call: Any, stack: Stack) -> None:
+    problem = call.fails(replace("x", {"get_param": "ps"}), stack({"ps": {"": "x", "secret": 1}}))
+    assert problem.path == "resources.r.properties.p.str_replace.params"
+    problem = call.fails(join(",", {"get_param": "l"}), stack({"l": ["x", 7]}))
+    assert problem.path == "resources.r.properties.p.list_join[1][1]"
+
+
 def test_an_error_shows_no_value(call: Any, stack: Stack) -> None:
     problem = call.fails(replace({"get_param": "t"}, {}), stack({"t": ["secret"]}))
     assert "secret" not in str(problem)
@@ -100,10 +107,87 @@ def test_unknown_arguments_make_the_result_unknown(call: Any, stack: Stack) -> N
     assert call(join(",", [replace("a", {"a": reference})]), to_be_made) is UNKNOWN
 
 
+@pytest.mark.timeout(10)
+def test_replacing_does_not_go_through_all_pieces_for_each_placeholder(call: Any) -> None:
+    pairs = {chr(a) + chr(b): "x" for a in range(0x100, 0x130) for b in range(0x100, 0x130)}
+    text = "aa" * 50_000 + " ".join(pairs)
+    assert call(replace(text, {"aa": "b", **pairs})) == "b" * 50_000 + " ".join("x" * len(pairs))
+
+
 def test_replacing_cannot_fill_the_memory(call: Any) -> None:
     assert "at most" in call.refused(replace("a" * 10_000, {"a": "b" * 10_000})).message
     assert "too many" in call.refused(replace("a" * 500_000, {f"p{i}": "" for i in range(3_000)})).message
     assert "at most" in call.refused(join("b" * 10_000, ["a"] * 10_000)).message
+
+
+def strict(name: str, template: Any, params: Any) -> dict[str, Any]:
+    return {name: {"template": template, "params": params}}
+
+
+@pytest.mark.parametrize("name", ["str_replace_strict", "str_replace_vstrict"])
+@pytest.mark.parametrize(
+    ("template", "params", "result"),
+    [
+        ("hello NAME", {"NAME": "world"}, "hello world"),
+        ("a", {}, "a"),
+        ("aa", {"aa": "b"}, "b"),
+        ("x y", {"x": 0, "y": False}, "0 False"),
+        ("x", {"x": {"b": [1], "a": None}}, '{"a": null, "b": [1]}'),
+    ],
+)
+def test_strict_replacing_is_replacing(
+    call: Any, name: str, template: str, params: dict[str, Any], result: str
+) -> None:
+    assert call(strict(name, template, params)) == result
+
+
+@pytest.mark.parametrize("name", ["str_replace_strict", "str_replace_vstrict"])
+@pytest.mark.parametrize(
+    ("template", "params", "missing"),
+    [
+        ("a", {"a": "1", "b": "2"}, "'b'"),
+        ("", {"b": "x", "aa": "x", "a": "x"}, "'aa', 'a', 'b'"),
+        # The longer one takes every place, and what was put in is not searched.
+        ("aa", {"aa": "a", "a": "x"}, "'a'"),
+        ("z", {f"p{number}": "x" for number in range(12)}, "'p3', 'p4', 'p5', 'p6', 'p7' and 2 more"),
+    ],
+)
+def test_strict_replacing_needs_every_placeholder(
+    call: Any, name: str, template: str, params: dict[str, Any], missing: str
+) -> None:
+    problem = call.refused(strict(name, template, params))
+    assert problem.path == f"resources.r.properties.p.{name}.params"
+    assert problem.message.startswith("the text lacks placeholders: ")
+    assert problem.message.endswith(missing)
+    assert call({"str_replace": {"template": template, "params": params}}) is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (None, "null"),
+        ("", "text that is empty"),
+        ([], "a list that is empty"),
+        ({}, "a map that is empty"),
+    ],
+)
+def test_very_strict_replacing_needs_values(call: Any, value: Any, found: str) -> None:
+    problem = call.refused(strict("str_replace_vstrict", "x", {"x": value}))
+    assert problem.path == "resources.r.properties.p.str_replace_vstrict.params.x"
+    assert problem.message == f"expected a value, found {found}"
+    assert call(strict("str_replace_strict", "x", {"x": value})) is not None
+
+
+@pytest.mark.parametrize("name", ["str_replace_strict", "str_replace_vstrict"])
+def test_strict_replacing_refuses_what_replacing_refuses(call: Any, stack: Stack, name: str) -> None:
+    assert "found a list" in call.refused({name: []}).message
+    assert "'params' is missing" in call.refused({name: {"template": ""}}).message
+    value = strict(name, {"get_param": "t"}, {"a": {"get_param": "v"}})
+    assert call(value, stack({"t": "a", "v": "1"})) == "1"
+    assert call.fails(value, stack({"t": "b", "v": "1"})).path.endswith(f"{name}.params")
+    problem = call.fails(strict(name, "x", {"get_param": "ps"}), stack({"ps": {"secret": 1, "x": 2}}))
+    assert problem.message == "the text lacks 1 of the placeholders"
+    assert "secret" not in str(problem)
 
 
 @given(
@@ -119,7 +203,9 @@ def test_replacing_in_one_go_is_replacing_longest_first_behind_a_veil(
         veiled = veiled.replace(key, chr(0xE000 + index))
     for index, key in enumerate(ordered):
         veiled = veiled.replace(chr(0xE000 + index), params[key])
-    assert "".join(_substitute(text, params)) == veiled
+    pieces, unused = _substitute(text, params)
+    assert "".join(pieces) == veiled
+    assert set(unused) <= set(params)
 
 
 @pytest.mark.parametrize("version", [OLD, NEW, "wallaby"])
