@@ -1,7 +1,7 @@
 """Functions that read files: get_file."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from orchestrator.definition import StackDefinition
 from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, KnownNames, kind_of
@@ -16,7 +16,9 @@ class GetFile(Function):
     """
 
     name = "get_file"
-    examples = (Example("get_file: greet.sh", "echo hello\n", files={"greet.sh": "echo hello\n"}),)
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("get_file: greet.sh", "echo hello\n", files={"greet.sh": "echo hello\n"}),
+    )
 
     def check(self) -> None:
         """Refuse what is not a key."""

@@ -1,6 +1,6 @@
 """Functions that decide: if, and what only conditions can call: equals, not, and, or."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.template.document import Path
@@ -28,7 +28,7 @@ class If(Macro):
 
     name = "if"
     lifetime = Lifetime(NEWTON)
-    examples = (
+    examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "if: [in_production, 3, 1]",
             3,
@@ -78,7 +78,7 @@ class Equals(Function):
     """``equals: [value, other]``: whether both are the same; a number is never the same as a text."""
 
     name = "equals"
-    examples = (
+    examples: ClassVar[tuple[Example, ...]] = (
         Example("equals: [{get_param: stage}, production]", True, {"stage": "production"}),
         Example("equals: ['1', 1]", result=False),
     )
@@ -100,7 +100,7 @@ class Not(Function):
     """``not: condition``: whether the condition does not hold."""
 
     name = "not"
-    examples = (Example("not: {equals: [a, b]}", result=True),)
+    examples: ClassVar[tuple[Example, ...]] = (Example("not: {equals: [a, b]}", result=True),)
     lifetime = NEVER
     in_conditions = Lifetime(NEWTON)
 
@@ -117,7 +117,9 @@ class And(Function):
     """``and: [condition, condition ...]``: whether all of at least two conditions hold."""
 
     name = "and"
-    examples = (Example("and: [{get_param: wide}, {get_param: high}]", False, {"wide": True, "high": False}),)
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("and: [{get_param: wide}, {get_param: high}]", False, {"wide": True, "high": False}),
+    )
     lifetime = NEVER
     in_conditions = Lifetime(NEWTON)
 
@@ -134,7 +136,9 @@ class Or(Function):
     """``or: [condition, condition ...]``: whether any of at least two conditions holds."""
 
     name = "or"
-    examples = (Example("or: [{get_param: wide}, {get_param: high}]", True, {"wide": True, "high": False}),)
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("or: [{get_param: wide}, {get_param: high}]", True, {"wide": True, "high": False}),
+    )
     lifetime = NEVER
     in_conditions = Lifetime(NEWTON)
 

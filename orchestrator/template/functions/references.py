@@ -1,7 +1,7 @@
 """Functions that refer to parameters and to other resources: get_param, get_resource, get_attr."""
 
 from collections.abc import Collection, Iterable
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from orchestrator.definition import UNKNOWN, AttributePath, StackDefinition, follow, is_unknown
 from orchestrator.template.functions.base import (
@@ -32,7 +32,7 @@ class GetParam(Function):
 
     name = "get_param"
     in_conditions = Lifetime(NEWTON)
-    examples = (
+    examples: ClassVar[tuple[Example, ...]] = (
         Example("get_param: image", "fedora", {"image": "fedora"}),
         Example("get_param: [server, ports, 0]", 80, {"server": {"ports": [80, 443]}}),
         Example("get_param: [server, name]", "", {"server": {"ports": [80, 443]}}),
@@ -78,7 +78,9 @@ class GetResource(Function):
 
     name = "get_resource"
     early = True
-    examples = (Example("get_resource: server", "8d3c", resources={"server": {"reference": "8d3c"}}),)
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("get_resource: server", "8d3c", resources={"server": {"reference": "8d3c"}}),
+    )
 
     def check(self) -> None:
         """Refuse what is not a name written out: dependencies must be known before anything is evaluated."""
@@ -111,7 +113,7 @@ class GetAttr(Function):
 
     name = "get_attr"
     early = True
-    examples = (
+    examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "get_attr: [server, networks, private, 0]",
             "10.0.0.7",

@@ -9,12 +9,18 @@ from orchestrator.definition import StackDefinition
 from orchestrator.errors import PluginMistake
 from orchestrator.template.functions import registry
 from orchestrator.template.functions.base import Function
-from orchestrator.template.functions.registry import as_functions, functions_of
-from orchestrator.template.versions import FUNCTIONS, VERSIONS, find_version
+from orchestrator.template.functions.registry import as_functions, condition_functions_of, functions_of
+from orchestrator.template.versions import CFN_AWS, CFN_HEAT, VERSIONS, TemplateVersion, find_version
 
-#: The versions from and (exclusively) until which hot.md's table has each function that is not written yet.
-LATER = {
+#: The versions from and (exclusively) until which the language has each function.
+TABLE: dict[str, tuple[str, str | None]] = {
+    "get_param": ("2013-05-23", None),
+    "get_resource": ("2013-05-23", None),
+    "get_attr": ("2013-05-23", None),
+    "get_file": ("2013-05-23", None),
     "resource_facade": ("2013-05-23", None),
+    "str_replace": ("2013-05-23", None),
+    "list_join": ("2013-05-23", None),
     "repeat": ("2015-04-30", None),
     "digest": ("2015-04-30", None),
     "str_split": ("2015-10-15", None),
@@ -29,43 +35,74 @@ LATER = {
     "list_concat": ("2017-09-01", None),
     "list_concat_unique": ("2017-09-01", None),
     "contains": ("2017-09-01", None),
-    "Fn::Select": ("2013-05-23", "2015-10-15"),
-    "Ref": ("2013-05-23", "2014-10-16"),
-    "Fn::GetAZs": ("2013-05-23", "2014-10-16"),
-    "Fn::Join": ("2013-05-23", "2014-10-16"),
-    "Fn::Split": ("2013-05-23", "2014-10-16"),
-    "Fn::Replace": ("2013-05-23", "2014-10-16"),
-    "Fn::Base64": ("2013-05-23", "2014-10-16"),
-    "Fn::MemberListToMap": ("2013-05-23", "2014-10-16"),
-    "Fn::ResourceFacade": ("2013-05-23", "2014-10-16"),
+    # What HOT took over from CFN.
+    "Ref": ("2010-09-09", "2014-10-16"),
+    "Fn::GetAZs": ("2010-09-09", "2014-10-16"),
+    "Fn::Join": ("2010-09-09", "2014-10-16"),
+    "Fn::Split": ("2010-09-09", "2014-10-16"),
+    "Fn::Replace": ("2010-09-09", "2014-10-16"),
+    "Fn::Base64": ("2010-09-09", "2014-10-16"),
+    "Fn::MemberListToMap": ("2010-09-09", "2014-10-16"),
+    "Fn::ResourceFacade": ("2010-09-09", "2014-10-16"),
+    "Fn::Select": ("2010-09-09", "2015-10-15"),
 }
-HERE = {"get_param", "get_resource", "get_attr", "get_file", "str_replace", "list_join"}
+#: What is CFN's alone, up to (exclusively) the version that lacks it: there it is data.
+CFN_TABLE = {
+    "Fn::GetAtt": "2013-05-23",
+    "Fn::FindInMap": "2013-05-23",
+    "Fn::If": "2012-12-12",
+}
+#: The versions from which conditions have each function.
+CONDITIONS_TABLE = {
+    "get_param": "2016-10-14",
+    "equals": "2016-10-14",
+    "not": "2016-10-14",
+    "and": "2016-10-14",
+    "or": "2016-10-14",
+    "contains": "2017-09-01",
+    "yaql": "2017-09-01",
+}
+#: What conditions have in CFN's AWS format, which alone has conditions there.
+CFN_CONDITIONS = {"Ref", "Fn::FindInMap", "Fn::Equals", "Fn::Not", "Fn::And", "Fn::Or", "Condition"}
+
+ALL_VERSIONS = (CFN_AWS, CFN_HEAT, *VERSIONS)
 
 
-@pytest.mark.parametrize("version", [version.date for version in VERSIONS])
-@pytest.mark.parametrize("name", LATER)
-def test_a_function_that_is_not_there_is_refused_where_the_version_has_it(
-    call: Any, name: str, version: str
-) -> None:
-    since, until = LATER[name]
-    if version < since:
-        assert call({name: ["x"]}, version=version) == {name: ["x"]}
-    elif until and version >= until:
-        assert "was removed in heat_template_version " + until in call.refused({name: ["x"]}, version).message
-    else:
-        problem = call.refused({name: ["x"]}, version)
-        assert problem.message == f"the function {name} is not supported yet"
-        assert problem.path == f"resources.r.properties.p.{name}"
-        assert problem.position is not None
+@pytest.mark.parametrize("version", ALL_VERSIONS, ids=str)
+def test_each_version_has_its_functions(version: TemplateVersion) -> None:
+    expected = {
+        name
+        for name, (since, until) in TABLE.items()
+        if since <= version.date and (until is None or version.date < until)
+    } | {name for name, until in CFN_TABLE.items() if version.date < until}
+    assert set(functions_of(version)) == expected
+    in_conditions = {name for name, since in CONDITIONS_TABLE.items() if since <= version.date}
+    assert set(condition_functions_of(version)) == (CFN_CONDITIONS if version == CFN_AWS else in_conditions)
 
 
-def test_every_function_of_the_language_is_here_or_refused() -> None:
-    assert set(FUNCTIONS) == HERE | set(LATER)
+@pytest.mark.parametrize("name", TABLE)
+def test_before_its_first_version_a_function_is_data(call: Any, name: str) -> None:
+    since, _ = TABLE[name]
+    data = {name: [{"deeper": "x"}]}
+    for version in ALL_VERSIONS:
+        if version.date < since:
+            assert call(data, version=version.date) == data
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_here_is_in_every_version(version: Any) -> None:
-    assert set(functions_of(version)) >= HERE
+@pytest.mark.parametrize("name", [name for name, (_, until) in TABLE.items() if until])
+def test_from_its_last_version_on_a_function_is_refused_as_removed(call: Any, name: str) -> None:
+    _, until = TABLE[name]
+    for version in VERSIONS:
+        if until and version.date >= until:
+            problem = call.refused({name: "x"}, version.date)
+            assert problem.message == f"the function {name} was removed in heat_template_version {until}"
+
+
+@pytest.mark.parametrize("name", CFN_TABLE)
+def test_what_was_cfns_alone_is_data_ever_after(call: Any, name: str) -> None:
+    for version in ALL_VERSIONS:
+        if version.date >= CFN_TABLE[name]:
+            assert call({name: "x"}, version=version.date) == {name: "x"}
 
 
 @pytest.mark.parametrize(
