@@ -67,6 +67,10 @@ class FnFindInMap(Macro):
             told = written[index] == step
             found = _entry(found, step, index, builder.scope.nearest if told else None)
         _refuse_calls(found, functions_of(builder.scope.version))
+        most = builder.scope.limits.max_bytes
+        if not builder.scope.growth.add(found, most):
+            hint = f"all that is found in maps may have {most} characters and parts"
+            raise FunctionError("what is found here makes the template too large", hint=hint)
         return plain_copy(found)
 
 

@@ -31,14 +31,20 @@ PARAMETERS = {"size": {"Type": "String"}, "key": {"Type": "String"}, "number": {
 VALUES = {"size": "small", "key": "memory", "number": 512}
 
 
-def under(value: Any, values: Mapping[str, Any] | None = None, resources: Any = None) -> Template:
+def under(
+    value: Any,
+    values: Mapping[str, Any] | None = None,
+    resources: Any = None,
+    max_bytes: int | None = None,
+) -> Template:
     body = {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Parameters": PARAMETERS,
         "Mappings": MAPPINGS,
         "Resources": {"r": {"Type": "X", "Properties": {"p": value}}, **(resources or {})},
     }
-    draft = Draft.read(json.dumps(body), file="t.json", files={}, limits=Limits())
+    limits = Limits(max_bytes=max_bytes) if max_bytes else Limits()
+    draft = Draft.read(json.dumps(body), file="t.json", files={}, limits=limits)
     return draft.under(VALUES if values is None else values)
 
 
@@ -69,6 +75,14 @@ def refused(value: Any) -> Problem:
 )
 def test_finding_in_a_map(arguments: Any, result: Any) -> None:
     assert found({"Fn::FindInMap": arguments}) == result
+
+
+def test_what_is_not_found_yet_can_be_all_the_arguments_of_a_call() -> None:
+    value = {"Fn::Join": {"Fn::FindInMap": ["sizes", {"Ref": "size"}, "zones"]}}
+    template = under(value, {**VALUES, "size": UNKNOWN})
+    assert template.problems == ()
+    properties = template.resources["r"].resolve_properties(StackDefinition(name="s", id="1"))
+    assert properties == {"p": UNKNOWN}
 
 
 def test_what_is_found_can_be_a_key_again() -> None:
@@ -164,6 +178,17 @@ def test_a_long_list_of_entries_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     hint = refused({"Fn::FindInMap": ["long", "qqq", "memory"]}).hint
     assert hint.startswith("entries: entry0, entry1,")
     assert hint.endswith("entry19, ...")
+
+
+def test_all_that_is_found_in_maps_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MAPPINGS, "long", {"k": {"v": ["x" * 1000, {"key": "y" * 500}]}})
+    # The list, the map and three texts are five parts.
+    size = 1000 + 3 + 500 + 5
+    value = [{"Fn::FindInMap": ["long", "k", "v"]}] * 3
+    assert under(value, max_bytes=3 * size).problems == ()
+    (problem,) = under(value, max_bytes=3 * size - 1).problems
+    assert problem.message == "what is found here makes the template too large"
+    assert problem.path == "Resources.r.Properties.p[2].Fn::FindInMap"
 
 
 def test_a_reference_beside_it_does_not_disturb() -> None:
