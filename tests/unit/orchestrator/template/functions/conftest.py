@@ -8,9 +8,11 @@ import pytest
 
 from orchestrator.definition import AttributePath, NodeData, ResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.limits import Limits
 from orchestrator.template.definitions import ResolveError, ResourceDefinition
-from orchestrator.template.document import Limits
+from orchestrator.template.dialects import dialect_of
 from orchestrator.template.template import Template
+from orchestrator.template.versions import find_version, version_of_date
 
 
 def stack_with(
@@ -41,9 +43,12 @@ class Caller:
         self.definition: ResourceDefinition | None = None
 
     def build(self, value: Any, version: str = "wallaby") -> ResourceDefinition:
+        found = find_version(version) or version_of_date(version)
+        assert found is not None
+        words = dialect_of(found)
         body = {
-            "heat_template_version": version,
-            "resources": {"r": {"type": "X", "properties": {"p": value}}},
+            found.key: version,
+            words.resources: {"r": {words.type: "X", words.properties: {"p": value}}},
         }
         source = json.dumps(body)
         template = Template.parse(source, file="t.json", files={}, limits=Limits())
