@@ -1,0 +1,66 @@
+"""Patterns that a template brings: matched within bounds, because a hostile one would otherwise take years."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestrator.limits import Limits
+from orchestrator.plugins.constraints import AllowedPattern, Unanswered, shown
+from orchestrator.template.pattern_matching import SYNTAX
+from orchestrator.template.sandbox import TOO_LATE, Sandbox
+from orchestrator.template.sandboxed import TOO_DEEP, TOO_MUCH_MEMORY, Fault
+
+# Python's own expressions in a process, and not those of a library with timeouts: compiling can be what takes years or
+# all memory, and no other library agrees with Python on every pattern.
+_SANDBOX: Final = Sandbox("orchestrator.template.pattern_matching")
+
+
+@dataclass(frozen=True)
+class BoundedPattern(AllowedPattern):
+    """A text matches, within ``limits``, a regular expression (Python's) as a whole.
+
+    Raises:
+        ValueError: the pattern is no regular expression, or finding that out takes too much.
+        Unavailable: the process that finds it out cannot be started.
+    """
+
+    limits: Limits
+
+    def compile(self) -> None:
+        """Refuse a pattern that is no regular expression.
+
+        Raises:
+            ValueError: it is none.
+        """
+        try:
+            self._ask({"pattern": self.pattern})
+        except Unanswered as error:
+            raise ValueError(str(error)) from None
+
+    def matches(self, text: str) -> bool:
+        """Return whether the whole of ``text`` matches.
+
+        Raises:
+            Unanswered: that takes too long.
+        """
+        return bool(self._ask({"pattern": self.pattern, "text": text}))
+
+    def _ask(self, question: dict[str, str]) -> Any:
+        limits = self.limits
+        try:
+            return _SANDBOX.ask(question, seconds=limits.pattern_seconds, memory_mib=limits.yaql_memory_mib)
+        except Fault as fault:
+            raise Unanswered(self._sentence(fault)) from None
+
+    def _sentence(self, fault: Fault) -> str:
+        pattern, limits = f"the pattern {shown(self.pattern)}", self.limits
+        if fault.kind == SYNTAX:
+            return f"{pattern} is no regular expression: {fault.detail}"
+        if fault.kind == TOO_LATE:
+            return f"{pattern} took longer than {limits.pattern_seconds:g} seconds (setting pattern_seconds)"
+        if fault.kind == TOO_MUCH_MEMORY:
+            return (
+                f"{pattern} needs more than {limits.yaql_memory_mib} MiB of memory (setting yaql_memory_mib)"
+            )
+        if fault.kind == TOO_DEEP:
+            return f"{pattern} is nested too deep"
+        return f"{pattern} could not be matched"
