@@ -34,6 +34,10 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 4]}...{text[-1]}"
 
 
+class Unanswered(Exception):
+    """A constraint cannot say whether it holds; the sentence says why, and shows no value."""
+
+
 @dataclass(frozen=True)
 class Constraint(ABC):
     """Base of every constraint."""
@@ -44,15 +48,24 @@ class Constraint(ABC):
     #: Of ``string number boolean list map``, the kinds of value it can be asked about.
     valid_for: ClassVar[frozenset[str]] = frozenset({"string", "number", "boolean", "list", "map"})
 
-    def check(self, value: Any) -> str | None:
+    @property
+    def needs_nothing(self) -> bool:
+        """Whether it can be asked anywhere: it needs no other system, and no plug-in that is missing here."""
+        return True
+
+    def check(self, value: Any, *, secret: bool = False) -> str | None:
         """Return a sentence that says what is wrong with ``value``, or None when nothing is.
 
-        The sentence may name the value; for a secret, say :meth:`describe` instead.
+        The sentence may name the value unless that is a ``secret``: then it says no more than the rule.
         """
-        found = self.fault(value)
+        try:
+            found = self.fault(value)
+        except Unanswered as error:
+            # Nobody knows whether the rule is broken, so neither it nor the description says what is wrong.
+            return str(error)
         if found is None:
             return None
-        return self.description or f"{found}; it {self.rule()}"
+        return self.describe() if secret or self.description else f"{found}; it {self.rule()}"
 
     def describe(self) -> str:
         """Return the rule in words, such as ``must be at least 1``; or the description if one was given."""
@@ -64,7 +77,11 @@ class Constraint(ABC):
 
     @abstractmethod
     def fault(self, value: Any) -> str | None:
-        """Return what was found instead, beginning with the value or its measure, or None if all is well."""
+        """Return what was found instead, beginning with the value or its measure, or None if all is well.
+
+        Raises:
+            Unanswered: that cannot be said.
+        """
 
 
 @dataclass(frozen=True)
@@ -218,16 +235,26 @@ class AllowedPattern(Constraint):
     """
 
     pattern: str
-    _compiled: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     valid_for = frozenset({"string"})
 
     def __post_init__(self) -> None:
+        self.compile()
+
+    def compile(self) -> None:
+        """Refuse a pattern that is no regular expression.
+
+        Raises:
+            ValueError: it is none.
+        """
         try:
-            compiled = re.compile(self.pattern)
+            re.compile(self.pattern)
         except re.error as error:
             raise ValueError(f"{self.pattern!r} is no regular expression: {error}") from error
-        object.__setattr__(self, "_compiled", compiled)
+
+    def matches(self, text: str) -> bool:
+        """Whether the whole of ``text`` matches; it takes as long as it takes, so the pattern must be trusted."""
+        return re.fullmatch(self.pattern, text) is not None
 
     def rule(self) -> str:
         """Return the rule in words."""
@@ -237,7 +264,7 @@ class AllowedPattern(Constraint):
         """Return the value when it does not match."""
         if not isinstance(value, str):
             return f"{shown(value)} is not a text"
-        return None if self._compiled.fullmatch(value) else f"{shown(value)} does not match"
+        return None if self.matches(value) else f"{shown(value)} does not match"
 
 
 def _is_number(value: object) -> bool:

@@ -14,6 +14,7 @@ from orchestrator.plugins.constraints import (
     Length,
     Modulo,
     Range,
+    Unanswered,
     shown,
 )
 
@@ -78,6 +79,39 @@ def test_description_replaces_the_sentence() -> None:
     assert constraint.check("short") == "choose a longer password"
     assert constraint.describe() == "choose a longer password"
     assert constraint.check("long enough") is None
+
+
+@pytest.mark.parametrize(
+    ("constraint", "sentence"),
+    [
+        (AllowedPattern("[a-z]+"), "must match the pattern '[a-z]+' as a whole"),
+        (AllowedValues(("a", "b")), "must be one of 'a', 'b'"),
+        (Range(1, 2), "must be from 1 to 2"),
+        (Length(9, description="choose a longer password"), "choose a longer password"),
+    ],
+)
+def test_of_a_secret_only_the_rule_is_said(constraint: Constraint, sentence: str) -> None:
+    assert constraint.check("73519", secret=True) == sentence
+
+
+class Closed(Constraint):
+    """Cannot be asked."""
+
+    def rule(self) -> str:
+        return "must be in the archive"
+
+    def fault(self, value: Any) -> str | None:
+        raise Unanswered("the archive is closed")
+
+
+@pytest.mark.parametrize("constraint", [Closed(), Closed(description="look in the archive first")])
+@pytest.mark.parametrize("secret", [False, True])
+def test_what_cannot_be_asked_says_why_and_nothing_of_the_rule(constraint: Constraint, secret: bool) -> None:
+    assert constraint.check("73519", secret=secret) == "the archive is closed"
+
+
+def test_own_constraints_can_be_asked_anywhere() -> None:
+    assert Length(1).needs_nothing
 
 
 def test_length_never_says_the_text() -> None:

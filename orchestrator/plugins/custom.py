@@ -1,0 +1,146 @@
+"""Constraints that packages bring: the contract, where they are found, and how a template asks for one.
+
+A package adds a constraint by an entry point in the group ``isotherm.constraints``; the class's ``name`` is what
+templates call it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, ClassVar
+
+from orchestrator.errors import IsothermError, NotFound, PluginMistake
+from orchestrator.plugins.constraints import Constraint, Unanswered
+from orchestrator.plugins.loading import load_classes
+
+#: The entry point group of custom constraints.
+NAMESPACE = "isotherm.constraints"
+
+
+class CustomConstraint(ABC):
+    """Base of custom constraints; made once for each process, without arguments, and asked by several threads."""
+
+    name: ClassVar[str]
+    #: Whether it asks another system: then it is left out where there may be none, as in validation offline.
+    asks_outside: ClassVar[bool] = False
+
+    @abstractmethod
+    def fault(self, value: Any) -> str | None:
+        """Return what is wrong with a value, in a sentence that begins with it, or None if nothing is.
+
+        The value is text, a number or a boolean; of a list, each item comes by itself. Of a secret, the sentence is
+        never shown.
+        """
+
+
+class CustomConstraints(Mapping[str, CustomConstraint]):
+    """The custom constraints there are, by name; immutable."""
+
+    def __init__(self, constraints: Mapping[str, CustomConstraint]) -> None:
+        self._constraints = dict(constraints)
+
+    @classmethod
+    def load(cls, namespace: str = NAMESPACE) -> "CustomConstraints":
+        """Return the installed constraints; they are looked for once per process.
+
+        Raises:
+            PluginMistake: there are none (a source tree that is not installed), one cannot be imported or made, is no
+                custom constraint, has another name than its entry point, or its name is taken.
+        """
+        return _load(namespace)
+
+    def find(self, name: str) -> CustomConstraint:
+        """Return the constraint called ``name``.
+
+        Raises:
+            NotFound: there is none; the sentence names the nearest.
+        """
+        try:
+            return self._constraints[name]
+        except KeyError:
+            near = get_close_matches(name, self._constraints, 1, 0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise NotFound(f"there is no custom constraint {name!r} here{hint}") from None
+
+    def __getitem__(self, name: str) -> CustomConstraint:
+        return self._constraints[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._constraints)
+
+    def __len__(self) -> int:
+        return len(self._constraints)
+
+
+@dataclass(frozen=True)
+class Custom(Constraint):
+    """A value satisfies the custom constraint called ``name``; of a list, every item does.
+
+    Where no such constraint is installed, no value does.
+    """
+
+    name: str
+
+    valid_for = frozenset({"string", "number", "boolean", "list"})
+
+    @property
+    def needs_nothing(self) -> bool:
+        """Whether the plug-in is installed here, and asks no other system."""
+        plugin = CustomConstraints.load().get(self.name)
+        return plugin is not None and not plugin.asks_outside
+
+    def rule(self) -> str:
+        """Return the rule in words."""
+        return f"must satisfy the custom constraint {self.name!r}"
+
+    def fault(self, value: Any) -> str | None:
+        """Return what the plug-in says of the value, or of the first item of a list that it refuses.
+
+        Raises:
+            Unanswered: there is no such plug-in.
+            PluginMistake: it failed, or returned something else.
+        """
+        try:
+            plugin = CustomConstraints.load().find(self.name)
+        except NotFound as error:
+            raise Unanswered(str(error)) from error
+        items = value if isinstance(value, (list, tuple)) else (value,)
+        return next((found for item in items if (found := _said(plugin, item)) is not None), None)
+
+
+def _said(plugin: CustomConstraint, value: Any) -> str | None:
+    """Return what a plug-in says, held to its contract."""
+    try:
+        found: object = plugin.fault(value)
+    except IsothermError:
+        raise
+    except Exception as error:
+        message = (
+            f"custom constraint {plugin.name!r} ({type(plugin).__module__}) failed: {type(error).__name__}"
+        )
+        raise PluginMistake(message) from error
+    if found is not None and not isinstance(found, str):
+        kind = type(found).__name__
+        raise PluginMistake(f"custom constraint {plugin.name!r} returned a {kind}, not a sentence or None")
+    return found
+
+
+@cache
+def _load(namespace: str) -> CustomConstraints:
+    kinds = load_classes(namespace, CustomConstraint, "custom constraint")  # type: ignore[type-abstract]  # a base
+    return CustomConstraints({name: _made(name, kind) for name, kind in kinds.items()})
+
+
+def _made(name: str, kind: type[CustomConstraint]) -> CustomConstraint:
+    described = f"custom constraint {name!r} ({kind.__module__}:{kind.__qualname__})"
+    try:
+        made = kind()
+    except Exception as error:
+        raise PluginMistake(f"{described} cannot be made: {error}") from error
+    if getattr(made, "name", None) != name:
+        raise PluginMistake(
+            f"{described} must have the name of its entry point, not {getattr(made, 'name', None)!r}"
+        )
+    return made

@@ -1,0 +1,48 @@
+"""How classes that packages bring are found: entry points, by name.
+
+Nothing is registered as a side effect of an import. A plug-in that cannot be loaded stops the process: otherwise what
+needs it would fail later, in one process and not in the next.
+"""
+
+from importlib.metadata import EntryPoint
+from typing import Any, TypeVar
+
+from stevedore.extension import ExtensionManager
+
+from hooks.origin import origin_of
+from orchestrator.errors import PluginMistake
+
+Kind = TypeVar("Kind")
+
+
+def load_classes(namespace: str, kind: type[Kind], what: str) -> dict[str, type[Kind]]:
+    """Return the classes that the entry points of a group lead to, by name, in alphabetical order.
+
+    Args:
+        namespace: The group.
+        kind: What each must be a subclass of.
+        what: What they are called in sentences.
+
+    Raises:
+        PluginMistake: there are none (a source tree that is not installed), one cannot be imported, is no such
+            class, or its name is taken by another.
+    """
+
+    def described(entry: EntryPoint) -> str:
+        return f"{what} {entry.name!r} ({origin_of(entry)})"
+
+    def refuse(_manager: Any, entry: EntryPoint, error: BaseException) -> None:
+        raise PluginMistake(f"{described(entry)} cannot be loaded: {error}") from error
+
+    found: dict[str, Any] = {}
+    for extension in ExtensionManager(namespace, on_load_failure_callback=refuse):
+        name, plugin, entry = extension.name, extension.plugin, extension.entry_point
+        if not (isinstance(plugin, type) and issubclass(plugin, kind)):
+            raise PluginMistake(f"{described(entry)} is {plugin!r}, which is no subclass of {kind.__name__}")
+        rival = found.setdefault(name, extension)
+        if rival.plugin is not plugin:
+            origins = " and ".join(sorted(f"({origin_of(each)})" for each in (rival.entry_point, entry)))
+            raise PluginMistake(f"{what} {name!r} is brought by two packages, {origins}: remove one")
+    if not found:
+        raise PluginMistake(f"no package brings entry points {namespace!r}: is isotherm itself installed?")
+    return {name: found[name].plugin for name in sorted(found)}
