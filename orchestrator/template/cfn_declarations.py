@@ -97,7 +97,9 @@ def _allowed_values(raw: dict[str, Any], kind: ParameterType, description: str, 
     return allowed_values(raw["AllowedValues"], kind, description, limits)
 
 
-def _allowed_pattern(raw: dict[str, Any], kind: ParameterType, description: str, limits: Limits) -> Constraint:
+def _allowed_pattern(
+    raw: dict[str, Any], kind: ParameterType, description: str, limits: Limits
+) -> Constraint:
     return allowed_pattern(raw["AllowedPattern"], kind, description, limits)
 
 

@@ -1,52 +1,64 @@
 """Read the sections ``parameters`` and ``parameter_groups``."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, ClassVar, Final
 
-from orchestrator.plugins.constraints import AllowedPattern, AllowedValues, Constraint, Length, Modulo, Range
+from orchestrator.limits import Limits
+from orchestrator.plugins.constraints import AllowedValues, Constraint, Length, Modulo, Range
+from orchestrator.plugins.custom import Custom
 from orchestrator.template.document import Path
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.parameter_types import KINDS, ParameterType, as_boolean, convert
-from orchestrator.template.parameters import ParameterSchema
+from orchestrator.template.parameters import ParameterGroup, ParameterSchema
+from orchestrator.template.patterns import BoundedPattern
 from orchestrator.template.sections import SectionReader
-from orchestrator.template.versions import OCATA, QUEENS, V2013_05_23, HotVersion
+from orchestrator.template.versions import OCATA, QUEENS, V2013_05_23, TemplateVersion
 
 _KEYS = ("type", "label", "description", "default", "hidden", "constraints", "immutable", "schema")
-_KINDS = ("modulo", "range", "length", "allowed_values", "allowed_pattern", "custom_constraint")
 
 
 class DeclarationReader:
     """Makes schemas of declarations; a declaration with a mistake gives a problem and no schema."""
 
-    def __init__(self, reader: SectionReader) -> None:
-        self._reader = reader
+    #: What a declaration may say of its type, and the key under which it does.
+    types: ClassVar[Mapping[str, ParameterType]] = {kind.value: kind for kind in ParameterType}
+    type_key: ClassVar[str] = "type"
+
+    def __init__(self, reader: SectionReader, limits: Limits) -> None:
+        self._reader, self._limits = reader, limits
 
     def parameters(self, raw: Any) -> dict[str, ParameterSchema]:
-        """Return the schemas of the section ``parameters``, in its order."""
+        """Return the schemas of the section of parameters, in its order."""
         schemas = {}
-        for name, declaration in self._reader.as_map(raw, ("parameters",), "parameters by name").items():
+        section = (self._reader.dialect.parameters,)
+        for name, declaration in self._reader.as_map(raw, section, "parameters by name").items():
             before = len(self._reader.problems)
-            schema = self._schema(name, declaration, ("parameters", name))
+            schema = self._schema(name, declaration, (*section, name))
             if schema and len(self._reader.problems) == before:
                 schemas[name] = schema
         return schemas
 
-    def check_groups(self, raw: Any, declared: Mapping[str, Any]) -> None:
-        """Check the section ``parameter_groups``, which only orders parameters for people."""
+    def groups(self, raw: Any, declared: Mapping[str, Any]) -> tuple[ParameterGroup, ...]:
+        """Return the groups of the section ``parameter_groups``, which order parameters for people."""
         if raw is None:
-            return
+            return ()
         if not isinstance(raw, list):
             self._reader.fault(("parameter_groups",), f"expected a list of groups, found {kind_of(raw)}")
-            return
+            return ()
         seen: set[str] = set()
-        for index, group in enumerate(raw):
-            self._check_group(group, ("parameter_groups", index), declared, seen)
+        groups = (
+            self._group(group, ("parameter_groups", index), declared, seen) for index, group in enumerate(raw)
+        )
+        return tuple(group for group in groups if group)
 
-    def _check_group(self, group: Any, path: Path, declared: Mapping[str, Any], seen: set[str]) -> None:
+    def _group(
+        self, group: Any, path: Path, declared: Mapping[str, Any], seen: set[str]
+    ) -> ParameterGroup | None:
         names = group.get("parameters") if isinstance(group, dict) else None
         if not isinstance(names, list):
             self._reader.fault(path, "expected a map with a list of parameters' names under 'parameters'")
-            return
+            return None
         for index, name in enumerate(names):
             place = (*path, "parameters", index)
             if not isinstance(name, str):
@@ -58,6 +70,11 @@ class DeclarationReader:
                 self._reader.fault(place, f"there is no parameter {name!r}", hint)
             else:
                 seen.add(name)
+        return ParameterGroup(
+            label=self._reader.as_text(group.get("label"), (*path, "label")),
+            description=self._reader.as_text(group.get("description"), (*path, "description")),
+            parameters=tuple(name for name in names if isinstance(name, str)),
+        )
 
     # -- one declaration ---------------------------------------------------------------------------------------
 
@@ -68,14 +85,24 @@ class DeclarationReader:
         if not isinstance(raw, dict):
             reader.fault(path, f"expected a declaration, a map with a type, found {kind_of(raw)}")
             return None
-        tags = reader.version >= QUEENS
-        reader.check_keys(raw, path, known=(*_KEYS, "tags") if tags else _KEYS, later={"tags": QUEENS})
+        schema = self._declared(name, raw, path)
+        if schema:
+            self._check_default(schema)
+        return schema
+
+    def _declared(self, name: str, raw: dict[str, Any], path: Path) -> ParameterSchema | None:
+        """Return what the keys of a declaration say, in this format."""
+        reader, tags = self._reader, self._reader.version >= QUEENS
+        reader.check_keys(
+            raw, path, known=(*_KEYS, "tags") if tags else _KEYS, later={} if tags else {"tags": QUEENS}
+        )
         kind = self._type(raw, path)
         if kind is None:
             return None
-        schema = ParameterSchema(
+        return ParameterSchema(
             name=name,
             type=kind,
+            path=path,
             label=reader.as_text(raw.get("label"), (*path, "label")),
             description=reader.as_text(raw.get("description"), (*path, "description")),
             default=raw.get("default"),
@@ -84,20 +111,17 @@ class DeclarationReader:
             tags=self._tags(raw, path),
             constraints=self._constraints(raw.get("constraints"), (*path, "constraints"), kind),
         )
-        self._check_default(schema, path)
-        return schema
 
     def _type(self, raw: dict[str, Any], path: Path) -> ParameterType | None:
-        kinds = [kind.value for kind in ParameterType]
-        given = raw.get("type")
-        if given in kinds:
-            return ParameterType(given)
+        kinds, given = self.types, raw.get(self.type_key)
+        if isinstance(given, str) and given in kinds:
+            return kinds[given]
         if given is None:
             self._reader.fault(path, "this parameter has no type", f"types: {', '.join(kinds)}")
             return None
         hint = self._reader.nearest.hint(str(given), kinds, f"types: {', '.join(kinds)}")
         found = repr(given) if isinstance(given, str) else kind_of(given)
-        self._reader.fault((*path, "type"), f"there is no parameter type {found}", hint)
+        self._reader.fault((*path, self.type_key), f"there is no parameter type {found}", hint)
         return None
 
     def _boolean(self, raw: dict[str, Any], path: Path, key: str) -> bool:
@@ -115,13 +139,16 @@ class DeclarationReader:
         self._reader.fault((*path, "tags"), "expected a list of text")
         return ()
 
-    def _check_default(self, schema: ParameterSchema, path: Path) -> None:
+    def _check_default(self, schema: ParameterSchema) -> None:
         if schema.default is None:
             return
+        # A custom constraint is asked about the value that counts, which the default may not be.
+        own = tuple(each for each in schema.constraints if not isinstance(each, Custom))
         try:
-            schema.value_of(schema.default)
+            replace(schema, constraints=own).value_of(schema.default)
         except ValueError as error:
-            self._reader.fault((*path, "default"), f"the default is no value for this parameter: {error}")
+            place = (*schema.path, schema.default_key)
+            self._reader.fault(place, f"the default is no value for this parameter: {error}")
 
     # -- constraints -------------------------------------------------------------------------------------------
 
@@ -138,11 +165,11 @@ class DeclarationReader:
         if not isinstance(raw, dict):
             self._reader.fault(path, f"expected a constraint, a map, found {kind_of(raw)}")
             return None
-        named = [name for name in _KINDS if name in raw]
-        self._reader.check_keys(raw, path, known=(*_KINDS, "description"))
+        named = [name for name in _MAKERS if name in raw]
+        self._reader.check_keys(raw, path, known=(*_MAKERS, "description"))
         if len(named) != 1:
             found = " and ".join(named) if named else "none"
-            hint = "write each constraint as an item of its own" if named else f"kinds: {', '.join(_KINDS)}"
+            hint = "write each constraint as an item of its own" if named else f"kinds: {', '.join(_MAKERS)}"
             self._reader.fault(path, f"expected exactly one kind of constraint, found {found}", hint)
             return None
         (name,) = named
@@ -150,46 +177,61 @@ class DeclarationReader:
 
     def _of_kind(self, name: str, raw: dict[str, Any], path: Path, kind: ParameterType) -> Constraint | None:
         reader, place = self._reader, (*path, name)
-        if name not in _MAKERS:
-            reader.fault(place, f"the constraint {name!r} is not supported yet")
-            return None
         since, constraint_class, make = _MAKERS[name]
         if reader.version < since:
             reader.fault(place, f"the constraint {name!r} needs heat_template_version {since} or later")
             return None
-        if not KINDS[kind] & constraint_class.valid_for:
-            reader.fault(place, f"the constraint {name!r} does not apply to parameters of type {kind}")
-            return None
         description = reader.as_text(raw.get("description"), (*path, "description"))
+        return self._made(
+            constraint_class, place, kind, lambda: make(raw[name], kind, description, self._limits)
+        )
+
+    def _made(
+        self,
+        constraint_class: type[Constraint],
+        place: Path,
+        kind: ParameterType,
+        make: Callable[[], Constraint],
+    ) -> Constraint | None:
+        """Return what ``make`` gives; None, after taking down why, if it is nothing for this type of parameter."""
+        if not KINDS[kind] & constraint_class.valid_for:
+            message = f"the constraint {place[-1]!r} does not apply to parameters of type {kind}"
+            self._reader.fault(place, message)
+            return None
         try:
-            return make(raw[name], kind, description)
-        # Overflow, recursion: what the compiler of regular expressions says of some patterns.
-        except (ValueError, OverflowError, RecursionError) as error:
-            reader.fault(place, str(error))
+            return make()
+        except ValueError as error:
+            self._reader.fault(place, str(error))
             return None
 
 
-def _range(raw: Any, _kind: ParameterType, description: str) -> Constraint:
+def _range(raw: Any, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
     low, high = _two(raw, "min", "max")
-    bounds = {"min": _number(low, "min"), "max": _number(high, "max")}
+    bounds = {"min": number_of(low, "min"), "max": number_of(high, "max")}
     return Range(**bounds, description=description)
 
 
-def _length(raw: Any, _kind: ParameterType, description: str) -> Constraint:
+def _length(raw: Any, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
     low, high = _two(raw, "min", "max")
-    return Length(min=_whole(low, "min"), max=_whole(high, "max"), description=description)
+    return Length(min=whole_number_of(low, "min"), max=whole_number_of(high, "max"), description=description)
 
 
-def _modulo(raw: Any, _kind: ParameterType, description: str) -> Constraint:
+def _modulo(raw: Any, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
     step, offset = (
-        _whole(value, key) for key, value in zip(("step", "offset"), _two(raw, "step", "offset"), strict=True)
+        whole_number_of(value, key)
+        for key, value in zip(("step", "offset"), _two(raw, "step", "offset"), strict=True)
     )
     if step is None or offset is None:
         raise ValueError("expected both 'step' and 'offset'")
     return Modulo(step=step, offset=offset, description=description)
 
 
-def _allowed_values(raw: Any, kind: ParameterType, description: str) -> Constraint:
+def allowed_values(raw: Any, kind: ParameterType, description: str, _limits: Limits) -> Constraint:
+    """Return the constraint for a list of values of this type.
+
+    Raises:
+        ValueError: it is no such list.
+    """
     if not isinstance(raw, list):
         raise ValueError(f"expected a list of values, found {kind_of(raw)}")
     # The items of a list are compared as they are.
@@ -203,10 +245,21 @@ def _allowed(kind: ParameterType, value: Any) -> Any:
     return convert(kind, value)
 
 
-def _allowed_pattern(raw: Any, _kind: ParameterType, description: str) -> Constraint:
+def allowed_pattern(raw: Any, _kind: ParameterType, description: str, limits: Limits) -> Constraint:
+    """Return the constraint for a regular expression, matched within ``limits``.
+
+    Raises:
+        ValueError: it is none, or one that cannot be compiled within them.
+    """
     if not isinstance(raw, str):
         raise ValueError(f"expected a regular expression as text, found {kind_of(raw)}")
-    return AllowedPattern(pattern=raw, description=description)
+    return BoundedPattern(pattern=raw, limits=limits, description=description)
+
+
+def _custom_constraint(raw: Any, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
+    if not isinstance(raw, str):
+        raise ValueError(f"expected a custom constraint's name, found {kind_of(raw)}")
+    return Custom(name=raw, description=description)
 
 
 def _two(raw: Any, first: str, second: str) -> tuple[Any, Any]:
@@ -219,7 +272,12 @@ def _two(raw: Any, first: str, second: str) -> tuple[Any, Any]:
     return raw.get(first), raw.get(second)
 
 
-def _number(value: Any, key: str) -> float | None:
+def number_of(value: Any, key: str) -> float | None:
+    """Return the number that a bound is, or that its text says; None for null.
+
+    Raises:
+        ValueError: it is none; ``key`` names it.
+    """
     if value is None:
         return None
     try:
@@ -229,20 +287,26 @@ def _number(value: Any, key: str) -> float | None:
     return number
 
 
-def _whole(value: Any, key: str) -> int | None:
-    number = _number(value, key)
+def whole_number_of(value: Any, key: str) -> int | None:
+    """Return the whole number that a bound is, or that its text says; None for null.
+
+    Raises:
+        ValueError: it is none; ``key`` names it.
+    """
+    number = number_of(value, key)
     if number is not None and not isinstance(number, int):
         raise ValueError(f"{key!r}: expected a whole number")
     return number
 
 
+_Maker = Callable[[Any, ParameterType, str, Limits], Constraint]
+
 #: The version that brought a constraint, its class, and what makes one of what the template says.
-_MAKERS: Final[
-    Mapping[str, tuple[HotVersion, type[Constraint], Callable[[Any, ParameterType, str], Constraint]]]
-] = {
+_MAKERS: Final[Mapping[str, tuple[TemplateVersion, type[Constraint], _Maker]]] = {
     "modulo": (OCATA, Modulo, _modulo),
     "range": (V2013_05_23, Range, _range),
     "length": (V2013_05_23, Length, _length),
-    "allowed_values": (V2013_05_23, AllowedValues, _allowed_values),
-    "allowed_pattern": (V2013_05_23, AllowedPattern, _allowed_pattern),
+    "allowed_values": (V2013_05_23, AllowedValues, allowed_values),
+    "allowed_pattern": (V2013_05_23, BoundedPattern, allowed_pattern),
+    "custom_constraint": (V2013_05_23, Custom, _custom_constraint),
 }

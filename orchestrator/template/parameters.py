@@ -1,21 +1,23 @@
 """The parameters of a template: what is declared, and the values they have for one stack."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from orchestrator.errors import InvalidInput, Problem
+from orchestrator.definition import UNKNOWN, is_unknown
+from orchestrator.errors import Problem
 from orchestrator.plugins.constraints import Constraint
-from orchestrator.template.document import Positions
-from orchestrator.template.environment import Environment, Given
+from orchestrator.template.document import Path, Positions, dotted
+from orchestrator.template.environment import Environment
+from orchestrator.template.given import Given
+from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.nearest import Nearest
 from orchestrator.template.parameter_types import ParameterType, convert
+from orchestrator.template.versions import TemplateVersion
 
-#: The parameters that every stack has without declaring them.
+#: The parameters that every stack has without declaring them, and what CFN calls them.
 PSEUDO_PARAMETERS: Final = ("OS::stack_name", "OS::stack_id", "OS::project_id")
-
-#: What is shown instead of a hidden value.
-HIDDEN: Final = "******"
+CFN_PSEUDO_PARAMETERS: Final = ("AWS::StackName", "AWS::StackId", "AWS::Region")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,8 @@ class ParameterSchema:
 
     name: str
     type: ParameterType
+    #: Where the declaration stands in the template.
+    path: Path
     label: str = ""
     description: str = ""
     #: As written; None where a value must be given.
@@ -33,6 +37,8 @@ class ParameterSchema:
     #: Whether an update may not change the value.
     immutable: bool = False
     tags: tuple[str, ...] = ()
+    #: What the template's format calls the default.
+    default_key: str = "default"
     constraints: tuple[Constraint, ...] = field(default=())
 
     @property
@@ -40,18 +46,31 @@ class ParameterSchema:
         """Whether a value must be given."""
         return self.default is None
 
-    def value_of(self, raw: Any) -> Any:
+    def value_of(self, raw: Any, *, offline: bool = False) -> Any:
         """Return ``raw`` as this parameter holds it.
+
+        If ``offline``, constraints are left out that ask other systems, or whose plug-in is not installed here.
 
         Raises:
             ValueError: it has a wrong type or breaks a constraint; the sentence shows no hidden value.
         """
         value = convert(self.type, raw)
         for constraint in self.constraints:
-            fault = constraint.check(value)
+            if offline and not constraint.needs_nothing:
+                continue
+            fault = constraint.check(value, secret=self.hidden)
             if fault:
-                raise ValueError(constraint.describe() if self.hidden else fault)
+                raise ValueError(fault)
         return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterGroup:
+    """Parameters that people see together; one entry of the section ``parameter_groups``."""
+
+    label: str = ""
+    description: str = ""
+    parameters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,50 +91,78 @@ class Parameters:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The values that parameters came to, and what is wrong with them."""
+
+    #: ``UNKNOWN`` stands for the value of a parameter that has none, or a wrong one.
+    parameters: Parameters
+    #: Values that are unknown to the template, of a wrong type, or break constraints.
+    problems: tuple[Problem, ...]
+    #: One for each parameter without a value.
+    missing: tuple[Problem, ...]
+
+
+def pseudo_parameters(version: TemplateVersion) -> tuple[str, ...]:
+    """Return the names of the parameters that a template of this version need not declare."""
+    return PSEUDO_PARAMETERS if version.is_hot else CFN_PSEUDO_PARAMETERS
+
+
 def settle(
     schemas: Mapping[str, ParameterSchema],
     environment: Environment,
     *,
     pseudo: Mapping[str, Any],
     positions: Positions,
-) -> Parameters:
+    declared: Collection[str] = (),
+    offline: bool = False,
+) -> Settled:
     """Return the value of every parameter: the one given, else the environment's default, else the template's.
 
-    A given null counts as not given.
-
-    Raises:
-        InvalidInput: values are missing, unknown, of a wrong type, or break constraints; all such.
+    A given null counts as not given; a given value that is not known yet stays so. ``declared`` are the names of all
+    parameters, also of those whose declaration has a mistake and therefore no schema. If ``offline``, some constraints
+    are left out: see :meth:`ParameterSchema.value_of`.
     """
-    problems = list(_unknown(schemas, environment))
-    values: dict[str, Any] = {}
+    environment, problems = environment.merged({name: schema.type for name, schema in schemas.items()})
+    problems.extend(_unknown(schemas, declared, environment))
+    missing: list[Problem] = []
+    secret = {schema.name for schema in schemas.values() if schema.hidden} | environment.encrypted_names
+    values: dict[str, Any] = dict.fromkeys(declared, UNKNOWN)
     for schema in schemas.values():
+        values[schema.name] = UNKNOWN
         given = _given(schema, environment, positions)
         if given is None:
-            path = ("parameters", schema.name)
             hint = "give it on the command line or in an environment file, or declare a default"
-            problems.append(positions.problem(path, "this parameter has no value and no default", hint))
+            message = f"the parameter {schema.name!r} has no value and no default"
+            missing.append(positions.problem(schema.path, message, hint))
             continue
+        if given.is_secret:
+            secret.add(schema.name)
+        if is_unknown(given.value):
+            continue
+        told = replace(schema, hidden=True) if schema.name in secret else schema
         try:
-            values[schema.name] = schema.value_of(given.value)
+            values[schema.name] = told.value_of(given.value, offline=offline)
         except ValueError as error:
             problems.append(
                 given.problem(str(error), f"parameter {schema.name!r} has the type {schema.type}")
             )
-    if problems:
-        raise InvalidInput(problems)
-    return Parameters(
+    parameters = Parameters(
         values={**values, **pseudo},
-        hidden=frozenset(schema.name for schema in schemas.values() if schema.hidden),
+        hidden=frozenset(secret),
         pseudo=frozenset(pseudo),
     )
+    return Settled(parameters=parameters, problems=tuple(problems), missing=tuple(missing))
 
 
-def _unknown(schemas: Mapping[str, ParameterSchema], environment: Environment) -> Iterable[Problem]:
+def _unknown(
+    schemas: Mapping[str, ParameterSchema], declared: Collection[str], environment: Environment
+) -> Iterable[Problem]:
     nearest = Nearest()
     for name, given in environment.parameters.items():
-        if name in schemas:
+        if name in schemas or name in declared:
             continue
-        if name in PSEUDO_PARAMETERS:
+        if name in PSEUDO_PARAMETERS or name in CFN_PSEUDO_PARAMETERS:
             yield given.problem(f"{name!r} is set by Isotherm itself and cannot be given")
         else:
             hint = nearest.hint(
@@ -131,5 +178,5 @@ def _given(schema: ParameterSchema, environment: Environment, positions: Positio
             return given
     if schema.default is None:
         return None
-    path = ("parameters", schema.name, "default")
-    return Given(schema.default, f"parameters.{schema.name}.default", positions.at(path))
+    path = (*schema.path, schema.default_key)
+    return Given(schema.default, dotted(path), positions.at(path))

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.template.document import Limits
+from orchestrator.limits import Limits
+from orchestrator.plugins import custom
+from orchestrator.plugins.custom import CustomConstraint, CustomConstraints
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameter_types import ParameterType, convert
 from orchestrator.template.parameters import Parameters
@@ -211,9 +213,24 @@ def test_a_declaration_says_everything(parse: Parse) -> None:
             "does not apply",
         ),
         (
-            "type: string, constraints: [{custom_constraint: nova.flavor}]",
+            "type: string, constraints: [{allowed_pattern: '((((((((((a{99})))))))))){99999999999}'}]",
+            "p.constraints[0].allowed_pattern",
+            "repetition",
+        ),
+        (
+            "type: string, default: b, constraints: [{allowed_pattern: a}]",
+            "p.default",
+            "'b' does not match",
+        ),
+        (
+            "type: string, constraints: [{custom_constraint: [ip_addr]}]",
             "p.constraints[0].custom_constraint",
-            "not supported yet",
+            "expected a custom constraint's name, found a list",
+        ),
+        (
+            "type: json, constraints: [{custom_constraint: ip_addr}]",
+            "p.constraints[0].custom_constraint",
+            "does not apply",
         ),
     ],
 )
@@ -270,6 +287,17 @@ def test_what_came_later_needs_a_later_version(
         ("type: boolean, constraints: [{allowed_values: ['yes']}]", [True, "on"], ["off"]),
         ("type: comma_delimited_list, constraints: [{allowed_values: [a, b]}]", ["b,a", ""], ["a,c"]),
         ("type: string, constraints: [{allowed_pattern: '[a-z]+'}]", ["abc"], ["abc1", "", "1abc"]),
+        (
+            "type: string, constraints: [{custom_constraint: ip_addr}]",
+            ["192.0.2.1", "::1"],
+            ["192.0.2.1/24", ""],
+        ),
+        (
+            "type: comma_delimited_list, constraints: [{custom_constraint: mac_addr}]",
+            ["00:16:3e:7f:00:01", ""],
+            ["a"],
+        ),
+        ("type: number, constraints: [{custom_constraint: ip_addr}]", [], [7]),
         (
             "type: string, constraints: [{length: {min: 2}}, {allowed_pattern: '[a-z]+'}]",
             ["ab"],
@@ -328,17 +356,80 @@ def test_all_that_is_wrong_with_the_values_comes_at_once(parse: Parse) -> None:
     environment = environment_of(
         "parameters:\n  sizes: 1\n  size: big\n  'OS::stack_name': x\n  null_given:\n"
     )
-    found = refused(template, environment, count="many")
-    assert [(str(p.position), p.path) for p in found] == [
+    settled = template.draft.settle(
+        environment.merge(Environment.of_parameters({"count": "many"})), pseudo=PSEUDO
+    )
+    assert [(str(p.position), p.path) for p in settled.problems] == [
         ("env.yaml:2:3", "parameters.sizes"),
         ("env.yaml:4:3", "parameters.OS::stack_name"),
-        ("t.yaml:3:3", "parameters.missing"),
-        ("t.yaml:4:3", "parameters.null_given"),
         ("env.yaml:3:3", "parameters.size"),
         ("None", "parameters.count"),
     ]
-    assert found[0].hint == "did you mean 'size'?"
-    assert "no value and no default" in found[2].message
+    assert settled.problems[0].hint == "did you mean 'size'?"
+    assert [(str(p.position), p.message) for p in settled.missing] == [
+        ("t.yaml:3:3", "the parameter 'missing' has no value and no default"),
+        ("t.yaml:4:3", "the parameter 'null_given' has no value and no default"),
+    ]
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_pattern_that_never_ends_refuses_the_value(parse: Parse, hidden: bool) -> None:
+    declaration = f"type: string, hidden: {hidden}, constraints: [{{allowed_pattern: (a+)+$}}]"
+    template = parse(declare(declaration), pattern_seconds=0.3)
+    (problem,) = refused(template, p="a" * 60 + "!")
+    assert problem.message == "the pattern '(a+)+$' took longer than 0.3 seconds (setting pattern_seconds)"
+    assert settled(template, p="a" * 60).values["p"] == "a" * 60
+
+
+def test_a_pattern_that_cannot_be_compiled_in_time_is_no_pattern(problems_of: ProblemsOf) -> None:
+    sets = "(?i)" + "[!-\U0010fffd]" * 20_000
+    (problem,) = problems_of(
+        declare(f"type: string, constraints: [{{allowed_pattern: '{sets}'}}]"), pattern_seconds=0.3
+    )
+    assert problem.path == "parameters.p.constraints[0].allowed_pattern"
+    assert "took longer than 0.3 seconds" in problem.message
+
+
+class Outside(CustomConstraint):
+    name = "outside"
+    asks_outside = True
+
+    def fault(self, value: Any) -> str | None:
+        return f"{value!r} is not there"
+
+
+CUSTOM = (
+    "parameters:\n"
+    "  a: {type: string, default: bad, constraints: [{custom_constraint: outside}]}\n"
+    "  b: {type: string, default: bad, constraints: [{custom_constraint: outsid}]}\n"
+    "  c: {type: string, default: bad, constraints: [{custom_constraint: ip_addr}]}\n"
+)
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = CustomConstraints({**CustomConstraints.load(), "outside": Outside()})
+    monkeypatch.setattr(custom, "_load", lambda _: found)
+
+
+@pytest.mark.usefixtures("outside")
+def test_custom_constraints_are_asked_about_the_value_that_counts(parse: Parse) -> None:
+    template = parse(CUSTOM)
+    environment = environment_of("parameters: {c: 192.0.2.1}")
+    problems = template.draft.settle(environment, pseudo=PSEUDO).problems
+    assert [(problem.path, problem.message) for problem in problems] == [
+        ("parameters.a.default", "'bad' is not there; it must satisfy the custom constraint 'outside'"),
+        ("parameters.b.default", "there is no custom constraint 'outsid' here; did you mean 'outside'?"),
+    ]
+
+
+@pytest.mark.usefixtures("outside")
+def test_offline_only_those_are_asked_that_need_nothing(parse: Parse) -> None:
+    found = parse(CUSTOM).draft.settle(Environment(), pseudo=PSEUDO, offline=True)
+    assert [(problem.path, problem.message) for problem in found.problems] == [
+        ("parameters.c.default", "'bad' is no IP address; it must satisfy the custom constraint 'ip_addr'")
+    ]
+    assert found.parameters.values["a"] == found.parameters.values["b"] == "bad"
 
 
 @pytest.mark.parametrize(
