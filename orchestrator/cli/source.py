@@ -1,12 +1,10 @@
-"""Read from disk what a stack is made of: the template, the files it names, environments."""
+"""Read what a stack is made of: the template, environments, and the files that they name."""
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import InvalidInput, Problem
-from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.errors import InvalidInput
+from orchestrator.messages import StackJob
 
 if TYPE_CHECKING:
     from orchestrator.settings import Settings
@@ -21,80 +19,38 @@ def stack_job(
     parameters: Mapping[str, str],
     timeout_minutes: float | None = None,
 ) -> StackJob:
-    """Return the job for a template and environments on disk.
+    """Return the job for a template and environments on disk, or at URLs where the settings allow to fetch them.
 
     Raises:
         InvalidInput: files are missing or cannot be read; all of them are named at once.
     """
-    problems: list[Problem] = []
-    source, files = "", dict[str, str]()
-    try:
-        source, files = read_template(template, settings)
-    except InvalidInput as error:
-        problems.extend(error.problems)
-    sources = []
-    for environment in environments:
-        try:
-            sources.append(EnvironmentSource(file=environment, source=read_text(environment)))
-        except InvalidInput as error:
-            problems.extend(error.problems)
-    if problems:
-        raise InvalidInput(problems)
+    # Brings the YAML parser in.
+    from orchestrator.limits import Limits
+    from orchestrator.template.files import load_stack
+
+    loaded = load_stack(template, environments, limits=Limits.of(settings), fetch_urls=settings.fetch_urls)
     return StackJob(
         name=name,
-        template=source,
+        template=loaded.template,
         template_file=template,
-        files=files,
-        environments=tuple(sources),
+        files=loaded.files,
+        environments=loaded.environments,
         parameters=parameters,
         timeout_minutes=timeout_minutes,
         project=settings.project,
     )
 
 
-def read_template(name: str, settings: "Settings") -> tuple[str, dict[str, str]]:
-    """Return a template's text and the files that it names.
+def template_text(name: str, settings: "Settings") -> str:
+    """Return the text of a template, without the files that it names.
 
     Raises:
-        InvalidInput: the template or one of the files is missing or cannot be read.
+        InvalidInput: it cannot be read.
     """
-    # Brings the YAML parser in.
-    from orchestrator.template.document import Limits
-    from orchestrator.template.files import load_template
+    from orchestrator.limits import Limits
+    from orchestrator.template.contents import Contents, Unreadable
 
-    if not Path(name).exists():
-        raise _missing(name)
-    return load_template(name, limits=Limits.of(settings))
-
-
-def read_text(name: str) -> str:
-    """Return a file's text.
-
-    Raises:
-        InvalidInput: the file is missing, unreadable, or no text.
-    """
     try:
-        return Path(name).read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise _missing(name) from error
-    except UnicodeDecodeError as error:
-        message = (
-            f"expected text in UTF-8, found the byte {error.object[error.start]:#04x} at offset {error.start}"
-        )
-        raise InvalidInput([Problem(path=name, message=message)]) from error
-    except OSError as error:
-        raise InvalidInput([Problem(path=name, message=error.strerror or str(error))]) from error
-
-
-def _missing(name: str) -> InvalidInput:
-    return InvalidInput([Problem(path=name, message="there is no such file", hint=_near_file(Path(name)))])
-
-
-def _near_file(path: Path) -> str:
-    """Return a hint that names the file people may have meant; empty if there is none."""
-    try:
-        names = [entry.name for entry in path.parent.iterdir()]
-    except OSError:
-        return f"there is no directory {str(path.parent)!r}"
-    near = get_close_matches(path.name, names, 1)
-    return f"did you mean {str(path.parent / near[0])!r}?" if near else ""
+        return Contents(Limits.of(settings), fetch_urls=settings.fetch_urls).text(name)
+    except Unreadable as error:
+        raise InvalidInput([error.problem(name)]) from error

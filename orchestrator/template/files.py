@@ -1,100 +1,240 @@
-"""The client's side of ``get_file``: read a template from disk, and the files it names."""
+"""The client's side of files: read a template, environments, and every file that they and their templates name."""
 
-from collections.abc import Iterator
+import posixpath
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
-from orchestrator.errors import InvalidInput, Position, Problem
-from orchestrator.template.document import Document, Limits, Path, parse_document
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.limits import Limits
+from orchestrator.messages import EnvironmentSource
+from orchestrator.template.contents import Contents, Unreadable
+from orchestrator.template.document import Document, Path, Positions, read_document
+from orchestrator.template.environment import Environment
+from orchestrator.template.locations import (
+    base_between,
+    base_of_key,
+    is_template,
+    is_url,
+    is_web,
+    key_of,
+    location_of,
+    shown,
+)
 
 _CALL = "get_file"
+#: The key of a resource's type in either format.
+_TYPES = ("type", "Type")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackFiles:
+    """The texts that a stack is made of."""
+
+    template: str
+    #: In order. A relative path beside a template that has none is made an absolute one:
+    #: nothing else would tell the engine how the one is reached from the other.
+    environments: tuple[EnvironmentSource, ...] = ()
+    #: What template and environments name, by key; see :func:`~.locations.key_of`.
+    files: dict[str, str] = field(default_factory=dict)
 
 
 def load_template(path: str | FilePath, *, limits: Limits | None = None) -> tuple[str, dict[str, str]]:
-    """Return a template's text, and the content of each file it names in a get_file, by the name it uses.
-
-    Relative names start at the template's directory. Names that only a call would tell are not looked for. A text
-    that is no YAML names no files: what is wrong with it is said by whoever parses it.
+    """Return a template's text, and the content of each file that it and its templates name, by key.
 
     Raises:
         InvalidInput: the template or a file cannot be read; all such files.
     """
-    template = FilePath(path)
-    limits = limits or Limits()
-    try:
-        source = _read(template, limits)
-    except _UnreadableFile as error:
-        start = Position(file=str(template), line=1, column=1)
-        raise InvalidInput([Problem(message=f"the file {error}", position=start, hint=error.hint)]) from error
-    try:
-        document = parse_document(source, file=str(template), limits=limits)
-    except InvalidInput:
-        return source, {}
-    return source, _load_files(document, template.parent, limits)
+    loaded = load_stack(str(path), limits=limits)
+    return loaded.template, loaded.files
 
 
-def _load_files(document: Document, directory: FilePath, limits: Limits) -> dict[str, str]:
-    files: dict[str, str] = {}
-    problems: list[Problem] = []
-    refused: set[str] = set()
-    for path, key in _named_files(document.data, ()):
-        if key in files or key in refused:
-            continue
+def load_stack(
+    template: str,
+    environments: Iterable[str] = (),
+    *,
+    limits: Limits | None = None,
+    fetch_urls: bool = False,
+) -> StackFiles:
+    """Return a template's and its environments' texts, and the files that are named: by get_file, as types, as targets.
+
+    ``template`` and ``environments`` are paths, or URLs where ``fetch_urls`` allows to fetch them. Names are looked for
+    in templates that are named too, and are relative to the file that uses them; names that only a call would tell
+    are not looked for. What is wrong with a text otherwise is said by whoever parses it.
+
+    Raises:
+        InvalidInput: something named cannot be read, or it is too much; all such places.
+    """
+    loading = _Loading(Contents(limits or Limits(), fetch_urls=fetch_urls), limits or Limits())
+    text = loading.template(template)
+    sources = tuple(loading.environment(_beside(file, template), template) for file in environments)
+    files = loading.files()
+    if loading.problems:
+        raise InvalidInput(loading.problems)
+    return StackFiles(template=text, environments=sources, files=files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mention:
+    """A place that names a file."""
+
+    name: str
+    key: str
+    location: str
+    #: Where the file is that names it.
+    document: str
+    #: Whether the file is a template, whose own names count as well.
+    is_template: bool
+    #: Makes a problem, of a message and a hint, with this place.
+    problem: Callable[[str, str], Problem]
+
+
+class _Loading:
+    """Reads what is named, from one file to the next, and gathers what cannot be read."""
+
+    def __init__(self, contents: Contents, limits: Limits) -> None:
+        self._contents, self._limits = contents, limits
+        self.problems: list[Problem] = []
+        self._files: dict[str, str] = {}
+        #: By key: where the file is; also of those that cannot be read.
+        self._locations: dict[str, str] = {}
+        self._walked: set[str] = set()
+        self._mentions: deque[_Mention] = deque()
+
+    # -- what the order names ----------------------------------------------------------------------------------
+
+    def template(self, file: str) -> str:
+        """Return the root template's text, and note what it names."""
+        text = self._ordered(file)
+        document = self._document(text, file)
+        if document:
+            self._mentions.extend(_mentions(document, base="", location=file))
+        return text
+
+    def environment(self, file: str, template: str) -> EnvironmentSource:
+        """Return an environment, and note the template files in its registry."""
+        text = self._ordered(file)
+        document = self._document(text, file)
+        if document:
+            # Its problems, and those of the environment, are told by whoever parses it.
+            environment = Environment.of_document(document, [], base=base_between(file, template))
+            for target in environment.registry.template_targets():
+                written = target.given
+                mention = _Mention(
+                    name=written.value,
+                    key=target.name,
+                    location=location_of(written.value, file),
+                    document=file,
+                    is_template=True,
+                    problem=written.problem,
+                )
+                self._mentions.append(mention)
+        return EnvironmentSource(file=file, source=text)
+
+    def _ordered(self, file: str) -> str:
+        """Return a text that the order itself names; an empty one, after taking down why, if it cannot be read."""
         try:
-            files[key] = _read(directory / _local_path(key), limits)
-        except _UnreadableFile as error:
-            refused.add(key)
-            problems.append(document.positions.problem(path, f"the file {key!r} {error}", error.hint))
-    if problems:
-        raise InvalidInput(problems)
-    return files
+            return self._contents.text(file)
+        except Unreadable as error:
+            self.problems.append(error.problem(file))
+            return ""
+
+    # -- what they name ----------------------------------------------------------------------------------------
+
+    def files(self) -> dict[str, str]:
+        """Return what is named, by key, and what that names in turn, until nothing new is."""
+        while self._mentions:
+            mention = self._mentions.popleft()
+            if mention.key not in self._locations:
+                if len(self._files) == self._limits.max_files:
+                    message = f"more than {self._limits.max_files} files are named"
+                    hint = "raise the setting max_template_files, or name fewer"
+                    self.problems.append(mention.problem(message, hint))
+                    break
+                self._load(mention)
+            elif not _is_same(self._locations[mention.key], mention.location):
+                self._refuse_second(mention)
+            if mention.is_template and mention.key in self._files and mention.key not in self._walked:
+                self._walk(mention)
+        return self._files
+
+    def _load(self, mention: _Mention) -> None:
+        self._locations[mention.key] = mention.location
+        try:
+            if is_web(mention.document) and not is_web(mention.location):
+                raise Unreadable("is named by a file from the network, which may name none of this machine")
+            self._files[mention.key] = self._contents.text(mention.location)
+        except Unreadable as error:
+            name = shown(mention.name)
+            self.problems.append(mention.problem(f"the file {name!r} {error}", error.hint(name)))
+
+    def _refuse_second(self, mention: _Mention) -> None:
+        other = shown(self._locations[mention.key])
+        message = f"the files {shown(mention.location)!r} and {other!r} would both be called {mention.key!r}"
+        hint = "give one of them another name"
+        self.problems.append(mention.problem(message, hint))
+
+    def _walk(self, mention: _Mention) -> None:
+        self._walked.add(mention.key)
+        file = mention.location if is_url(mention.location) else posixpath.normpath(mention.location)
+        document = self._document(self._files[mention.key], file)
+        if document:
+            base = base_of_key(mention.key)
+            self._mentions.extend(_mentions(document, base=base, location=mention.location))
+
+    def _document(self, text: str, file: str) -> Document | None:
+        """Return a text as data, as far as it can be read; None if it cannot."""
+        try:
+            document, _ = read_document(text, file=file, limits=self._limits)
+        except InvalidInput:
+            return None
+        return document
 
 
-def _named_files(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Return the names written out in calls of get_file, each with its place."""
+def _beside(environment: str, template: str) -> str:
+    if is_url(environment) or not (is_url(template) or template.startswith("/")):
+        return environment
+    return str(FilePath(environment).absolute())
+
+
+def _is_same(location: str, other: str) -> bool:
+    """Whether two locations are of one file; paths may lead to it over links."""
+    if location == other or is_url(location) or is_url(other):
+        return location == other
+    return FilePath(location).resolve() == FilePath(other).resolve()
+
+
+def _mentions(document: Document, *, base: str, location: str) -> Iterator[_Mention]:
+    """Yield the files that a template names; its names start at ``base``, it is itself at ``location``."""
+    found: list[tuple[Path, str, bool]] = []
+    _collect(document.data, (), found)
+    for path, name, as_type in found:
+        yield _Mention(
+            name=name,
+            key=key_of(name, base),
+            location=location_of(name, location),
+            document=location,
+            is_template=as_type,
+            problem=_problems_at(document.positions, path),
+        )
+
+
+def _problems_at(positions: Positions, path: Path) -> Callable[[str, str], Problem]:
+    return lambda message, hint: positions.problem(path, message, hint)
+
+
+def _collect(value: Any, path: Path, found: list[tuple[Path, str, bool]]) -> None:
+    """Add every name of a file, with its place, and whether it is a type: written out in get_file, or as a type."""
     if isinstance(value, dict):
         if len(value) == 1 and isinstance(value.get(_CALL), str):
-            yield (*path, _CALL), value[_CALL]
+            found.append(((*path, _CALL), value[_CALL], False))
         for key, item in value.items():
-            yield from _named_files(item, (*path, key))
+            if isinstance(item, (dict, list)):
+                _collect(item, (*path, key), found)
+            elif key in _TYPES and isinstance(item, str) and is_template(item):
+                found.append(((*path, key), item, True))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _named_files(item, (*path, index))
-
-
-class _UnreadableFile(Exception):
-    """A file cannot be read; the text says why, as the end of a sentence."""
-
-    #: What to do about it.
-    hint = ""
-
-
-class _TooLarge(_UnreadableFile):
-    """A file has more bytes than a template may have."""
-
-    hint = "make it smaller, or raise the setting max_template_bytes"
-
-
-def _local_path(key: str) -> str:
-    if "://" not in key:
-        return key
-    parts = urlsplit(key)
-    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
-        return unquote(parts.path)
-    raise _UnreadableFile("is not on this machine; fetching it is not supported yet")
-
-
-def _read(path: FilePath, limits: Limits) -> str:
-    try:
-        with path.open("rb") as file:
-            # Not the file's size: a device or a pipe has none and may never end.
-            content = file.read(limits.max_bytes + 1)
-        if len(content) > limits.max_bytes:
-            raise _TooLarge(f"has more than {limits.max_bytes} bytes")
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise _UnreadableFile(f"is not UTF-8 text (byte {error.start})") from error
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise _UnreadableFile(f"cannot be read: {reason}") from error
+            _collect(item, (*path, index), found)

@@ -1,5 +1,6 @@
 """Environment files: values with their places, aliases of types, merged in order."""
 
+from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
 import pytest
@@ -7,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.template.document import Limits
+from orchestrator.limits import Limits
 from orchestrator.template.environment import Environment
+from orchestrator.template.given import Given
+from orchestrator.template.parameter_types import ParameterType
+from orchestrator.template.template import Template
 
 
 def parse(source: str) -> Environment:
@@ -39,7 +43,16 @@ def test_values_from_the_order_itself_have_no_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["", "{}", "parameters:\n", "parameters: {}\nresource_registry:\nparameter_defaults:\n"]
+    "source",
+    [
+        "",
+        "{}",
+        "parameters:\n",
+        "parameters: {}\nresource_registry:\nparameter_defaults:\n",
+        "event_sinks:\nencrypted_param_names:\nparameter_merge_strategies:\n",
+        "event_sinks: []\nencrypted_param_names: []\nparameter_merge_strategies: {default: merge}\n",
+        "resource_registry: {base_url: x, resources: }",
+    ],
 )
 def test_an_empty_environment_says_nothing(source: str) -> None:
     assert parse(source) == Environment()
@@ -51,21 +64,15 @@ def test_later_environments_win() -> None:
     merged = first.merge(second, Environment.of_parameters({"c": 3}))
     assert values_of(merged) == {"a": 1, "b": 2, "c": 3}
     assert merged.parameter_defaults["d"].value == 2
-    assert merged.resource_registry == {"X": "Z"}
+    assert (merged.actual_type("X"), merged.actual_type("V")) == ("Z", "V")
 
 
-def test_merging_in_two_ways_comes_to_the_same() -> None:
-    parts = [
-        parse(f"resource_registry: {registry}")
-        for registry in ("{A: B, C: D}", "{A: ~, C: E}", "{A: F, C: ~}")
-    ]
-    at_once, later_first = parts[0].merge(*parts[1:]), parts[0].merge(parts[1].merge(parts[2]))
-    assert at_once.resource_registry == later_first.resource_registry == {"A": "F"}
-
-
-def test_an_alias_taken_away_stays_away_when_files_are_merged_first() -> None:
-    removing = parse("resource_registry: {A: ~}").merge(parse("parameters: {p: 1}"))
-    assert parse("resource_registry: {A: B}").merge(removing).resource_registry == {}
+def test_what_is_merged_is_left_as_it_was() -> None:
+    parts = [parse("parameters: {a: 1}\nresource_registry: {A: B}"), parse("parameters: {a: 2}")]
+    merged = parts[0].merge(parts[1])
+    assert values_of(parts[0]) == {"a": 1}
+    assert values_of(merged) == {"a": 2}
+    assert merged == Environment().merge(*parts)
 
 
 @pytest.mark.parametrize(
@@ -76,23 +83,128 @@ def test_aliases_of_aliases_are_followed_and_circles_end(name: str, actual: str)
     assert environment.actual_type(name) == actual
 
 
+def test_names_of_files_start_where_the_environment_is() -> None:
+    source = "resource_registry: {X: server.yaml}"
+    assert parse(source).actual_type("X") == "server.yaml"
+    environment = Environment.parse(source, file="e/env.yaml", limits=Limits(), base="e")
+    assert environment.actual_type("X") == "e/server.yaml"
+
+
+# -- the other sections ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _sinks(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = EntryPoints(EntryPoint(name, "x:Y", "isotherm.event_sinks") for name in ("mail", "queue"))
+    monkeypatch.setattr("orchestrator.template.environment_reader.entry_points", found.select)
+
+
+@pytest.mark.usefixtures("_sinks")
+def test_event_sinks_are_kept_in_order() -> None:
+    first = parse("event_sinks: [{type: queue, target: q, ttl: 7}, {type: mail}]")
+    assert first.event_sinks == ({"type": "queue", "target": "q", "ttl": 7}, {"type": "mail"})
+    merged = first.merge(Environment(), parse("event_sinks: [{type: queue}]"))
+    assert merged.event_sinks == (*first.event_sinks, {"type": "queue"})
+
+
+@pytest.mark.usefixtures("_sinks")
+@pytest.mark.parametrize(
+    ("source", "path", "message", "hint"),
+    [
+        ("[{type: mial}]", "event_sinks[0].type", "there is no event sink 'mial'", "did you mean 'mail'?"),
+        ("[{type: x}]", "event_sinks[0].type", "there is no event sink 'x'", "installed: mail, queue"),
+        ("[{type: mail}, {target: x}]", "event_sinks[1]", "with a type, found a map without one", ""),
+        ("[mail]", "event_sinks[0]", "a map with a type, found text", ""),
+        ("[{type: 7}]", "event_sinks[0]", "found a number", ""),
+        ("{type: mail}", "event_sinks", "a list of event sinks, maps with a type, found a map", ""),
+    ],
+)
+def test_an_event_sink_is_a_map_with_the_type_of_one_that_is_installed(
+    source: str, path: str, message: str, hint: str
+) -> None:
+    (problem,) = refused(f"event_sinks: {source}")
+    assert problem.path == path
+    assert message in problem.message
+    assert hint in problem.hint
+
+
+def test_without_any_installed_sink_none_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = "orchestrator.template.environment_reader.entry_points"
+    monkeypatch.setattr(reader, EntryPoints().select)
+    (problem,) = refused("event_sinks: [{type: zaqar-queue}]")
+    assert problem.hint == "installed: none"
+
+
+def test_encrypted_names_are_those_of_all_files() -> None:
+    merged = parse("encrypted_param_names: [a, b]").merge(parse("encrypted_param_names: [b, c]"))
+    assert merged.encrypted_names == {"a", "b", "c"}
+
+
+def test_strategies_are_merged_with_the_types_of_parameters() -> None:
+    first = parse("parameters: {a: x, n: 1}\nparameter_merge_strategies: {default: merge, n: overwrite}")
+    merged, problems = first.merge(parse("parameters: {a: y, n: 2}")).merged(
+        {"a": ParameterType.STRING, "n": ParameterType.NUMBER}
+    )
+    assert (values_of(merged), problems) == ({"a": "xy", "n": 2}, [])
+    assert merged.merged({"a": ParameterType.STRING})[0] == merged
+
+
+@pytest.mark.parametrize("section", ["parameters", "parameter_defaults"])
+def test_a_template_merges_by_the_types_that_it_declares(section: str) -> None:
+    source = (
+        "heat_template_version: wallaby\nparameters: {l: {type: comma_delimited_list}, n: {type: number}}"
+    )
+    template = Template.parse(source, file="t.yaml", files={}, limits=Limits())
+    first = parse(f"{section}: {{l: [a], n: 4711}}\nparameter_merge_strategies: {{l: merge, n: overwrite}}")
+    second = parse(f"{section}: {{l: 'b,c', n: 4712}}")
+    values = template.resolve_parameters(first.merge(second), pseudo={}).values
+    assert values == {"l": ["a", "b", "c"], "n": 4712}
+    merging = parse(f"{section}: {{n: 4711}}\nparameter_merge_strategies: {{default: merge}}")
+    with pytest.raises(InvalidInput, match=rf"env\.yaml:.*{section}\.n: a number cannot be merged") as caught:
+        template.resolve_parameters(merging.merge(second), pseudo={})
+    assert "47" not in str(caught.value)
+
+
+# -- nested stacks ---------------------------------------------------------------------------------------------
+
+
+def test_a_nested_stack_gets_defaults_and_registry_but_no_values() -> None:
+    outer = parse(
+        "{parameters: {a: 1}, parameter_defaults: {a: 2, d: x}, encrypted_param_names: [a],"
+        " parameter_merge_strategies: {d: merge},"
+        " resource_registry: {T: t/t.yaml, U: V, resources: {web: {db: {hooks: pre-create}}}}}"
+    ).merge(parse("parameters: {b: 1}"), parse("parameter_defaults: {d: y}"))
+    nested = outer.for_nested("web", "T", {"p": Given(7, "resources.web.properties.p")})
+    assert values_of(nested) == {"p": 7}
+    settled, _ = nested.merged({"d": ParameterType.STRING})
+    assert settled.parameter_defaults["d"].value == "xy"
+    assert settled.parameter_defaults["a"].value == 2
+    assert (nested.actual_type("T"), nested.actual_type("U")) == ("T", "V")
+    assert nested.actual_type("u.yaml") == "t/u.yaml"
+    assert nested.registry.hooks(("db",)) == {"pre-create"}
+    assert nested.encrypted_names == {"a"}
+    assert values_of(outer.for_nested("web", "T", {})) == {}
+
+
+# -- mistakes --------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("source", "path", "message"),
     [
-        ("[]", "", "a map"),
-        ("text", "", "a map"),
+        ("[]", "", "a map, found a list"),
+        ("text", "", "a map, found text"),
         ("paramters: {}", "paramters", "no section 'paramters'"),
-        ("event_sinks: []", "event_sinks", "not supported yet"),
-        ("encrypted_param_names: []", "encrypted_param_names", "not supported yet"),
-        ("parameter_merge_strategies: {}", "parameter_merge_strategies", "not supported yet"),
-        ("parameters: []", "parameters", "expected a map"),
-        ("resource_registry: {'OS::Nova::*': X}", "resource_registry.OS::Nova::*", "wildcards"),
-        ("resource_registry: {X: server.yaml}", "resource_registry.X", "template files"),
-        ("resource_registry: {X: 'file:///a.template'}", "resource_registry.X", "template files"),
-        ("resource_registry: {X: 7}", "resource_registry.X", "name of a resource type"),
-        ("resource_registry: {X: ''}", "resource_registry.X", "name of a resource type"),
-        ("resource_registry: {resources: {}}", "resource_registry.resources", "not supported yet"),
-        ("resource_registry: {base_url: x}", "resource_registry.base_url", "not supported yet"),
+        ("web_port: 80", "web_port", "no section 'web_port'"),
+        ("parameters: []", "parameters", "expected a map, found a list"),
+        ("parameter_defaults: x", "parameter_defaults", "expected a map, found text"),
+        ("resource_registry: 7", "resource_registry", "expected a map, found a number"),
+        ("encrypted_param_names: {}", "encrypted_param_names", "a list of parameters' names, found a map"),
+        ("encrypted_param_names: [a, 7]", "encrypted_param_names[1]", "a parameter's name, found a number"),
+        ("parameter_merge_strategies: merge", "parameter_merge_strategies", "expected a map, found text"),
+        ("parameter_merge_strategies: {a: [merge]}", "parameter_merge_strategies.a", "found a list"),
+        ("parameter_merge_strategies: {a: mrege}", "parameter_merge_strategies.a", "found 'mrege'"),
+        ("parameter_merge_strategies: {default: ~}", "parameter_merge_strategies.default", "found null"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_path(source: str, path: str, message: str) -> None:
@@ -101,6 +213,11 @@ def test_what_cannot_be_read_is_named_with_its_path(source: str, path: str, mess
     assert message in problem.message
     assert problem.position is not None
     assert problem.position.file == "env.yaml"
+
+
+def test_the_nearest_strategy_is_suggested() -> None:
+    (problem,) = refused("parameter_merge_strategies: {a: deep-merge}")
+    assert problem.hint == "did you mean 'deep_merge'?"
 
 
 def test_the_nearest_section_is_suggested_and_all_problems_come_at_once() -> None:

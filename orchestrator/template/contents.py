@@ -1,0 +1,118 @@
+"""What is in the files of whoever gives an order: text, from the disk or, where that is allowed, from the network."""
+
+import posixpath
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from orchestrator.errors import Problem
+from orchestrator.limits import Limits
+from orchestrator.template.fetching import CannotFetch, fetch
+from orchestrator.template.locations import is_url, is_web, shown
+
+#: All files of one order together; it holds them all when it is sent.
+MOST_BYTES: Final = 64 * 1024 * 1024
+
+_ENABLE = "set ISOTHERM_FETCH_URLS=true to let this machine fetch it"
+#: A directory may hold millions of names, of which one would be suggested.
+_MOST_NAMES = 1_000
+
+
+class Unreadable(Exception):
+    """A file cannot be read; the text says why, as the end of a sentence."""
+
+    def __init__(self, message: str, hint: str = "", *, near: str = "") -> None:
+        super().__init__(message)
+        self._hint, self._near = hint, near
+
+    def hint(self, name: str) -> str:
+        """Return what to do about it, if the file is called ``name``; may be empty."""
+        near = posixpath.join(posixpath.dirname(name), self._near)
+        return f"did you mean {near!r}?" if self._near else self._hint
+
+    def problem(self, location: str) -> Problem:
+        """Return this as a problem with the file at ``location``, for whoever named it in an order."""
+        name = shown(location)
+        return Problem(path=name, message=f"the file {self}", hint=self.hint(name))
+
+
+class Contents:
+    """Reads files, each location once, in bounded size."""
+
+    def __init__(self, limits: Limits, *, fetch_urls: bool, most_bytes: int = MOST_BYTES) -> None:
+        """Read from the disk, and with ``fetch_urls`` also over http and https."""
+        self._limits, self._fetch_urls = limits, fetch_urls
+        self._most_bytes, self._bytes = most_bytes, 0
+        self._texts: dict[str, str] = {}
+
+    def text(self, location: str) -> str:
+        """Return the text at a location: a path, from the working directory on, or a URL.
+
+        Raises:
+            Unreadable: it is missing, too large, no text, or not to be fetched.
+        """
+        if location not in self._texts:
+            content = self._fetched(location) if is_web(location) else self._read(location)
+            self._count(content)
+            self._texts[location] = _decoded(content)
+        return self._texts[location]
+
+    def _fetched(self, url: str) -> bytes:
+        if not self._fetch_urls:
+            raise Unreadable("is not on this machine, which fetches nothing", _ENABLE)
+        try:
+            return fetch(url, max_bytes=self._limits.max_bytes)
+        except CannotFetch as error:
+            raise Unreadable(str(error)) from error
+
+    def _read(self, location: str) -> bytes:
+        path = Path(_local_path(location))
+        try:
+            with path.open("rb") as file:
+                # Not the file's size: a device or a pipe has none and may never end.
+                return file.read(self._limits.max_bytes + 1)
+        except FileNotFoundError as error:
+            raise _missing(path) from error
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise Unreadable(f"cannot be read: {reason}") from error
+
+    def _count(self, content: bytes) -> None:
+        if len(content) > self._limits.max_bytes:
+            message = f"has more than {self._limits.max_bytes} bytes"
+            raise Unreadable(message, "make it smaller, or raise the setting max_template_bytes")
+        self._bytes += len(content)
+        if self._bytes > self._most_bytes:
+            message = f"is too much: all files together may have {self._most_bytes} bytes"
+            raise Unreadable(message, "let resources read what is large from elsewhere")
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"is not UTF-8 text (byte {error.start})") from error
+
+
+def _local_path(location: str) -> str:
+    if not is_url(location):
+        return location
+    try:
+        parts = urlsplit(location)
+    except ValueError as error:
+        raise Unreadable("cannot be read: it is no URL") from error
+    if parts.scheme.lower() == "file" and parts.netloc in ("", "localhost"):
+        return unquote(parts.path)
+    raise Unreadable("cannot be read: only paths and the URLs of file, http and https can")
+
+
+def _missing(path: Path) -> Unreadable:
+    """Return the error for a file that does not exist, with the nearest that does."""
+    try:
+        names = [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES)]
+    except OSError:
+        return Unreadable("does not exist", f"there is no directory {str(path.parent)!r}")
+    near = get_close_matches(path.name, names, 1)
+    return Unreadable("does not exist", near=near[0] if near else "")

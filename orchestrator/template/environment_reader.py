@@ -1,0 +1,136 @@
+"""Read one environment document section by section, and gather everything that is wrong with it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Any, Final
+
+from hooks.events import NAMESPACE
+from orchestrator.errors import Problem
+from orchestrator.template.document import Document, Path, dotted
+from orchestrator.template.functions.base import kind_of
+from orchestrator.template.given import Given
+from orchestrator.template.merging import Layer, Strategy
+from orchestrator.template.nearest import Nearest
+from orchestrator.template.registry_reader import RegistryReader
+from orchestrator.template.resource_registry import Registry
+
+#: What the sections are called.
+SECTIONS: Final = (
+    "parameters",
+    "parameter_defaults",
+    "resource_registry",
+    "event_sinks",
+    "encrypted_param_names",
+    "parameter_merge_strategies",
+)
+_STRATEGIES: Final = tuple(strategy.value for strategy in Strategy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sections:
+    """What one environment document says."""
+
+    layer: Layer = field(default_factory=Layer)
+    registry: Registry = field(default_factory=Registry)
+    event_sinks: tuple[Mapping[str, Any], ...] = ()
+    encrypted_names: frozenset[str] = frozenset()
+
+
+class EnvironmentReader:
+    """Checks one environment document; a part with a mistake gives a problem and is left out."""
+
+    def __init__(self, document: Document, problems: list[Problem], base: str) -> None:
+        """Take down problems in ``problems``; names of files in the document start at ``base``."""
+        self._document, self._problems, self._base = document, problems, base
+        self._nearest = Nearest()
+
+    def read(self) -> Sections:
+        """Return what the document says; an empty one, or an empty section, says nothing."""
+        data = {} if self._document.data is None else self._document.data
+        if not isinstance(data, dict):
+            message = f"expected an environment, a map, found {kind_of(data)}"
+            self._fault((), message, f"sections: {', '.join(SECTIONS)}")
+            return Sections()
+        for key in data:
+            if key not in SECTIONS:
+                hint = self._nearest.hint(key, SECTIONS, f"sections: {', '.join(SECTIONS)}")
+                self._fault((key,), f"there is no section {key!r} in an environment", hint)
+        strategies = self._strategies(data)
+        default = strategies.pop("default", None)
+        registry = RegistryReader(self._document.positions, self._problems, self._nearest, self._base)
+        return Sections(
+            layer=Layer(
+                parameters=self._given(data, "parameters"),
+                parameter_defaults=self._given(data, "parameter_defaults"),
+                strategies=strategies,
+                default_strategy=default.value if default else None,
+            ),
+            registry=Registry(entries=registry.read(self._map(data, "resource_registry"))),
+            event_sinks=self._event_sinks(data),
+            encrypted_names=self._encrypted_names(data),
+        )
+
+    def _map(self, data: dict[str, Any], section: str) -> dict[str, Any]:
+        return self._section(data, section, dict, "a map") or {}
+
+    def _list(self, data: dict[str, Any], section: str, what: str) -> list[Any]:
+        return self._section(data, section, list, f"a list of {what}") or []
+
+    def _section(self, data: dict[str, Any], section: str, kind: type, words: str) -> Any:
+        """Return a section; None if it says nothing, or is nothing like that, which is taken down."""
+        value = data.get(section)
+        if value is not None and not isinstance(value, kind):
+            self._fault((section,), f"expected {words}, found {kind_of(value)}")
+            return None
+        return value
+
+    def _given(self, data: dict[str, Any], section: str) -> dict[str, Given]:
+        return {name: self._at(value, (section, name)) for name, value in self._map(data, section).items()}
+
+    def _strategies(self, data: dict[str, Any]) -> dict[str, Given]:
+        section, strategies = "parameter_merge_strategies", {}
+        for name, value in self._map(data, section).items():
+            if value in _STRATEGIES:
+                strategies[name] = self._at(Strategy(value), (section, name))
+            else:
+                found = f"{value[:80]!r}" if isinstance(value, str) else kind_of(value)
+                hint = self._nearest.hint(str(value), _STRATEGIES)
+                message = f"expected one of {', '.join(_STRATEGIES)}, found {found}"
+                self._fault((section, name), message, hint)
+        return strategies
+
+    def _event_sinks(self, data: dict[str, Any]) -> tuple[Mapping[str, Any], ...]:
+        section, sinks = "event_sinks", []
+        for index, sink in enumerate(self._list(data, section, "event sinks, maps with a type")):
+            kind = sink.get("type") if isinstance(sink, dict) else None
+            if not isinstance(kind, str):
+                found = (
+                    "a map without one" if isinstance(sink, dict) and kind is None else kind_of(kind or sink)
+                )
+                self._fault((section, index), f"expected an event sink, a map with a type, found {found}")
+                continue
+            # Looked for at every use: they are few, and most environments name none.
+            installed = entry_points(group=NAMESPACE).names
+            if kind in installed:
+                sinks.append(sink)
+                continue
+            known = f"installed: {', '.join(sorted(installed)) or 'none'}"
+            hint = self._nearest.hint(kind, sorted(installed), known)
+            self._fault((section, index, "type"), f"there is no event sink {kind[:80]!r}", hint)
+        return tuple(sinks)
+
+    def _encrypted_names(self, data: dict[str, Any]) -> frozenset[str]:
+        section, names = "encrypted_param_names", set()
+        for index, name in enumerate(self._list(data, section, "parameters' names")):
+            if isinstance(name, str):
+                names.add(name)
+            else:
+                self._fault((section, index), f"expected a parameter's name, found {kind_of(name)}")
+        return frozenset(names)
+
+    def _at(self, value: Any, path: Path) -> Given:
+        return Given(value, dotted(path), self._document.positions.at(path))
+
+    def _fault(self, path: Path, message: str, hint: str = "") -> None:
+        self._problems.append(self._document.positions.problem(path, message, hint))

@@ -1,0 +1,164 @@
+"""What files are called: the keys under which a job carries them, the same for who sends it and who reads it.
+
+Every name that a template or an environment uses is relative to the file that uses it. The job has one map of files,
+whose keys are names as seen from the directory of the root template. Nothing here looks at a disk or knows the
+working directory, so client and engine come to the same keys.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+from urllib.parse import urljoin, urlsplit, urlunsplit
+
+#: Stands in keys for a directory whose name a relative path does not tell, such as that of ``env.yaml`` seen from
+#: ``../web.yaml``.
+UNNAMED_DIRECTORY: Final = "<cwd>"
+
+#: How the names of templates end that are used as resource types.
+TEMPLATE_ENDINGS: Final = (".yaml", ".template")
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_WEB = re.compile(r"https?://", re.IGNORECASE)
+
+
+def is_url(name: str) -> bool:
+    """Whether a name is a URL, and no path."""
+    return _URL.match(name) is not None
+
+
+def is_web(name: str) -> bool:
+    """Whether a name is a URL of http or https."""
+    return _WEB.match(name) is not None
+
+
+def is_template(name: str) -> bool:
+    """Whether a resource type of this name is a template file."""
+    return name.endswith(TEMPLATE_ENDINGS)
+
+
+def shown(name: str) -> str:
+    """Return a name as sentences may show it: a URL without the user and the password in it."""
+    scheme, separator, rest = name.partition("://")
+    if not separator or not is_url(name):
+        return name
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+
+
+def key_of(name: str, base: str) -> str:
+    """Return the key of the file that is called ``name`` by a file whose names start at ``base``.
+
+    Where names start at the root template's directory (``base`` is empty) the key is the name as written. Paths from
+    the root of the file system and URLs are keys as they are, but in what came from a URL a path belongs to its server.
+    """
+    if not base or is_url(name):
+        return name
+    if is_url(base):
+        return _join_url(base, name)
+    if name.startswith("/"):
+        return name
+    return posixpath.normpath(posixpath.join(base, name))
+
+
+def base_of_key(key: str) -> str:
+    """Return where the names start that the file ``key`` uses: its directory; empty for the root template's."""
+    if is_url(key):
+        scheme, host, path, _, _ = _split_url(key)
+        return urlunsplit((scheme, host, path.rpartition("/")[0] + "/", "", ""))
+    return _plain(posixpath.dirname(key))
+
+
+def base_between(environment_file: str, template_file: str) -> str:
+    """Return where the names start that an environment uses: its directory as seen from the root template's.
+
+    Where one of the two is relative and the other is not, and for URLs, it is the environment's own directory.
+    """
+    own = base_of_key(environment_file)
+    if is_url(own) or is_url(template_file) or own.startswith("/") != template_file.startswith("/"):
+        return own
+    return _between(own, base_of_key(template_file))
+
+
+def location_of(name: str, document: str) -> str:
+    """Return where the file is that is called ``name`` in the file that is at ``document``: a path or a URL."""
+    if is_url(name):
+        return name
+    if is_url(document):
+        return _join_url(document, name)
+    return posixpath.join(posixpath.dirname(document), name)
+
+
+class FilesFrom(Mapping[str, str]):
+    """The files of a job, by the names that one of them uses; see :func:`key_of`.
+
+    A key that is not there is looked for once more without its ``./`` and ``x/../``.
+    """
+
+    def __init__(self, base: str, files: Mapping[str, str]) -> None:
+        """Show ``files``, which are by key, to a file whose names start at ``base``."""
+        self.base, self._files = base, files
+
+    def __getitem__(self, name: str) -> str:
+        key = self.key(name)
+        if key is None:
+            raise KeyError(name)
+        return self._files[key]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.key(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for key in self._files if (name := self._name_of(key)) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def key(self, name: str) -> str | None:
+        """Return the key of the file ``name``; None if the job has none."""
+        key = key_of(name, self.base)
+        if key in self._files:
+            return key
+        plain = key if is_url(key) else posixpath.normpath(key)
+        return plain if plain in self._files else None
+
+    def _name_of(self, key: str) -> str | None:
+        """Return the name by which the file ``key`` is called; None if there is none."""
+        names = [key]
+        if not is_url(key) and not is_url(self.base) and key.startswith("/") == self.base.startswith("/"):
+            names.append(_between(key, self.base))
+        return next((name for name in names if key_of(name, self.base) == key), None)
+
+
+def _between(directory: str, start: str) -> str:
+    """Return ``directory`` as seen from ``start``, both relative to the same, or both from the root."""
+    target, origin = _steps(directory), _steps(start)
+    while target and origin and target[0] == origin[0]:
+        target, origin = target[1:], origin[1:]
+    above = origin.count("..")
+    return "/".join([".."] * (len(origin) - above) + [UNNAMED_DIRECTORY] * above + target)
+
+
+def _steps(path: str) -> list[str]:
+    return [step for step in _plain(path).split("/") if step]
+
+
+def _plain(path: str) -> str:
+    """Return a path without detours; empty for the directory itself."""
+    plain = posixpath.normpath(path) if path else ""
+    return "" if plain == "." else plain
+
+
+def _join_url(base: str, name: str) -> str:
+    try:
+        return urljoin(base, name)
+    except ValueError:
+        # No URL at all, which is said by whoever wants to read it.
+        return name
+
+
+def _split_url(url: str) -> tuple[str, str, str, str, str]:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return "", "", url, "", ""
