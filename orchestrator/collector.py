@@ -1,7 +1,7 @@
 """The collector of cyclic garbage, paused while much is built that stays.
 
-A large template becomes some hundred thousand objects, none of which is garbage. The collector would look at all of them
-again and again as they grow: reading ten times as much would take fifteen times as long.
+A large template becomes some hundred thousand objects, none of which is garbage. The collector would look at all
+of them again and again as they grow: reading ten times as much would take fifteen times as long.
 """
 
 import gc

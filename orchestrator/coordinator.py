@@ -24,6 +24,7 @@ from orchestrator.errors import (
     PluginMistake,
     Problem,
 )
+from orchestrator.limits import Limits
 from orchestrator.messages import END, CheckOrder, DeleteJob, StackJob
 from orchestrator.plan import Plan, Row, plan_delete
 from orchestrator.plugins.resource import Resource
@@ -35,7 +36,6 @@ from orchestrator.store.store import Store
 from orchestrator.store.sweeping import Swept
 from orchestrator.store.traversals import Ending, NewTraversal
 from orchestrator.template.definitions import DELETE, RETAIN, ResolveError, ResourceDefinition
-from orchestrator.limits import Limits
 from orchestrator.template.template import Template
 
 log = structlog.get_logger()

@@ -21,9 +21,9 @@ from orchestrator.findings import (
 )
 from orchestrator.limits import Limits
 from orchestrator.nesting import (
-    ATTRIBUTES_OF_NESTED,
     CannotNest,
     NestedTemplates,
+    attributes_of_nested,
     facade_problems,
     nested_environment,
     parent_of,
@@ -128,8 +128,8 @@ class Examiner:
         asked = {}
         for name, actual in examined.types.items():
             if name in examined.nested:
-                outputs = examined.nested[name].template.outputs
-                asked[name] = AskedType(name=actual, attributes=(*outputs, *ATTRIBUTES_OF_NESTED))
+                attributes = attributes_of_nested(examined.nested[name].template)
+                asked[name] = AskedType(name=actual, attributes=attributes)
             elif actual in self._types:
                 kind = self._types[actual]
                 asked[name] = AskedType(

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+
 from orchestrator.definition import StackDefinition, is_unknown
 from orchestrator.errors import Problem
 from orchestrator.graph import CircularDependency, Graph

@@ -20,9 +20,12 @@ class Limits:
     max_nested_depth: int = _default("max_nested_stack_depth")
     max_files: int = _default("max_template_files")
     max_repeat_items: int = _default("max_repeat_items")
+    evaluation_seconds: float = _default("evaluation_seconds")
     pattern_seconds: float = _default("pattern_seconds")
     yaql_seconds: float = _default("yaql_seconds")
     yaql_memory_mib: int = _default("yaql_memory_mib")
+    #: No bound, but what the settings say too to whoever reads a template.
+    availability_zones: tuple[str, ...] = _default("availability_zones")
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
@@ -34,7 +37,9 @@ class Limits:
             max_nested_depth=settings.max_nested_stack_depth,
             max_files=settings.max_template_files,
             max_repeat_items=settings.max_repeat_items,
+            evaluation_seconds=settings.evaluation_seconds,
             pattern_seconds=settings.pattern_seconds,
             yaql_seconds=settings.yaql_seconds,
             yaql_memory_mib=settings.yaql_memory_mib,
+            availability_zones=settings.availability_zones,
         )

@@ -11,13 +11,12 @@ from orchestrator.plugins.properties import PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.template.definitions import ResolveError, ResourceDefinition
 from orchestrator.template.document import dotted
-from orchestrator.template.environment import Environment, Given
+from orchestrator.template.environment import Environment
+from orchestrator.template.given import Given
 from orchestrator.template.locations import FilesFrom, base_of_key, location_of
 from orchestrator.template.parameter_types import ParameterType
 from orchestrator.template.template import Draft, Template
 
-#: What a resource made of a template tells besides the template's outputs.
-ATTRIBUTES_OF_NESTED: Final = ("OS::stack_id", "outputs", "resource", "refs")
 #: How many times the longest template all templates together may be, each counted as often as it is used.
 _MOST_TEXT: Final = 8
 
@@ -83,7 +82,7 @@ class NestedTemplates:
         if key in within:
             circle = " -> ".join((*within[within.index(key) :], key))
             raise CannotNest(f"the template uses itself: {circle}")
-        if len(within) > self._limits.max_nested_depth:
+        if len(within) >= self._limits.max_nested_depth:
             raise CannotNest(
                 f"templates in templates go deeper than {self._limits.max_nested_depth} levels",
                 "raise the setting max_nested_stack_depth",
@@ -134,6 +133,12 @@ def nested_environment(
         if schema.required and properties.get(schema.name) is None and schema.name not in defaults
     ]
     return environment.for_nested(definition.name, definition.type, given), problems
+
+
+def attributes_of_nested(template: Template) -> tuple[str, ...]:
+    """Return what a resource made of a template tells: its outputs, and the resources in it."""
+    resources = (f"resource.{name}" for name in template.resources)
+    return (*template.outputs, *resources, "OS::stack_id", "outputs")
 
 
 def parent_of(definition: ResourceDefinition, stack: StackDefinition) -> ParentResourceProxy:

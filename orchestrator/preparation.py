@@ -20,6 +20,7 @@ from orchestrator.names import check_project, check_stack_name
 from orchestrator.plan import Plan, Wish, plan_create
 from orchestrator.settings import Settings
 from orchestrator.store.templates import StoredTemplate, digest_of
+from orchestrator.template.budget import evaluation
 from orchestrator.template.definitions import OutputDefinition, ResourceDefinition
 from orchestrator.template.document import read_document
 from orchestrator.template.environment import Environment
@@ -61,33 +62,30 @@ def examine_job(
 ) -> Examined:
     """Check everything about a job that can be checked: language, values, references, cycles, types, properties.
 
-    With ``offline``, constraints that ask other systems are left out; without ``values_required``, parameters may have no
-    value.
+    With ``offline``, constraints that ask other systems are left out; without ``values_required``, parameters may
+    have no value.
 
     Raises:
         InvalidInput: with every problem found.
     """
     limits = Limits.of(settings)
     problems = [*_size_problems(job, limits)]
-    environment = Environment.of_parameters({})
-    for source in job.environments:
-        said, faults = _environment(source, job, limits)
-        environment = environment.merge(said)
-        problems += faults
-        # What it would have said is not missing.
-        values_required = values_required and not faults
-    environment = environment.merge(Environment.of_parameters(job.parameters))
+    environment, faults = environment_of(job, limits)
+    problems += faults
+    # What a wrong one would have said is not missing.
+    values_required = values_required and not faults
     examiner = Examiner(types, settings, job.files, offline=offline, values_required=values_required)
-    try:
-        draft = Draft.read(job.template, file=job.template_file, files=job.files, limits=limits)
-    except InvalidInput as error:
-        raise InvalidInput(in_order([*problems, *error.problems])) from error
     stack_id = str(uuid.uuid4())
     place = Place(
         stack=StackDefinition(name=job.name, id=stack_id, project=job.project),
         pseudo=_pseudo_values(job, stack_id, settings),
     )
-    examined = examiner.examine(draft, environment, place)
+    try:
+        with evaluation(limits):
+            draft = Draft.read(job.template, file=job.template_file, files=job.files, limits=limits)
+            examined = examiner.examine(draft, environment, place)
+    except InvalidInput as error:
+        raise InvalidInput(in_order([*problems, *examiner.problems, *error.problems])) from error
     problems += examiner.problems
     if problems:
         raise InvalidInput(in_order(problems))
@@ -133,6 +131,16 @@ def prepare(job: StackJob, types: Types, settings: Settings) -> Prepared:
         ),
         files={digests[key]: content for key, content in job.files.items()},
     )
+
+
+def environment_of(job: StackJob, limits: Limits) -> tuple[Environment, list[Problem]]:
+    """Return what a job says of its template's parameters and types, as far as it is right, and what is not."""
+    environment, problems = Environment(), list[Problem]()
+    for source in job.environments:
+        said, faults = _environment(source, job, limits)
+        environment = environment.merge(said)
+        problems += faults
+    return environment.merge(Environment.of_parameters(job.parameters)), problems
 
 
 def _environment(

@@ -120,7 +120,14 @@ class Settings(BaseSettings):
     pattern_seconds: float = Field(
         default=1.0,
         gt=0,
-        description="A template's allowed_pattern that has not matched or failed by then is refused.",
+        description="To compile an allowed_pattern of a template, or to match a value with it, may take this long; what "
+        "takes longer is refused.",
+    )
+    evaluation_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="All calls of a template together, and the checks of its parameters, take no longer than this "
+        "each time that it is evaluated as a whole.",
     )
     yaql_seconds: float = Field(
         default=5.0, gt=0, description="No evaluation of a yaql expression takes longer; it fails then."
@@ -128,8 +135,8 @@ class Settings(BaseSettings):
     yaql_memory_mib: int = Field(
         default=256,
         ge=64,
-        description="The address space, in MiB, of the process that evaluates yaql expressions. An expression that "
-        "needs more fails.",
+        description="The address space, in MiB, of the process that evaluates yaql expressions, and of the one that "
+        "matches patterns. An expression that needs more fails.",
     )
     fetch_urls: bool = Field(
         default=False,

@@ -28,7 +28,7 @@ from orchestrator.plugins.resource import (
 )
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
-from orchestrator.template.definitions import ResourceDefinition
+from orchestrator.template.definitions import RETAIN, ResourceDefinition
 
 log = structlog.get_logger()
 
@@ -61,7 +61,8 @@ def take_step(claim: Claim, around: Surroundings) -> Outcome:
     except RetryableFailure as error:
         return step.retry_or_fail(str(error))
     except (ResourceFailure, IsothermError) as error:
-        return step.failed(str(error))
+        may_help = isinstance(error, IsothermError) and error.retryable
+        return step.retry_or_fail(str(error)) if may_help else step.failed(str(error))
     except Exception as error:  # the boundary to other people's code
         sentence = f"{type(error).__name__}: {error}"
         if step.resource is not None and step.resource.is_retryable(error):
@@ -166,9 +167,15 @@ class _Step:
             watched_metadata=self._watched(kind, properties, stack),
         )
 
+    @property
+    def _external_id(self) -> str | None:
+        """The physical id of what exists already; None for what is made here."""
+        return self.definition.external_id if self.definition else None
+
     def _converted(self, kind: type[Resource], *, cleanup: bool) -> Mapping[str, Any]:
-        if self.definition is not None and self.definition.external_id is not None:
-            # What exists already has properties that nobody here knows.
+        retained = cleanup and self.claim.fragment.get("policy") == RETAIN
+        if retained or self._external_id is not None:
+            # What is not ours, and what is left alone, may have any properties; nobody asks for them.
             return {name: prop.absent() for name, prop in kind.properties_schema.items()}
         # What was fit to be made is fit to be deleted, by whatever schema the type has today.
         return convert_properties(
@@ -198,7 +205,7 @@ class _Step:
         )
         self.definition = definition
         self.metadata = definition.resolve_metadata(stack)
-        return definition.resolve_properties(stack)
+        return {} if definition.external_id is not None else definition.resolve_properties(stack)
 
     def _applied(self) -> Mapping[str, Any]:
         """Return the properties last applied, or those that an interrupted create was about to apply."""
@@ -221,8 +228,8 @@ class _Step:
 
     def _create(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
-        if self.definition is not None and self.definition.external_id is not None:
-            return None, self._taken_as_it_is(resource, self.definition.external_id)
+        if self._external_id is not None:
+            return None, self._taken_as_it_is(resource, self._external_id)
         if claim.started:
             token = claim.token
         else:
@@ -244,7 +251,7 @@ class _Step:
 
     def _delete(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
-        if claim.fragment.get("policy") == "Retain":
+        if claim.fragment.get("policy") == RETAIN:
             return None, True
         if claim.started:
             token = claim.token

@@ -56,7 +56,16 @@ def show_resource(shell: Shell, name: str, resource_name: str, form: str) -> Non
 )
 @click.argument("name")
 @click.argument("resource_name", metavar="RESOURCE")
-@click.option("-d", "--data", default="{}", metavar="JSON", help="What to tell the resource: a JSON object.")
+@click.option(
+    "-d",
+    "--data",
+    # What curl calls it: scripts put it behind a handle's attribute curl_cli.
+    "--data-binary",
+    "data",
+    default="{}",
+    metavar="JSON",
+    help="What to tell the resource: a JSON object.",
+)
 @click.pass_obj
 def signal(shell: Shell, name: str, resource_name: str, data: str) -> None:
     """Send a signal to a resource.

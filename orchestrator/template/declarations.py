@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from orchestrator.limits import Limits
 from orchestrator.plugins.constraints import AllowedValues, Constraint, Length, Modulo, Range
 from orchestrator.plugins.custom import Custom
+from orchestrator.template.budget import check_time
 from orchestrator.template.document import Path
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.parameter_types import KINDS, ParameterType, as_boolean, convert
@@ -33,6 +35,7 @@ class DeclarationReader:
         schemas = {}
         section = (self._reader.dialect.parameters,)
         for name, declaration in self._reader.as_map(raw, section, "parameters by name").items():
+            check_time(partial(self._reader.positions.problem, (*section, name)))
             before = len(self._reader.problems)
             schema = self._schema(name, declaration, (*section, name))
             if schema and len(self._reader.problems) == before:

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from orchestrator.definition import AttributePath, StackDefinition
 from orchestrator.errors import PluginMistake, Position, Problem
-from orchestrator.plugins.properties import PropertyError
 from orchestrator.limits import Limits
+from orchestrator.plugins.properties import PropertyError
 from orchestrator.template.dialects import Dialect, dialect_of
 from orchestrator.template.document import PackedPositions, Path, Positions
 from orchestrator.template.expressions import Expression, ExpressionParser

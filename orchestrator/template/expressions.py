@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.definition import UNKNOWN, AttributePath, StackDefinition, is_unknown
 from orchestrator.errors import Problem
+from orchestrator.template.budget import evaluation
 from orchestrator.template.document import Path
 from orchestrator.template.functions.base import (
     ABSENT,
@@ -20,6 +21,7 @@ from orchestrator.template.functions.base import (
     Scope,
     holds_call,
     is_open,
+    plain_copy,
     resolve,
 )
 from orchestrator.template.functions.references import UnknownName
@@ -60,8 +62,13 @@ class Expression:
 
         Raises:
             ResolveError: a call failed.
+            InvalidInput: it takes too long; see :mod:`orchestrator.template.budget`.
         """
-        return resolve(self._value, stack)
+        if not self.calls:
+            return plain_copy(self._value)
+        with evaluation(self.calls[0].scope.limits) as budget:
+            budget.begin_value()
+            return resolve(self._value, stack)
 
     def covered(self, path: Path, hidden: Collection[str]) -> Path | None:
         """Return None if what is at ``path`` may be shown, else so much of ``path`` as may be shown.

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.errors import Problem
 from orchestrator.plugins.constraints import Constraint
+from orchestrator.template.budget import check_time
 from orchestrator.template.document import Path, Positions, dotted
 from orchestrator.template.environment import Environment
 from orchestrator.template.given import Given
@@ -129,6 +131,7 @@ def settle(
     secret = {schema.name for schema in schemas.values() if schema.hidden} | environment.encrypted_names
     values: dict[str, Any] = dict.fromkeys(declared, UNKNOWN)
     for schema in schemas.values():
+        check_time(partial(positions.problem, schema.path))
         values[schema.name] = UNKNOWN
         given = _given(schema, environment, positions)
         if given is None:

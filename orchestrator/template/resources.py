@@ -80,9 +80,9 @@ class ResourceReader:
                     raw, path, known=self._keys, later=self._dialect.later(self._reader.version)
                 )
             word = self._dialect.condition
-            if word in raw and word in self._keys:
-                if self._conditions.holds(raw[word], (*path, word)) is False:
-                    self.disabled.add(name)
+            decides = word in raw and word in self._keys
+            if decides and self._conditions.holds(raw[word], (*path, word)) is False:
+                self.disabled.add(name)
 
     def _check_name(self, name: str, path: Path, parameters: Collection[str]) -> None:
         if not 0 < len(name) <= _LONGEST_NAME:
@@ -99,7 +99,7 @@ class ResourceReader:
         properties = self._map(raw, path, words.properties)
         metadata = self._map(raw, path, words.metadata)
         description = reader.as_text(raw.get(words.description), (*path, words.description))
-        definition = ResourceDefinition(
+        return ResourceDefinition(
             name=name,
             type=self._type(raw, path),
             version=reader.version,
@@ -115,7 +115,6 @@ class ResourceReader:
             metadata_expression=metadata,
             all_files=self._all_files,
         )
-        return definition
 
     def _map(self, raw: dict[str, Any], path: Path, key: str) -> Expression:
         """Return what may be a map, or a call that gives one."""

@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import InvalidInput, Position, Problem
 from orchestrator.limits import Limits
+from orchestrator.template.budget import evaluation
 from orchestrator.template.cfn_declarations import declarations_of
 from orchestrator.template.conditions import Conditions
 from orchestrator.template.definitions import OutputDefinition, ResourceDefinition
@@ -79,8 +80,9 @@ class Template:
         Raises:
             InvalidInput: with every problem found.
         """
-        draft = Draft.read(source, file=file, files=files, limits=limits)
-        template = draft.under(draft.unknown_values() if values is None else values)
+        with evaluation(limits):
+            draft = Draft.read(source, file=file, files=files, limits=limits)
+            template = draft.under(draft.unknown_values() if values is None else values)
         if template.problems:
             raise InvalidInput(in_order(template.problems))
         return template

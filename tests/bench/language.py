@@ -1,7 +1,7 @@
 """What reading a template costs: parse, examine and plan, in two sizes; the ratio says whether it is linear.
 
-Run as ``python -m tests.bench.language``, or by ``make bench`` before the engine's own measurements. Nothing is stored or
-sent: what is measured is what a coordinator does between taking a job and its first transaction.
+Run as ``python -m tests.bench.language``, or by ``make bench`` before the engine's own measurements. Nothing is stored
+or sent: what is measured is what a coordinator does between taking a job and its first transaction.
 """
 
 import gc

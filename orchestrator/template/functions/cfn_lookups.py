@@ -84,7 +84,7 @@ class FnGetAZs(Macro):
     @classmethod
     def expand(cls, arguments: Any, builder: Builder) -> Any:  # noqa: ARG003 - every region has the same zones
         """Return the zones."""
-        return list(builder.scope.availability_zones)
+        return list(builder.scope.limits.availability_zones)
 
 
 class FnSelect(Function):

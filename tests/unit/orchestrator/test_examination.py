@@ -1,5 +1,6 @@
 """All that is wrong with a job is told in one go, each mistake once and at its place."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -179,8 +180,9 @@ def test_an_update_policy_needs_a_type_that_has_one() -> None:
 
 @pytest.mark.parametrize("asked", ["[a]", "[a, show]", "[a, show, value]", "[a, value]"])
 def test_every_resource_tells_all_its_attributes(asked: str) -> None:
-    template = "heat_template_version: wallaby\nresources: {a: {type: OS::Heat::RandomString}}\noutputs: {o: {value: {get_attr: %s}}}"
-    assert problems_of(template % asked) == []
+    resources = "resources: {a: {type: OS::Heat::RandomString}}"
+    template = f"heat_template_version: wallaby\n{resources}\noutputs: {{o: {{value: %s}}}}"
+    assert problems_of(template % f"{{get_attr: {asked}}}") == []
 
 
 def test_too_many_files_are_refused() -> None:
@@ -271,8 +273,6 @@ VALUE = st.recursive(
 def test_nothing_but_problems_comes_of_any_template(
     resources: dict[str, Any], conditions: dict[str, Any], output: Any, env: Any
 ) -> None:
-    import json
-
     template = {
         "heat_template_version": "wallaby",
         "parameters": {"env": {"type": "string"}, "n": {"type": "number", "default": 1}},

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 import pytest
 
 from orchestrator.definition import NodeData
+from orchestrator.errors import Unavailable
+from orchestrator.limits import Limits
 from orchestrator.messages import CLEANUP, CONVERGE, CheckOrder
-from orchestrator.plugins.properties import Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
-from orchestrator.limits import Limits
 from orchestrator.template.template import Template
 from workers.step import Surroundings, take_step
 
@@ -28,6 +29,8 @@ def step(
     hidden: Sequence[str] = (),
     metadata: Mapping[str, Mapping[str, Any]] | None = None,
     applied: Mapping[str, Any] | None = None,
+    policy: str = "",
+    wanted: Sequence[Sequence[str | int]] = (),
 ) -> Outcome:
     """Take the first step of the resource ``it``, written as the template writes it (after ``it:``).
 
@@ -53,8 +56,8 @@ def step(
         action="CREATE" if applied is None else "DELETE",
         now=0.0,
         retries=0,
-        fragment={"definition": template.resources["it"].fragment()} if applied is None else {},
-        wanted=(),
+        fragment={"definition": template.resources["it"].fragment()} if applied is None else {"policy": policy},
+        wanted=wanted,
         dependents=(),
         requirements=(),
         resource_id="row of it",
@@ -166,3 +169,67 @@ def test_a_deletion_tells_no_value_since_it_cannot_know_where_it_came_from() -> 
     outcome = step(Choosy, "{type: Test}", applied={"size": "secret"})
     assert outcome.ending is Ending.FAILED
     assert outcome.reason == "properties.size: expected a whole number, found something else"
+
+
+class Cloudy(Resource):
+    """Something that may exist outside: whatever is called ``there``; it must never be made or taken away here."""
+
+    properties_schema: ClassVar[Mapping[str, Property]] = {
+        "size": Property(type=PropertyType.INTEGER, required=True)
+    }
+    attributes_schema: ClassVar[Mapping[str, Attribute]] = {
+        "id": Attribute("its id"),
+        "ports": Attribute("its ports"),
+    }
+
+    def handle_create(self) -> None:
+        raise AssertionError("made")
+
+    def handle_delete(self) -> None:
+        raise AssertionError("taken away")
+
+    def observe(self) -> Mapping[str, Any] | None:
+        return {} if self.state.physical_id == "there" else None
+
+    def attribute(self, name: str) -> Any:
+        return self.state.physical_id if name == "id" else [22, 80]
+
+
+def test_what_exists_already_is_taken_as_it_is_and_tells_its_attributes() -> None:
+    outcome = step(
+        Cloudy,
+        "{type: Test, external_id: there, properties: {size: many}}",
+        wanted=[["*"], ["show", "ports", 1], ["id"]],
+    )
+    assert outcome.ending is Ending.DONE
+    assert (outcome.physical_id, outcome.reference_id) == ("there", "there")
+    assert outcome.properties == {}
+    assert [list(each) for each in outcome.attributes] == [
+        [["*"], {"id": "there", "ports": [22, 80]}],
+        [["show", "ports", 1], 80],
+        [["id"], "there"],
+    ]
+
+
+def test_what_should_exist_already_and_does_not_fails() -> None:
+    outcome = step(Cloudy, "{type: Test, external_id: gone}")
+    assert outcome.ending is Ending.FAILED
+    assert outcome.reason == "there is no object with the external_id 'gone'"
+
+
+def test_what_is_left_alone_is_not_asked_whether_its_properties_still_fit() -> None:
+    outcome = step(Cloudy, "{type: Test}", applied={"size": "many"}, policy="Retain")
+    assert outcome.ending is Ending.DONE
+
+
+class Away(Resource):
+    """Needs something that is away at the moment."""
+
+    def handle_create(self) -> None:
+        raise Unavailable("away")
+
+
+def test_what_is_away_is_asked_again_later() -> None:
+    outcome = step(Away, "{type: Test}")
+    assert outcome.ending is Ending.RETRY
+    assert outcome.reason == "away"

@@ -4,6 +4,7 @@ The signals live in the handle's metadata, ``{id: {status, reason, data}}``, nex
 """
 
 import json
+import shlex
 from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import count
@@ -41,6 +42,21 @@ class WaitConditionHandle(RowResource):
             constraints=(AllowedValues(tuple(f"{transport}_SIGNAL" for transport in _TRANSPORTS)),),
         ),
     }
+    attributes_schema = {
+        "curl_cli": Attribute(
+            "The command that signals, for a machine on which Isotherm is installed; what to tell follows it, as "
+            "--data-binary JSON.",
+            PropertyType.STRING,
+        ),
+        "endpoint": Attribute("Always null: signals do not come over HTTP.", PropertyType.STRING),
+        "token": Attribute("Always null: signals do not come over HTTP.", PropertyType.STRING),
+    }
+
+    def attribute(self, name: str) -> Any:
+        """Return the command that signals; null for what belongs to signals over HTTP."""
+        if name != "curl_cli":
+            return None
+        return shlex.join(["isotherm", "stack", "resource", "signal", self.stack.id, self.name])
 
     def handle_signal(self, details: Mapping[str, Any]) -> str:
         """Store the signal under its id, or the next free number.

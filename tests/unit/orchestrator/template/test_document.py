@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidInput, Position, Problem
-from orchestrator.settings import Settings
 from orchestrator.limits import Limits
+from orchestrator.settings import Settings
 from orchestrator.template.document import Document, dotted, parse_document
 
 

@@ -201,7 +201,8 @@ def test_a_reference_beside_it_does_not_disturb() -> None:
 
 
 def test_zones_are_those_of_the_scope_whatever_the_region() -> None:
-    builder: Any = SimpleNamespace(scope=SimpleNamespace(availability_zones=("east", "west")))
+    limits = Limits(availability_zones=("east", "west"))
+    builder: Any = SimpleNamespace(scope=SimpleNamespace(limits=limits))
     for region in ("", {"Ref": "AWS::Region"}, None):
         assert FnGetAZs.expand(region, builder) == ["east", "west"]
 

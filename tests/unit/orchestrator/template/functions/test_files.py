@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.definition import StackDefinition
-from orchestrator.template.document import Limits
+from orchestrator.limits import Limits
 from orchestrator.template.template import Template
 
 Stack = Callable[..., StackDefinition]

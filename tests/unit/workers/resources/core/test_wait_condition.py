@@ -126,6 +126,13 @@ def test_limits_of_the_schema() -> None:
     ]
 
 
+def test_a_handle_tells_the_command_that_signals_it() -> None:
+    handle = make(WaitConditionHandle)
+    assert handle.attribute("curl_cli") == "isotherm stack resource signal 1 it"
+    assert handle.attribute("token") is None
+    assert handle.attribute("endpoint") is None
+
+
 def test_handle_and_condition_have_the_uuid_as_id() -> None:
     for resource in (make(WaitConditionHandle), condition()):
         resource.handle_create()

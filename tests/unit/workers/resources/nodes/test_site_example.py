@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
+from orchestrator.limits import Limits
 from orchestrator.plugins.properties import check_properties, convert_properties
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource, ResourceState
-from orchestrator.limits import Limits
 from orchestrator.template.environment import Environment
 from orchestrator.template.files import load_template
 from orchestrator.template.template import Template
