@@ -9,7 +9,7 @@ from orchestrator.limits import Limits
 from orchestrator.template.document import Document, dotted, read_document
 from orchestrator.template.environment_reader import EnvironmentReader
 from orchestrator.template.given import Given
-from orchestrator.template.merging import Layer, fold, last_of
+from orchestrator.template.merging import Latest, Layer, fold
 from orchestrator.template.parameter_types import ParameterType
 from orchestrator.template.resource_registry import Registry
 
@@ -76,7 +76,7 @@ class Environment:
     def merged(self, types: Mapping[str, ParameterType]) -> "tuple[Environment, list[Problem]]":
         """Return this with each parameter's values as one, and what is wrong with that.
 
-        ``types`` are those of the declared parameters; of the others, the last value counts.
+        ``types`` are those of the declared parameters; of the others, the last value counts, and defaults are left out.
         """
         layer, problems = fold(self.layers, types)
         return replace(self, layers=(layer,) if layer else ()), problems
@@ -98,12 +98,12 @@ class Environment:
     @property
     def parameters(self) -> Mapping[str, Given]:
         """The last value of each parameter."""
-        return last_of([layer.parameters for layer in self.layers])
+        return Latest(layer.parameters for layer in self.layers)
 
     @property
     def parameter_defaults(self) -> Mapping[str, Given]:
         """What is used where ``parameters`` has nothing; names that no template declares are no mistake."""
-        return last_of([layer.parameter_defaults for layer in self.layers])
+        return Latest(layer.parameter_defaults for layer in self.layers)
 
     def actual_type(self, name: str) -> str:
         """Return the type that ``name`` stands for, aliases of aliases followed."""

@@ -102,7 +102,11 @@ class EnvironmentReader:
 
     def _event_sinks(self, data: dict[str, Any]) -> tuple[Mapping[str, Any], ...]:
         section, sinks = "event_sinks", []
-        for index, sink in enumerate(self._list(data, section, "event sinks, maps with a type")):
+        given = self._list(data, section, "event sinks, maps with a type")
+        # Most environments name none, and looking for what is installed takes milliseconds.
+        installed = sorted(entry_points(group=NAMESPACE).names) if given else []
+        known = f"installed: {', '.join(installed) or 'none'}"
+        for index, sink in enumerate(given):
             kind = sink.get("type") if isinstance(sink, dict) else None
             if not isinstance(kind, str):
                 found = (
@@ -110,13 +114,10 @@ class EnvironmentReader:
                 )
                 self._fault((section, index), f"expected an event sink, a map with a type, found {found}")
                 continue
-            # Looked for at every use: they are few, and most environments name none.
-            installed = entry_points(group=NAMESPACE).names
             if kind in installed:
                 sinks.append(sink)
                 continue
-            known = f"installed: {', '.join(sorted(installed)) or 'none'}"
-            hint = self._nearest.hint(kind, sorted(installed), known)
+            hint = self._nearest.hint(kind, installed, known)
             self._fault((section, index, "type"), f"there is no event sink {kind[:80]!r}", hint)
         return tuple(sinks)
 

@@ -98,6 +98,7 @@ class FilesFrom(Mapping[str, str]):
     def __init__(self, base: str, files: Mapping[str, str]) -> None:
         """Show ``files``, which are by key, to a file whose names start at ``base``."""
         self.base, self._files = base, files
+        self._names: tuple[str, ...] | None = None
 
     def __getitem__(self, name: str) -> str:
         key = self.key(name)
@@ -109,7 +110,10 @@ class FilesFrom(Mapping[str, str]):
         return isinstance(name, str) and self.key(name) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return (name for key in self._files if (name := self._name_of(key)) is not None)
+        if self._names is None:
+            names = (self._name_of(key) for key in self._files)
+            self._names = tuple(name for name in names if name is not None)
+        return iter(self._names)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

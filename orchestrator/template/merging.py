@@ -5,7 +5,7 @@ How a parameter is merged is decided by the first file that sets it: by what the
 replace earlier ones.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -39,39 +39,50 @@ class Layer:
     #: Whether its values replace what others say, whatever strategies they name: it is no file.
     replaces: bool = False
 
-    def set_values(self) -> dict[str, Given]:
-        """Return a value of each parameter that has one in either section."""
-        sections = (self.parameter_defaults, self.parameters)
-        return {
-            name: given for section in sections for name, given in section.items() if given.value is not None
-        }
+    def value_of(self, name: str) -> Given | None:
+        """Return a value of the parameter, whichever section has one; None if neither has."""
+        for section in (self.parameters, self.parameter_defaults):
+            given = section.get(name)
+            if given is not None and given.value is not None:
+                return given
+        return None
 
     def __bool__(self) -> bool:
         return bool(self.parameters or self.parameter_defaults)
 
 
-def last_of(sections: Sequence[Mapping[str, Given]]) -> Mapping[str, Given]:
-    """Return the last value of each name; null gives way to what was there before."""
-    if len(sections) == 1:
-        return sections[0]
-    values: dict[str, Given] = {}
-    for section in sections:
-        for name, given in section.items():
-            if given.value is not None or name not in values:
-                values[name] = given
-    return values
+class Latest(Mapping[str, Given]):
+    """The last value of each name in sections that follow one another; null gives way to what was there before."""
+
+    def __init__(self, sections: Iterable[Mapping[str, Given]]) -> None:
+        self._sections = tuple(section for section in sections if section)
+
+    def __getitem__(self, name: str) -> Given:
+        found = [section[name] for section in reversed(self._sections) if name in section]
+        if not found:
+            raise KeyError(name)
+        return next((given for given in found if given.value is not None), found[0])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(name for section in self._sections for name in section))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def fold(layers: Sequence[Layer], types: Mapping[str, ParameterType]) -> tuple[Layer, list[Problem]]:
     """Return all layers as one, each parameter merged by its strategy, and what is wrong with that.
 
-    A parameter that is not in ``types`` is declared by nobody here: its last value counts.
+    A parameter that is not in ``types`` is declared by nobody here: its last value counts, and its defaults are left
+    out.
     """
     if len(layers) == 1:
         return layers[0], []
     folding = _Folding(layers, types)
+    parameters = [layer.parameters for layer in layers]
+    others = {name: given for name, given in Latest(parameters).items() if name not in types}
     folded = Layer(
-        parameters=folding.section([layer.parameters for layer in layers]),
+        parameters={**others, **folding.section(parameters)},
         parameter_defaults=folding.section([layer.parameter_defaults for layer in layers]),
     )
     return folded, folding.problems
@@ -85,63 +96,69 @@ class _Folding:
         self.problems: list[Problem] = []
         self._strategies = self._fix_strategies()
 
-    def section(self, sections: Iterable[Mapping[str, Given]]) -> dict[str, Given]:
-        """Return the same section of all layers as one."""
-        merged: dict[str, Given] = {}
+    def section(self, sections: Sequence[Mapping[str, Given]]) -> dict[str, Given]:
+        """Return the same section of all layers as one, of the declared parameters."""
+        values = ((name, self._value(name, sections)) for name in self._types)
+        return {name: given for name, given in values if given is not None}
+
+    def _value(self, name: str, sections: Sequence[Mapping[str, Given]]) -> Given | None:
+        """Return what the values of one parameter come to; None if there is none."""
+        merged, is_converted = None, False
         for section, layer in zip(sections, self._layers, strict=True):
-            for name, new in section.items():
-                old = merged.get(name)
-                strategy = Strategy.OVERWRITE if layer.replaces else self._strategies.get(name)
-                if old is None or old.value is None:
-                    merged[name] = new
-                elif new.value is None:
-                    continue
-                elif strategy in (None, Strategy.OVERWRITE):
-                    merged[name] = new
-                else:
-                    merged[name] = self._merged(name, old, new)
+            new = section.get(name)
+            if new is None or (merged is not None and new.value is None):
+                continue
+            strategy = self._strategies.get(name, Strategy.OVERWRITE)
+            if merged is None or merged.value is None or layer.replaces or strategy is Strategy.OVERWRITE:
+                merged, is_converted = new, False
+            else:
+                merged, is_converted = self._merged(name, merged, new, is_converted=is_converted)
         return merged
 
     def _fix_strategies(self) -> dict[str, Strategy]:
         """Return the strategy of each declared parameter that a file sets; a file that says another has a problem."""
-        fixed: dict[str, tuple[Strategy, Given]] = {}
-        for layer in self._layers:
-            for name, given in {} if layer.replaces else layer.set_values().items():
-                said = layer.strategies.get(name)
-                if name not in self._types:
+        layers = [layer for layer in self._layers if not layer.replaces]
+        fixed: dict[str, Strategy] = {}
+        for name in self._types:
+            first: Given | None = None
+            for layer in layers:
+                given, said = layer.value_of(name), layer.strategies.get(name)
+                if given is None:
                     continue
-                if name not in fixed:
-                    fixed[name] = (
-                        said.value if said else layer.default_strategy or Strategy.OVERWRITE,
-                        given,
-                    )
-                elif said and said.value is not fixed[name][0]:
-                    self.problems.append(_conflict(name, said, *fixed[name]))
-        return {name: strategy for name, (strategy, _) in fixed.items()}
+                if first is None:
+                    first, default = given, layer.default_strategy or Strategy.OVERWRITE
+                    fixed[name] = said.value if said else default
+                elif said and said.value is not fixed[name]:
+                    self.problems.append(_conflict(name, said, fixed[name], first))
+        return fixed
 
-    def _merged(self, name: str, old: Given, new: Given) -> Given:
-        """Return the two values as one, at the later one's place; the later alone if they cannot be merged."""
+    def _merged(self, name: str, old: Given, new: Given, *, is_converted: bool) -> tuple[Given, bool]:
+        """Return two values as one, at the later one's place, and whether it is as its type wants it.
+
+        If they cannot be merged, the later value is returned as it is.
+        """
         kind, strategy = self._types[name], self._strategies[name]
         merge = _MERGES.get(kind)
         if merge is None:
             message = f"{_KINDS[kind]} cannot be merged with what an earlier file sets"
             hint = f"say {name}: overwrite under parameter_merge_strategies in the first file that sets it"
             self.problems.append(new.problem(message, hint))
-            return new
+            return new, False
         try:
-            earlier = convert(kind, old.value)
+            # Not once more for each further file: what has been merged grows.
+            earlier = old.value if is_converted else convert(kind, old.value)
         except ValueError as error:
             self.problems.append(old.problem(str(error), f"parameter {name!r} has the type {kind}"))
-            return new
+            return new, False
         try:
-            return replace(new, value=merge(earlier, convert(kind, new.value), strategy))
+            return replace(new, value=merge(earlier, convert(kind, new.value), strategy)), True
         except _DifferentKinds as error:
             hint = f"parameter {name!r} has the strategy {strategy.value!r}"
             self.problems.append(new.problem(str(error), hint))
-            return new
         except ValueError:
             # Whoever reads the value tells.
-            return new
+            pass
+        return new, False
 
 
 def _conflict(name: str, said: Given, strategy: Strategy, first: Given) -> Problem:

@@ -10,7 +10,7 @@ from orchestrator.template.functions.base import kind_of
 from orchestrator.template.given import Given
 from orchestrator.template.locations import TEMPLATE_ENDINGS, is_template, is_url, key_of
 from orchestrator.template.nearest import Nearest
-from orchestrator.template.resource_registry import Entries, Target
+from orchestrator.template.resource_registry import Aliases, Entries, Target
 
 #: Where a resource can be told to wait.
 HOOKS: Final = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
@@ -52,9 +52,7 @@ class RegistryReader:
 
     # -- types -------------------------------------------------------------------------------------------------
 
-    def _types(
-        self, raw: dict[str, Any], path: Path, directory: str
-    ) -> tuple[dict[str, Target], frozenset[str]]:
+    def _types(self, raw: dict[str, Any], path: Path, directory: str) -> tuple[Aliases, frozenset[str]]:
         """Return what types stand for, and those that stand for themselves again."""
         types, removed = {}, set()
         for name, value in raw.items():
@@ -68,7 +66,7 @@ class RegistryReader:
                 removed.add(name)
             elif (target := self._target(name, value, here, directory)) is not None:
                 types[name] = target
-        return types, frozenset(removed)
+        return Aliases(types), frozenset(removed)
 
     def _target(self, name: str, value: Any, path: Path, directory: str) -> Target | None:
         if not isinstance(value, str) or not value:

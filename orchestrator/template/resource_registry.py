@@ -1,6 +1,6 @@
 """What resource types stand for: other types or template files; and what is said of single resources by name."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
@@ -24,12 +24,48 @@ class Target:
     given: Given = field(compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Aliases:
+    """What types stand for."""
+
+    #: By a type's name, or by the beginning that many share, with a ``*`` at its end.
+    targets: Mapping[str, Target] = field(default_factory=dict)
+    #: How long the beginnings are, the longest first.
+    _lengths: tuple[int, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        lengths = {len(name) - 1 for name in self.targets if name.endswith("*")}
+        object.__setattr__(self, "_lengths", tuple(sorted(lengths, reverse=True)))
+
+    def entry_for(self, type_name: str, left_out: Collection[str] = ()) -> str | None:
+        """Return the entry that says what a type stands for: its own, else that of the longest beginning."""
+        if type_name in self.targets and type_name not in left_out:
+            return type_name
+        for length in self._lengths:
+            entry = f"{type_name[:length]}*"
+            target = self.targets.get(entry)
+            if target and entry not in left_out and _covers(entry, target.name, type_name):
+                return entry
+        return None
+
+    def merge(self, later: "Aliases", removed: Collection[str]) -> "Aliases":
+        """Return both as one; what is ``removed`` goes, unless the later say it again."""
+        if not later.targets and not removed:
+            return self
+        beginnings = tuple(name[:-1] for name in removed if name.endswith("*"))
+        kept = {
+            name: target
+            for name, target in self.targets.items()
+            if name not in removed and not name.startswith(beginnings)
+        }
+        return Aliases({**kept, **later.targets})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
     """What is said at one level: of all resources of a stack, or of those with one name."""
 
-    #: By a type's name, or by the beginning that many share, with a ``*`` at its end.
-    types: Mapping[str, Target] = field(default_factory=dict)
+    types: Aliases = field(default_factory=Aliases)
     #: The types, of earlier files, that stand for themselves again; one that ends in ``*`` takes all that match.
     removed: frozenset[str] = frozenset()
     #: None where nothing is said.
@@ -39,30 +75,21 @@ class Entries:
     resources: Mapping[str, "Entries"] = field(default_factory=dict)
     #: The resources of which nothing is said any more, whatever earlier files say.
     removed_resources: frozenset[str] = frozenset()
-    #: How long the beginnings among ``types`` are, the longest first, and the patterns among ``resources``.
-    _lengths: tuple[int, ...] = field(init=False, compare=False, repr=False)
+    #: The patterns among ``resources``.
     _patterns: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        lengths = {len(name) - 1 for name in self.types if name.endswith("*")}
-        object.__setattr__(self, "_lengths", tuple(sorted(lengths, reverse=True)))
         object.__setattr__(self, "_patterns", tuple(sorted(name for name in self.resources if "*" in name)))
 
     def merge(self, later: "Entries") -> "Entries":
         """Return both as one; of what both say, the later counts."""
-        exact, beginnings = _split(later.removed)
-        types = {
-            name: target
-            for name, target in self.types.items()
-            if name not in exact and not name.startswith(beginnings)
-        }
         resources = {
             name: entries for name, entries in self.resources.items() if name not in later.removed_resources
         }
         for name, entries in later.resources.items():
             resources[name] = resources[name].merge(entries) if name in resources else entries
         return Entries(
-            types={**types, **later.types},
+            types=self.types.merge(later.types, later.removed),
             removed=self.removed | later.removed,
             hooks=self.hooks if later.hooks is None else later.hooks,
             restricted_actions=(
@@ -87,19 +114,9 @@ class Entries:
             merged = merged.merge(Entries(resources=entries.resources))
         return merged.resources
 
-    def entry_for(self, type_name: str) -> str | None:
-        """Return the entry that says what a type stands for: its own, else that of the longest beginning."""
-        if type_name in self.types:
-            return type_name
-        for length in self._lengths:
-            entry = f"{type_name[:length]}*"
-            if entry in self.types and _covers(entry, self.types[entry].name, type_name):
-                return entry
-        return None
-
     def targets(self) -> Iterator[Target]:
         """Return every target, also those for single resources."""
-        yield from self.types.values()
+        yield from self.types.targets.values()
         for entries in self.resources.values():
             yield from entries.targets()
 
@@ -117,6 +134,8 @@ class Registry:
     """The section ``resource_registry`` of all environments, as it is for one stack; immutable."""
 
     entries: Entries = Entries()
+    #: The entries for all resources that do not count here: those that led to the templates around.
+    left_out: frozenset[str] = frozenset()
     #: Where the names of template files start that the stack's template uses; see :func:`~.locations.key_of`.
     base: str = ""
 
@@ -153,13 +172,13 @@ class Registry:
         without.
         """
         found = self._find(own_type, (resource_name,))
-        types = self.entries.types
-        if is_template(found.name) and found.entry is not None:
-            types = {name: target for name, target in types.items() if name != found.entry}
-        return Registry(
-            entries=Entries(types=types, resources=self.entries.inside(resource_name)),
-            base=base_of_key(found.name) if is_template(found.name) else self.base,
-        )
+        left_out, base = self.left_out, self.base
+        if is_template(found.name):
+            base = base_of_key(found.name)
+            if found.entry is not None:
+                left_out |= {found.entry}
+        entries = Entries(types=self.entries.types, resources=self.entries.inside(resource_name))
+        return Registry(entries=entries, left_out=left_out, base=base)
 
     def template_targets(self) -> tuple[Target, ...]:
         """Return every target that is a template file."""
@@ -173,21 +192,20 @@ class Registry:
                 # One that an entry names is a key already.
                 return _Found(name if len(seen) > 1 else key_of(name, self.base), entry)
             level, found = self._entry(name, own)
-            if level is None or found is None:
+            if found is None:
                 break
-            target = _target(found, level.types[found].name, name)
+            target = _target(found, level.types.targets[found].name, name)
             if target in seen:
                 break
             seen.add(target)
             name, entry = target, None if level is own else found
         return _Found(name, entry)
 
-    def _entry(self, name: str, own: Entries) -> tuple[Entries | None, str | None]:
-        for level in (own, self.entries):
-            entry = level.entry_for(name)
-            if entry is not None:
-                return level, entry
-        return None, None
+    def _entry(self, name: str, own: Entries) -> tuple[Entries, str | None]:
+        entry = own.types.entry_for(name)
+        if entry is not None:
+            return own, entry
+        return self.entries, self.entries.types.entry_for(name, self.left_out)
 
     def _own(self, resource_path: tuple[str, ...]) -> Entries:
         """Return what is said of the resource under its very name."""
@@ -221,11 +239,6 @@ def _target(entry: str, target: str, type_name: str) -> str:
         return target
     made = target[:-1] + type_name[len(entry) - 1 :]
     return made if len(made) <= _LONGEST_NAME else type_name
-
-
-def _split(removed: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the names that are removed, and the beginnings."""
-    return frozenset(removed), tuple(name[:-1] for name in removed if name.endswith("*"))
 
 
 def _all_of(sets: Iterable[frozenset[str] | None]) -> frozenset[str]:

@@ -176,7 +176,7 @@ def test_a_nested_stack_gets_defaults_and_registry_but_no_values() -> None:
     ).merge(parse("parameters: {b: 1}"), parse("parameter_defaults: {d: y}"))
     nested = outer.for_nested("web", "T", {"p": Given(7, "resources.web.properties.p")})
     assert values_of(nested) == {"p": 7}
-    settled, _ = nested.merged({"d": ParameterType.STRING})
+    settled, _ = nested.merged({"d": ParameterType.STRING, "a": ParameterType.NUMBER})
     assert settled.parameter_defaults["d"].value == "xy"
     assert settled.parameter_defaults["a"].value == 2
     assert (nested.actual_type("T"), nested.actual_type("U")) == ("T", "V")

@@ -490,7 +490,7 @@ def test_environments_that_people_wrote_lead_to_their_templates(path: Path) -> N
     environment = Environment.parse(
         path.read_text(), file=str(path), limits=Limits(), base=base_between(str(path), str(template))
     )
-    (target,) = environment.registry.entries.types.values()
+    (target,) = environment.registry.entries.types.targets.values()
     if environment.registry.is_template(target.name):
         assert target.name == os.path.relpath(path.parent / target.given.value, template.parent)
     loaded = loaded_or_absent(template, path)

@@ -86,7 +86,6 @@ def refused(*files: dict[str, Any]) -> list[Problem]:
         ("b", "overwrite", [True, False], False),
         ("n", "merge", [1], 1),
         ("n", "merge", [1, None], 1),
-        ("undeclared", "merge", ["a", "b"], "b"),
     ],
 )
 def test_values_are_merged_by_type_and_strategy(
@@ -95,6 +94,14 @@ def test_values_are_merged_by_type_and_strategy(
     strategies = {"parameter_merge_strategies": {name: strategy}}
     files = [{section: {name: value}} | strategies for value in values]
     assert merged(*files, section=section) == {name: expected}
+
+
+def test_of_a_parameter_that_nobody_declares_the_last_value_counts() -> None:
+    first = {"parameters": {"undeclared": "a"}, "parameter_merge_strategies": {"default": "merge"}}
+    assert merged(first, {"parameters": {"undeclared": "b"}}) == {"undeclared": "b"}
+    defaults = [{"parameter_defaults": {"undeclared": each, "s": each}} for each in "ab"]
+    assert read(*defaults).parameter_defaults["undeclared"].value == "b"
+    assert merged(*defaults, section="parameter_defaults") == {"s": "b"}
 
 
 def says(value: str | None, **strategies: str) -> dict[str, Any]:

@@ -93,7 +93,7 @@ TYPES = st.lists(st.sampled_from(["A", "B", "::"]), min_size=1, max_size=4).map(
 @given(st.dictionaries(TYPES | TYPES.map("{}*".format) | st.just("*"), st.just("Target"), max_size=6), TYPES)
 def test_wildcards_match_as_shell_patterns_do(section: dict[str, str], name: str) -> None:
     matching = [entry for entry in section if fnmatchcase(name, entry)]
-    found = read(section).entries.entry_for(name)
+    found = read(section).entries.types.entry_for(name)
     assert found == (max(matching, key=lambda entry: (entry == name, len(entry))) if matching else None)
     assert read(section).actual(name) == ("Target" if matching else name)
 
