@@ -120,8 +120,8 @@ class Settings(BaseSettings):
     pattern_seconds: float = Field(
         default=1.0,
         gt=0,
-        description="To compile an allowed_pattern of a template, or to match a value with it, may take this long; what "
-        "takes longer is refused.",
+        description="To compile an allowed_pattern of a template, or to match a value with it, may take this long; "
+        "what takes longer is refused.",
     )
     evaluation_seconds: float = Field(
         default=60.0,

@@ -61,7 +61,7 @@ SPLIT = {"str_split": [",", "a,b"]}
 )
 def test_an_evaluation_ends_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch, template: str) -> None:
     monkeypatch.setattr(budget, "time", Clock(step=1.0))
-    values = {"p": []} if "get_param" in template else {}
+    values: dict[str, Any] = {"p": []} if "get_param" in template else {}
     with pytest.raises(InvalidInput) as caught:
         examine(template, **values)
     problem = caught.value.problems[-1]

@@ -103,4 +103,4 @@ def test_the_whole_corpus_is_understood(corpus: Path, capsys: pytest.CaptureFixt
     with capsys.disabled():
         print(f"\ncorpus of {len(FILES)} files: {dict(counts)}")
     assert counts[ENVIRONMENT] == 9
-    assert counts[VALID] >= 3
+    assert counts[VALID] >= 2

@@ -13,11 +13,11 @@ from orchestrator.settings import Settings
 from orchestrator.template.document import Document, dotted, parse_document
 
 
-def parse(source: str, **limits: int) -> Document:
+def parse(source: str, **limits: Any) -> Document:
     return parse_document(source, file="t.yaml", limits=Limits(**limits))
 
 
-def problems_of(source: str, **limits: int) -> list[Problem]:
+def problems_of(source: str, **limits: Any) -> list[Problem]:
     with pytest.raises(InvalidInput) as caught:
         parse(source, **limits)
     return list(caught.value.problems)

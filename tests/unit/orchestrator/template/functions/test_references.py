@@ -165,7 +165,8 @@ def test_names_from_parameters_without_a_value_are_not_known_yet(stack: Stack) -
     assert template.problems == ()
     assert template.check_references() == []
     definition = template.resources["r"]
-    assert definition.requirements == definition.required_attributes == set()
+    assert definition.requirements == set()
+    assert definition.required_attributes == set()
     assert definition.resolve_properties(stack()) == {"id": UNKNOWN, "part": UNKNOWN}
 
 
