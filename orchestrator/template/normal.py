@@ -1,0 +1,226 @@
+"""A template as plain data in one fixed form, so that templates which say the same can be compared as texts.
+
+Sections and their keys stand in one order, and the version is its date. Comments, anchors and merge keys are gone, and
+so is whatever is null, empty or passed over by the engine. Nothing that is returned here may be changed: it shares
+parts with the template.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+from orchestrator.definition import UNKNOWN
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.template.document import Path
+from orchestrator.template.parameter_types import ParameterType, as_boolean
+from orchestrator.template.parameters import ParameterSchema
+from orchestrator.template.template import Draft, Template
+
+#: What declarations of parameters say, in the order in which it is written: in HOT's words, and in CFN's.
+_HOT_KEYS: Final = ("type", "label", "description", "default", "hidden", "immutable", "tags", "constraints")
+_CFN_KEYS: Final = (
+    *("Type", "Label", "Description", "Default", "NoEcho", "AllowedValues", "AllowedPattern"),
+    *("MinLength", "MaxLength", "MinValue", "MaxValue", "ConstraintDescription"),
+)
+_TEXTS: Final = frozenset({"label", "description", "Label", "Description", "ConstraintDescription"})
+_BOOLEANS: Final = frozenset({"hidden", "immutable", "NoEcho"})
+_MAY_BE_EMPTY: Final = _TEXTS | {"tags", "constraints"}
+#: What constraints with several numbers call them.
+_BOUNDS: Final = ("min", "max", "step", "offset")
+
+
+def normal(draft: Draft) -> dict[str, Any]:
+    """Return a template without mistakes in the fixed form, its calls as they were written.
+
+    What is returned says the same as the template, and has this form already when it is read again.
+    """
+    words = draft.dialect
+    return _whole(
+        draft,
+        conditions=_section(draft, words.conditions),
+        resources={name: _resource(draft, raw) for name, raw in _section(draft, words.resources).items()},
+        outputs={name: _output(draft, raw) for name, raw in _section(draft, words.outputs).items()},
+    )
+
+
+def resolved(template: Template, missing: Collection[str] = ()) -> dict[str, Any]:
+    """Return a template without mistakes in the fixed form, as its conditions leave it.
+
+    Of each ``if`` the chosen value remains; resources and outputs whose condition does not hold are left out, and so
+    are the conditions. What else is decided before any resource is made is put in as well: the names of resources that
+    come from parameters, policies, what is found in ``Mappings``. ``missing`` are the parameters without a value.
+
+    Raises:
+        InvalidInput: something of that depends on a parameter without a value; with all such places.
+    """
+    draft, words = template.draft, template.draft.dialect
+    verdicts = {
+        (word, name, words.condition): _verdict(template, (word, name))
+        for word in (words.resources, words.outputs)
+        for name in _section(draft, word)
+    }
+    outputs = (
+        name for name in template.outputs if verdicts[words.outputs, name, words.condition] is not False
+    )
+    whole = _whole(
+        draft,
+        conditions={},
+        resources={name: _decided_resource(template, name) for name in template.resources},
+        outputs={name: _decided_output(template, name) for name in outputs},
+    )
+    undecided: list[Path] = [path for path, verdict in verdicts.items() if verdict is None]
+    undecided += _unknown_places(whole, ())
+    if undecided:
+        raise InvalidInput(_undecided(template, path, missing) for path in undecided)
+    return whole
+
+
+def _whole(
+    draft: Draft,
+    *,
+    conditions: Mapping[str, Any],
+    resources: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+) -> dict[str, Any]:
+    words = draft.dialect
+    sections = {
+        words.description: draft.description,
+        words.parameter_groups: _groups(draft),
+        words.parameters: {name: _declaration(draft, schema) for name, schema in draft.parameters.items()},
+        words.mappings: _section(draft, words.mappings),
+        words.conditions: conditions,
+        words.resources: resources,
+        words.outputs: outputs,
+    }
+    in_order = {word: sections[word] for word in words.sections()}
+    return {draft.version.key: draft.version.date, **_said(in_order)}
+
+
+def _section(draft: Draft, word: str) -> Mapping[str, Any]:
+    section = draft.document.data.get(word) if word else None
+    return section if isinstance(section, dict) else {}
+
+
+def _said(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries without those that say nothing."""
+    return {key: value for key, value in entries.items() if value is not None and value not in ("", [], {})}
+
+
+# -- parameters ------------------------------------------------------------------------------------------------
+
+
+def _groups(draft: Draft) -> list[dict[str, Any]]:
+    return [
+        {**_said({"label": group.label, "description": group.description}), "parameters": [*group.parameters]}
+        for group in draft.parameter_groups
+    ]
+
+
+def _declaration(draft: Draft, schema: ParameterSchema) -> dict[str, Any]:
+    raw = draft.section(schema.path)
+    written = {}
+    for key in _HOT_KEYS if draft.version.is_hot else _CFN_KEYS:
+        value = raw.get(key)
+        # An empty default is one all the same.
+        says_nothing = value in ("", []) and key in _MAY_BE_EMPTY
+        if value is not None and not says_nothing:
+            written[key] = _declared(schema, key, value)
+    return written
+
+
+def _declared(schema: ParameterSchema, key: str, value: Any) -> Any:
+    if key in _TEXTS:
+        return str(value)
+    if key in _BOOLEANS or (key == schema.default_key and schema.type is ParameterType.BOOLEAN):
+        return as_boolean(value)
+    return [_constraint(each) for each in value] if key == "constraints" else value
+
+
+def _constraint(raw: Mapping[str, Any]) -> dict[str, Any]:
+    kind = next(key for key in raw if key != "description")
+    value = raw[kind]
+    if isinstance(value, dict):
+        value = {key: value[key] for key in _BOUNDS if value.get(key) is not None}
+    description = raw.get("description")
+    return {kind: value, **({} if description in (None, "") else {"description": str(description)})}
+
+
+# -- resources and outputs -------------------------------------------------------------------------------------
+
+
+def _resource(draft: Draft, raw: Mapping[str, Any]) -> dict[str, Any]:
+    words = draft.dialect
+    conditional = words.has_conditions(draft.version)
+    names, policy = raw.get(words.depends_on), raw.get(words.deletion_policy)
+    return _said(
+        {
+            words.type: raw[words.type],
+            words.description: _text(raw.get(words.description)),
+            words.condition: raw.get(words.condition) if conditional else None,
+            words.external_id: raw.get(words.external_id) if conditional and words.external_id else None,
+            words.depends_on: list(dict.fromkeys([names] if isinstance(names, str) else names or ())),
+            words.properties: raw.get(words.properties),
+            words.metadata: raw.get(words.metadata),
+            words.deletion_policy: policy.capitalize() if isinstance(policy, str) else policy,
+            words.update_policy: raw.get(words.update_policy),
+        }
+    )
+
+
+def _decided_resource(template: Template, name: str) -> dict[str, Any]:
+    words, definition = template.draft.dialect, template.resources[name]
+    says_policy = template.draft.section(definition.path).get(words.deletion_policy) is not None
+    return _said(
+        {
+            words.type: definition.type,
+            words.description: definition.description,
+            words.external_id: definition.external_id,
+            words.depends_on: list(definition.depends_on),
+            words.properties: definition.properties,
+            words.metadata: definition.metadata,
+            words.deletion_policy: definition.deletion_policy if says_policy else None,
+            words.update_policy: definition.update_policy,
+        }
+    )
+
+
+def _output(draft: Draft, raw: Mapping[str, Any]) -> dict[str, Any]:
+    words = draft.dialect
+    condition = raw.get(words.condition) if words.has_conditions(draft.version) else None
+    said = _said({words.description: _text(raw.get(words.description)), words.condition: condition})
+    return {**said, words.value: raw[words.value]}
+
+
+def _decided_output(template: Template, name: str) -> dict[str, Any]:
+    words, output = template.draft.dialect, template.outputs[name]
+    return {**_said({words.description: output.description}), words.value: output.expression.plain}
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+# -- what is decided -------------------------------------------------------------------------------------------
+
+
+def _verdict(template: Template, path: Path) -> bool | None:
+    """Return whether the condition of the resource or output at ``path`` holds; None where that is not known."""
+    words = template.draft.dialect
+    if not words.has_conditions(template.draft.version):
+        return True
+    return template.holds(template.draft.section(path).get(words.condition), (*path, words.condition))
+
+
+def _unknown_places(value: Any, path: Path) -> Iterator[Path]:
+    if value is UNKNOWN:
+        yield path
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _unknown_places(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _unknown_places(item, (*path, index))
+
+
+def _undecided(template: Template, path: Path, missing: Collection[str]) -> Problem:
+    hint = f"parameters without a value: {', '.join(missing)}" if missing else ""
+    return template.problem(path, "this depends on a parameter that has no value", hint)
