@@ -167,9 +167,10 @@ def _pseudo_values(job: StackJob, stack_id: str, settings: Settings) -> dict[str
 
 
 def _size_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
-    if len(job.files) > limits.max_files:
-        message = f"there are {len(job.files)} files; at most {limits.max_files} are allowed"
-        yield Problem(path="files", message=message, hint="raise the setting max_template_files")
+    for what, many in (("files", job.files), ("environments", job.environments)):
+        if len(many) > limits.max_files:
+            message = f"there are {len(many)} {what}; at most {limits.max_files} are allowed"
+            yield Problem(path=what, message=message, hint="raise the setting max_template_files")
 
 
 def _refuse_what_cannot_be_made(examined: Examined) -> None:

@@ -104,7 +104,3 @@ class Environment:
     def parameter_defaults(self) -> Mapping[str, Given]:
         """What is used where ``parameters`` has nothing; names that no template declares are no mistake."""
         return Latest(layer.parameter_defaults for layer in self.layers)
-
-    def actual_type(self, name: str) -> str:
-        """Return the type that ``name`` stands for, aliases of aliases followed."""
-        return self.registry.actual(name)

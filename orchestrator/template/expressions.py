@@ -6,7 +6,7 @@ A map with exactly one key that names a function of the template's version is a 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from orchestrator.definition import UNKNOWN, AttributePath, StackDefinition, is_unknown
+from orchestrator.definition import SCALARS, UNKNOWN, AttributePath, StackDefinition, is_unknown
 from orchestrator.errors import Problem
 from orchestrator.template.budget import evaluation
 from orchestrator.template.document import Path
@@ -307,6 +307,8 @@ class _MacroBuilder:
 
 def unbuilt(value: Any) -> Any:
     """Return a built value in plain types again: calls as one-key maps."""
+    if value.__class__ in SCALARS:
+        return value
     if isinstance(value, Function):
         return {value.name: unbuilt(value.arguments)}
     if isinstance(value, dict):

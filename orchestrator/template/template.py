@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from orchestrator.definition import UNKNOWN, StackDefinition
-from orchestrator.errors import InvalidInput, Position, Problem
+from orchestrator.errors import InvalidInput, Problem
 from orchestrator.limits import Limits
 from orchestrator.template.budget import evaluation
 from orchestrator.template.cfn_declarations import declarations_of
@@ -19,7 +19,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.expressions import Expression, ExpressionParser
 from orchestrator.template.functions.base import KnownNames, Scope, kind_of
 from orchestrator.template.nearest import Nearest
-from orchestrator.template.parameters import Parameters, ParameterSchema, Settled, pseudo_parameters, settle
+from orchestrator.template.parameters import ParameterSchema, Settled, pseudo_parameters, settle
 from orchestrator.template.resources import ResourceReader
 from orchestrator.template.sections import SectionReader
 from orchestrator.template.versions import (
@@ -87,10 +87,6 @@ class Template:
             raise InvalidInput(in_order(template.problems))
         return template
 
-    def position(self, *path: str | int) -> Position:
-        """Return where ``path`` stands in the text, or its nearest ancestor."""
-        return self.draft.document.positions.at(path)
-
     def problem(self, path: Path, message: str, hint: str = "") -> Problem:
         """Return a problem with what stands at ``path``."""
         return self.draft.document.positions.problem(path, message, hint)
@@ -103,17 +99,6 @@ class Template:
         """Return whether the condition that stands at ``path`` holds; None where that is not known."""
         verdict = self._conditions.holds(condition, path)
         return None if verdict is UNKNOWN else verdict
-
-    def resolve_parameters(self, environment: Environment, *, pseudo: Mapping[str, Any]) -> Parameters:
-        """Return the value of every parameter: the one given, else the environment's default, else the template's.
-
-        Raises:
-            InvalidInput: values are missing, unknown, of a wrong type, or break constraints; all such.
-        """
-        settled = self.draft.settle(environment, pseudo=pseudo)
-        if settled.problems:
-            raise InvalidInput(settled.problems)
-        return settled.parameters
 
     def check_references(self) -> list[Problem]:
         """Return a problem for each reference to a resource, parameter or file that does not exist."""

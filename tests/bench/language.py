@@ -21,7 +21,7 @@ from tests.bench.shapes import template as shaped
 
 SIZES: Final = (1_000, 10_000)
 #: The best of so many runs counts, each with the garbage of the one before collected.
-RUNS: Final = 3
+RUNS: Final = 5
 RESULT: Final = Path("build") / "bench-language.json"
 
 

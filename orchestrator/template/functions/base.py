@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, ClassVar, Final, Protocol
 
 from orchestrator.definition import (
+    SCALARS,
     UNKNOWN,
     AttributePath,
     ParentResourceProxy,
@@ -292,6 +293,8 @@ def resolve(value: Any, stack: StackDefinition) -> Any:
     Raises:
         ResolveError: a call failed.
     """
+    if value.__class__ in SCALARS:
+        return value
     if isinstance(value, Function):
         return value.resolve(stack)
     if isinstance(value, dict):
@@ -303,6 +306,8 @@ def resolve(value: Any, stack: StackDefinition) -> Any:
 
 def plain_copy(value: Any) -> Any:
     """Return a copy of plain data, without any container in common."""
+    if value.__class__ in SCALARS:
+        return value
     if isinstance(value, dict):
         return {key: plain_copy(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -317,6 +322,8 @@ def is_settled(value: Any) -> bool:
 
 def holds_call(value: Any) -> bool:
     """Whether ``value`` is, or anywhere holds, a call."""
+    if value.__class__ in SCALARS:
+        return False
     if isinstance(value, dict):
         return any(map(holds_call, value.values()))
     if isinstance(value, list):
@@ -326,6 +333,8 @@ def holds_call(value: Any) -> bool:
 
 def is_open(value: Any, hidden: Collection[str]) -> bool:
     """Whether what ``value`` gives may be shown: none of the calls in it reads what may be a secret."""
+    if value.__class__ in SCALARS:
+        return True
     if isinstance(value, Function):
         return value.is_open(hidden)
     if isinstance(value, dict):

@@ -189,8 +189,10 @@ def test_too_many_files_are_refused() -> None:
     files = {str(number): "" for number in range(3)}
     template = "heat_template_version: wallaby"
     assert problems_of(template, files=files, settings=Settings(max_template_files=3)) == []
-    (problem,) = problems_of(template, files=files, settings=Settings(max_template_files=2))
-    assert "max_template_files" in problem.hint
+    few = Settings(max_template_files=2)
+    for more in ({"files": files}, {"environments": ("", "", "")}):
+        (problem,) = problems_of(template, settings=few, **more)
+        assert "max_template_files" in problem.hint
 
 
 def test_encrypted_names_hide_what_the_template_shows() -> None:

@@ -14,6 +14,7 @@ from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.template import Draft, Template
+from tests.unit.orchestrator.template.settling import settled
 
 AWS = "AWSTemplateFormatVersion: '2010-09-09'"
 HEAT = "HeatTemplateFormatVersion: '2012-12-12'"
@@ -40,7 +41,7 @@ def problems_of(body: str, head: str = AWS) -> list[Problem]:
 
 
 def with_values(template: Template, **given: Any) -> Parameters:
-    return template.resolve_parameters(Environment.of_parameters(given), pseudo=PSEUDO)
+    return settled(template, Environment.of_parameters(given), pseudo=PSEUDO)
 
 
 def refused(template: Template, **given: Any) -> Problem:

@@ -13,6 +13,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.given import Given
 from orchestrator.template.parameter_types import ParameterType
 from orchestrator.template.template import Template
+from tests.unit.orchestrator.template.settling import settled
 
 
 def parse(source: str) -> Environment:
@@ -64,7 +65,7 @@ def test_later_environments_win() -> None:
     merged = first.merge(second, Environment.of_parameters({"c": 3}))
     assert values_of(merged) == {"a": 1, "b": 2, "c": 3}
     assert merged.parameter_defaults["d"].value == 2
-    assert (merged.actual_type("X"), merged.actual_type("V")) == ("Z", "V")
+    assert (merged.registry.actual("X"), merged.registry.actual("V")) == ("Z", "V")
 
 
 def test_what_is_merged_is_left_as_it_was() -> None:
@@ -80,14 +81,14 @@ def test_what_is_merged_is_left_as_it_was() -> None:
 )
 def test_aliases_of_aliases_are_followed_and_circles_end(name: str, actual: str) -> None:
     environment = parse("resource_registry: {A: B, B: C, X: Y, Y: X}")
-    assert environment.actual_type(name) == actual
+    assert environment.registry.actual(name) == actual
 
 
 def test_names_of_files_start_where_the_environment_is() -> None:
     source = "resource_registry: {X: server.yaml}"
-    assert parse(source).actual_type("X") == "server.yaml"
+    assert parse(source).registry.actual("X") == "server.yaml"
     environment = Environment.parse(source, file="e/env.yaml", limits=Limits(), base="e")
-    assert environment.actual_type("X") == "e/server.yaml"
+    assert environment.registry.actual("X") == "e/server.yaml"
 
 
 # -- the other sections ----------------------------------------------------------------------------------------
@@ -157,11 +158,11 @@ def test_a_template_merges_by_the_types_that_it_declares(section: str) -> None:
     template = Template.parse(source, file="t.yaml", files={}, limits=Limits())
     first = parse(f"{section}: {{l: [a], n: 4711}}\nparameter_merge_strategies: {{l: merge, n: overwrite}}")
     second = parse(f"{section}: {{l: 'b,c', n: 4712}}")
-    values = template.resolve_parameters(first.merge(second), pseudo={}).values
+    values = settled(template, first.merge(second), pseudo={}).values
     assert values == {"l": ["a", "b", "c"], "n": 4712}
     merging = parse(f"{section}: {{n: 4711}}\nparameter_merge_strategies: {{default: merge}}")
     with pytest.raises(InvalidInput, match=rf"env\.yaml:.*{section}\.n: a number cannot be merged") as caught:
-        template.resolve_parameters(merging.merge(second), pseudo={})
+        settled(template, merging.merge(second), pseudo={})
     assert "47" not in str(caught.value)
 
 
@@ -179,8 +180,8 @@ def test_a_nested_stack_gets_defaults_and_registry_but_no_values() -> None:
     settled, _ = nested.merged({"d": ParameterType.STRING, "a": ParameterType.NUMBER})
     assert settled.parameter_defaults["d"].value == "xy"
     assert settled.parameter_defaults["a"].value == 2
-    assert (nested.actual_type("T"), nested.actual_type("U")) == ("T", "V")
-    assert nested.actual_type("u.yaml") == "t/u.yaml"
+    assert (nested.registry.actual("T"), nested.registry.actual("U")) == ("T", "V")
+    assert nested.registry.actual("u.yaml") == "t/u.yaml"
     assert nested.registry.hooks(("db",)) == {"pre-create"}
     assert nested.encrypted_names == {"a"}
     assert values_of(outer.for_nested("web", "T", {})) == {}

@@ -17,6 +17,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.parameter_types import ParameterType, convert
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.template import Template
+from tests.unit.orchestrator.template.settling import settled as settled_under
 
 Parse = Callable[..., Template]
 ProblemsOf = Callable[..., list[Problem]]
@@ -25,13 +26,13 @@ PSEUDO = {"OS::stack_name": "s", "OS::stack_id": "1", "OS::project_id": "p"}
 
 
 def settled(template: Template, **given_values: Any) -> Parameters:
-    return template.resolve_parameters(Environment.of_parameters(given_values), pseudo=PSEUDO)
+    return settled_under(template, Environment.of_parameters(given_values), pseudo=PSEUDO)
 
 
 def refused(template: Template, environment: Environment | None = None, **given_values: Any) -> list[Problem]:
     environment = (environment or Environment()).merge(Environment.of_parameters(given_values))
     with pytest.raises(InvalidInput) as caught:
-        template.resolve_parameters(environment, pseudo=PSEUDO)
+        settled_under(template, environment, pseudo=PSEUDO)
     return list(caught.value.problems)
 
 
@@ -334,7 +335,7 @@ def test_given_wins_over_the_environments_default_and_that_over_the_templates(pa
         "parameters: {a: {type: string, default: t}, b: {type: string, default: t}, c: {type: string, default: t}}"
     )
     environment = environment_of("{parameters: {a: g, b: ~}, parameter_defaults: {a: e, b: e, other: e}}")
-    assert template.resolve_parameters(environment, pseudo={}).values == {"a": "g", "b": "e", "c": "t"}
+    assert settled_under(template, environment, pseudo={}).values == {"a": "g", "b": "e", "c": "t"}
 
 
 def test_empty_and_false_values_are_values(parse: Parse) -> None:

@@ -17,6 +17,7 @@ from orchestrator.plugins.resource import Resource, ResourceState
 from orchestrator.template.environment import Environment
 from orchestrator.template.files import load_template
 from orchestrator.template.template import Template
+from tests.unit.orchestrator.template.settling import settled
 from tests.unit.workers.resources.nodes.machine import Machine, free_port
 from workers.resources.core.random_string import RandomString
 from workers.resources.nodes.file import NodeFile
@@ -42,9 +43,7 @@ class Site:
         self.template = Template.parse(source, file=str(SITE), files=files, limits=limits)
         environment = Environment.of_parameters(parameters)
         self.files = files
-        self.parameters = self.template.resolve_parameters(
-            environment, pseudo={"OS::stack_name": "site"}
-        ).values
+        self.parameters = settled(self.template, environment, pseudo={"OS::stack_name": "site"}).values
         self.states: dict[str, ResourceState] = {}
         self.data: dict[str, NodeData] = {}
 
