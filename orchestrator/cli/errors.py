@@ -21,6 +21,7 @@ from orchestrator.errors import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
 #: What a command's end means, for scripts. A person's Ctrl-C is the shell's own 130.
@@ -44,9 +45,7 @@ def report(error: IsothermError, form: str) -> None:
             as_json([_as_object(type(error).__name__, problem) for problem in _problems(error)]), err=True
         )
         return
-    console = console_for_messages()
-    for line in _lines(error, with_snippets=console.is_terminal):
-        console.print(line, soft_wrap=True)
+    _print(_problems(error), console_for_messages())
 
 
 def report_usage(error: click.UsageError, form: str) -> None:
@@ -67,9 +66,7 @@ def report_bug(error: Exception, form: str, *, with_traceback: bool) -> None:
     if form == "json":
         click.echo(as_json([_as_object("Bug", problem)]), err=True)
     else:
-        console = console_for_messages()
-        for line in _problem_lines(problem, with_snippets=False):
-            console.print(line, soft_wrap=True)
+        _print((problem,), console_for_messages())
     if with_traceback:
         sys.excepthook(type(error), error, error.__traceback__)
 
@@ -80,22 +77,53 @@ def debugging(log_level: str) -> bool:
     return asked not in {"", "0", "false", "no"} or log_level.upper() == "DEBUG"
 
 
-def snippet(position: Position) -> list[str]:
-    """Return the line a position points at and a caret below it; nothing if the file cannot be read."""
+def snippet(position: Position, width: int = 110) -> list[str]:
+    """Return the line a position points at and a caret below it; nothing if the file cannot be read.
+
+    Of a line that is longer than ``width`` columns, what stands around the caret is shown.
+    """
+    line = _line_of(position)
+    if line is None:
+        return []
+    number = f"{position.line:>6} | "
+    room = max(width - len(number), 10)
+    at = position.column - 1
+    # More cannot be shown, and a template may be one line of megabytes.
+    before, after = line[max(at - room, 0) : at], line[at : at + room + 1]
+    shown, caret = _window(_plain(before + after), len(_plain(before)), room)
+    return [number + shown, " " * (len(number) - 2) + "| " + " " * caret + "^"]
+
+
+def _line_of(position: Position) -> str | None:
+    """Return the line, without its end; None for a place in no file here, such as a template from a URL."""
     path = Path(position.file)
     try:
         if not path.is_file() or path.stat().st_size > MAX_SNIPPET_BYTES:
-            return []
+            return None
         with path.open(encoding="utf-8", errors="replace") as file:
             line = next(islice(file, position.line - 1, None), None)
     except (OSError, ValueError):
-        return []
-    if line is None:
-        return []
-    line = line.rstrip("\r\n")
-    before = printable(line[: position.column - 1]).expandtabs(4)
-    number = f"{position.line:>6} | "
-    return [number + printable(line).expandtabs(4), " " * (len(number) - 2) + "| " + " " * len(before) + "^"]
+        return None
+    return None if line is None else line.rstrip("\r\n")
+
+
+def _plain(text: str) -> str:
+    return printable(text).expandtabs(4)
+
+
+def _window(line: str, at: int, width: int) -> tuple[str, int]:
+    """Return so much of a line as fits ``width`` columns around the character ``at``, and the column of that."""
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(line) <= width:
+        return line, cell_len(line[:at])
+    start = at
+    while start and cell_len(line[start - 1 : at]) <= width // 3:
+        start -= 1
+    lead = "…" if start else ""
+    cut = set_cell_size(lead + line[start:], width - 1).rstrip()
+    is_cut = cell_len(lead + line[start:]) >= width
+    return cut + ("…" if is_cut else ""), cell_len(lead + line[start:at])
 
 
 def _problems(error: IsothermError) -> tuple[Problem, ...]:
@@ -106,12 +134,17 @@ def _as_object(kind: str, problem: Problem) -> dict[str, Any]:
     return {"error": kind, **problem.to_wire()}
 
 
-def _lines(error: IsothermError, *, with_snippets: bool) -> Iterator["Text"]:
-    for problem in _problems(error):
-        yield from _problem_lines(problem, with_snippets=with_snippets)
+def _print(problems: tuple[Problem, ...], console: "Console") -> None:
+    """Write problems one below the other, on a terminal with the lines they stand in, and how many there are."""
+    for problem in problems:
+        for line in _lines(problem, snippet_width=console.width if console.is_terminal else 0):
+            console.print(line, soft_wrap=True)
+    if len(problems) > 1:
+        console.print(f"{len(problems)} problems", style="bold", soft_wrap=True)
 
 
-def _problem_lines(problem: Problem, *, with_snippets: bool) -> Iterator["Text"]:
+def _lines(problem: Problem, *, snippet_width: int) -> Iterator["Text"]:
+    """Yield the lines that tell a problem; without a width there is no snippet."""
     from rich.text import Text
 
     place = f"{problem.position}: " if problem.position else ""
@@ -120,8 +153,8 @@ def _problem_lines(problem: Problem, *, with_snippets: bool) -> Iterator["Text"]
     yield Text.assemble(
         (lead, "bold red"), (printable(place), "bold"), (printable(path), "cyan"), printable(problem.message)
     )
-    if with_snippets and problem.position:
-        for line in snippet(problem.position):
-            yield Text(line, style="dim")
+    if snippet_width and problem.position:
+        for line, style in zip(snippet(problem.position, snippet_width), ("dim", "bold red"), strict=False):
+            yield Text(line, style=style)
     if problem.hint:
         yield Text.assemble(("  hint: ", "green"), printable(problem.hint))

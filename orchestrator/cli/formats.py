@@ -88,13 +88,12 @@ def as_json(data: Any, *, indent: int | None = 2) -> str:
 
 def as_yaml(data: Any) -> str:
     """Return YAML, with keys in their own order."""
-    import yaml
+    from orchestrator.cli import yaml_text
 
     text = as_json(data)
     # PyYAML breaks lines at these and does not read them back; escaped, it does.
     has_odd_breaks = any(mark in text for mark in ("\\u0085", "\\u2028", "\\u2029", "\\ufeff"))
-    written: str = yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=not has_odd_breaks)
-    return written
+    return yaml_text.write(json.loads(text), ascii_only=has_odd_breaks)
 
 
 def moment(seconds: float) -> str:

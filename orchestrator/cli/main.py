@@ -9,6 +9,7 @@ import click
 from orchestrator.cli import errors
 from orchestrator.cli.database import db
 from orchestrator.cli.doctor import doctor
+from orchestrator.cli.language import functions, versions
 from orchestrator.cli.options import example
 from orchestrator.cli.processes import coordinator, worker
 from orchestrator.cli.resource_type import resource_type
@@ -16,6 +17,7 @@ from orchestrator.cli.shell import Shell
 from orchestrator.cli.stack import stack
 from orchestrator.cli.stack_event import event
 from orchestrator.cli.stack_output import output
+from orchestrator.cli.stack_preview import preview
 from orchestrator.cli.stack_resource import resource
 from orchestrator.cli.template import template
 from orchestrator.errors import IsothermError
@@ -62,8 +64,10 @@ def isotherm() -> None:
     """
 
 
-for subgroup in (resource, event, output):
-    stack.add_command(subgroup)
+for child in (preview, resource, event, output):
+    stack.add_command(child)
+for child in (functions, versions):
+    template.add_command(child)
 for command in (stack, template, resource_type, worker, coordinator, db, doctor):
     isotherm.add_command(command)
 

@@ -1,14 +1,25 @@
 """``isotherm template``: work with templates without touching anything."""
 
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from orchestrator.cli.formats import Table, fields_table, show
 from orchestrator.cli.options import example, format_option, template_options
 from orchestrator.cli.shell import Shell
-from orchestrator.cli.source import stack_job
+from orchestrator.cli.source import stack_job, template_text
+
+if TYPE_CHECKING:
+    from orchestrator.views import TemplateView
 
 #: A stack must have a name; this one is never made.
 NOBODY = "validation"
+
+#: Stands in place of the type of a resource that would not be made.
+DISABLED = "(disabled: its condition does not hold)"
+
+_PARAMETER_COLUMNS = ("name", "type", "default", "value", "constraints", "description")
 
 
 @click.group()
@@ -30,23 +41,102 @@ def validate(
 ) -> None:
     """Check a template and its parameters.
 
-    Every problem is named with its place, in the template or in an environment. Needs neither a database
-    nor a broker.
+    Every problem is named with its place, in the template or in an environment. Parameters may have no value yet.
+    Needs neither a database nor a broker, and asks nobody.
+
+    JSON has the problems on stderr, as a list of objects with error, message, path, position (file, line, column;
+    null where there is none) and hint.
     """
     # The language and the resource types' schemas: more than the other commands want to load.
-    from orchestrator.service import validate_job
+    from orchestrator.validation import validate_job
 
     job = stack_job(
         NOBODY, shell.settings, template=template, environments=environments, parameters=parameters
     )
     view = validate_job(job, shell.settings)
-    columns = ("name", "type", "default", "value", "description")
-    tables = [fields_table({"template": template, "description": view.description.strip(), "state": "ok"})]
-    if view.parameters:
-        rows = [[entry.get(column) for column in columns] for entry in view.parameters]
-        tables.append(Table(columns=columns, rows=rows, title="parameters"))
-    if view.resources:
-        tables.append(Table(columns=("name", "type"), rows=view.resources, title="resources"))
+    show(form, view.to_dict(), *_tables(template, view))
+
+
+@template.command(
+    "show",
+    epilog=example(
+        "isotherm template show -t web.yaml",
+        "isotherm template show -t web.yaml --resolved -e prod.yaml -P count=3",
+    ),
+)
+@template_options
+@click.option(
+    "--resolved",
+    "is_resolved",
+    is_flag=True,
+    help="Decide the conditions, under the values of -e and -P, and show what they leave.",
+)
+@format_option("yaml", "json")
+@click.pass_obj
+def show_template(
+    shell: Shell,
+    template: str,
+    environments: tuple[str, ...],
+    parameters: dict[str, str],
+    *,
+    is_resolved: bool,
+    form: str,
+) -> None:
+    """Show a template as it is read.
+
+    Whatever its author's style, templates that say the same look the same: sections and keys in one order, aliases
+    and merge keys expanded, the version by its date, no comments. Calls stay as they are, and no values are needed.
+
+    With --resolved each `if` gives way to the value that it chooses, and resources and outputs whose condition does
+    not hold are left out. Only parameters that decide need values.
+    """
+    # The whole language.
+    from orchestrator.normal_form import decided_form, normal_form
+
+    if is_resolved:
+        job = stack_job(
+            NOBODY, shell.settings, template=template, environments=environments, parameters=parameters
+        )
+        data = decided_form(job, shell.settings)
+    elif environments or parameters:
+        raise click.UsageError("-e and -P decide conditions: give --resolved as well")
+    else:
+        source = template_text(template, shell.settings)
+        data = normal_form(source, file=template, settings=shell.settings)
+    show(form, data)
+
+
+def _tables(name: str, view: "TemplateView") -> Iterator[Table]:
+    fields = {"template": name, "version": view.version, "description": view.description.strip()}
+    yield fields_table({**fields, "state": "ok"})
+    yield from _parameter_tables(view)
+    if view.conditions:
+        verdicts = {True: "holds", False: "does not hold", None: "depends on parameters without a value"}
+        rows = [(condition, verdicts[verdict]) for condition, verdict in view.conditions.items()]
+        yield Table(columns=("name", "verdict"), rows=rows, title="conditions")
+    if view.resources or view.disabled:
+        rows = [*view.resources, *((resource, DISABLED) for resource in view.disabled)]
+        yield Table(columns=("name", "type"), rows=rows, title="resources")
     if view.outputs:
-        tables.append(Table(columns=("key",), rows=[[key] for key in view.outputs], title="outputs"))
-    show(form, view.to_dict(), *tables)
+        yield Table(columns=("key",), rows=[[key] for key in view.outputs], title="outputs")
+
+
+def _parameter_tables(view: "TemplateView") -> Iterator[Table]:
+    """Yield the parameters, group by group; those of no group last."""
+    left = {entry["name"]: entry for entry in view.parameters}
+    for group in view.parameter_groups:
+        rows = [_parameter_row(left.pop(name)) for name in group["parameters"] if name in left]
+        about = ": ".join(part for part in (group["label"], group["description"].strip()) if part)
+        title = f"parameters, {about}" if about else "parameters"
+        yield Table(columns=_PARAMETER_COLUMNS, rows=rows, title=title)
+    if left:
+        title = "other parameters" if view.parameter_groups else "parameters"
+        yield Table(
+            columns=_PARAMETER_COLUMNS, rows=[_parameter_row(entry) for entry in left.values()], title=title
+        )
+
+
+def _parameter_row(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    value = "(required)" if entry["required"] else entry["value"]
+    constraints = "; ".join(entry["constraints"])
+    return entry["name"], entry["type"], entry["default"], value, constraints, entry["description"].strip()

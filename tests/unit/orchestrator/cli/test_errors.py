@@ -2,9 +2,11 @@
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from orchestrator.cli import errors
@@ -72,7 +74,13 @@ def test_problems_are_places_then_paths_then_sentences(terminal: Terminal, refus
         f"{refused.problems[0].position}: resources.web: there is no type 'X'",
         "  hint: did you mean 'Y'?",
         "parameters.a: no such parameter",
+        "2 problems",
     ]
+
+
+def test_one_problem_is_not_counted(terminal: Terminal, refused: InvalidInput) -> None:
+    refuse(terminal, InvalidInput(refused.problems[1:]))
+    assert terminal.run("stack", "list").stderr == "parameters.a: no such parameter\n"
 
 
 def test_errors_are_a_json_list_on_stderr_when_asked(terminal: Terminal, refused: InvalidInput) -> None:
@@ -100,13 +108,49 @@ def test_mistakes_in_the_command_line_are_json_too(terminal: Terminal) -> None:
     assert "--template" in problem["message"]
 
 
-def test_a_terminal_sees_the_line_and_a_caret(refused: InvalidInput, monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, no_color=True, width=40)
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What a terminal 40 columns wide gets."""
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=True, color_system="standard", width=40)
     monkeypatch.setattr(errors, "console_for_messages", lambda: console)
+    return written
+
+
+def bare(screen: io.StringIO) -> list[str]:
+    """Return the lines without their colours."""
+    return re.sub(r"\x1b\[[\d;]*m", "", screen.getvalue()).splitlines()
+
+
+def test_a_terminal_sees_the_line_and_a_caret(refused: InvalidInput, screen: io.StringIO) -> None:
     report(refused, "table")
-    bare = screen.getvalue().replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[0m", "")
-    assert bare.splitlines()[1:3] == ["     2 |   web:", "       |   ^"]
+    assert bare(screen)[1:3] == ["     2 |   web:", "       |   ^"]
+    assert bare(screen)[-1] == "2 problems"
+    assert "\x1b[1;31m       |   ^" in screen.getvalue()
+
+
+@pytest.mark.parametrize("file", ["nowhere.yaml", "https://example.com/web.yaml", "/dev/null", ""])
+def test_a_place_in_a_file_that_is_not_here_is_told_without_its_line(file: str, screen: io.StringIO) -> None:
+    problem = Problem(message="wrong", position=Position(file=file, line=1, column=1))
+    report(InvalidInput([problem]), "table")
+    assert bare(screen) == [f"{file}:1:1: wrong"]
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+@pytest.mark.parametrize("column", [1, 2, 30, 57, 100, 150, 200])
+@pytest.mark.parametrize("text", ["0123456789" * 20, "データ123" * 33, "x" * 9])
+def test_of_a_long_line_what_is_around_the_caret_is_shown(
+    text: str, column: int, width: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "web.json"
+    path.write_text(text)
+    line, caret = snippet(Position(file=str(path), line=1, column=column), width)
+    assert cell_len(line) <= width
+    assert ("…" in line) == (cell_len(text) > width - len("     1 | "))
+    if column <= len(text):
+        # However wide the characters before it are.
+        shown = next(line[at:] for at in range(len(line)) if cell_len(line[:at]) == caret.index("^"))
+        assert shown[0] == text[column - 1]
 
 
 def test_a_caret_stands_below_its_column_behind_tabs(tmp_path: Path) -> None:

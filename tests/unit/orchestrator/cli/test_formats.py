@@ -25,9 +25,10 @@ from orchestrator.cli.formats import (
 
 LIST = Table(columns=("name", "state"), rows=[("web", "CREATE_COMPLETE"), ("データ", "CREATE_FAILED")])
 
+texts = st.text(st.characters(exclude_categories=["Cs"])) | st.text("a\n \t:#-'{}[],&*!|>%@\"=<")
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    st.none() | st.booleans() | st.integers() | texts,
+    lambda inner: st.lists(inner) | st.dictionaries(texts, inner),
 )
 
 

@@ -1,0 +1,88 @@
+"""``isotherm stack preview``: what a create would make."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from orchestrator.cli.formats import Table, fields_table, show
+from orchestrator.cli.options import example, format_option, template_options
+from orchestrator.cli.shell import Shell
+from orchestrator.cli.source import stack_job
+from orchestrator.cli.template import DISABLED
+
+if TYPE_CHECKING:
+    from orchestrator.views import ResourcePreview, StackPreview
+
+
+@click.command(
+    epilog=example(
+        "isotherm stack preview web -t web.yaml",
+        "isotherm stack preview web -t web.yaml -e prod.yaml -P count=3 -f yaml",
+    )
+)
+@click.argument("name")
+@template_options
+@format_option()
+@click.pass_obj
+def preview(
+    shell: Shell,
+    name: str,
+    *,
+    template: str,
+    environments: tuple[str, ...],
+    parameters: dict[str, str],
+    form: str,
+) -> None:
+    """Show what a create would make.
+
+    Every resource with its properties, as far as they are known before anything exists; those of a template that is
+    used as a resource stand below it, as web/server. What a create would refuse is refused here too. Needs neither
+    a database nor a broker, and touches nothing.
+    """
+    # The language and the resource types' schemas: more than the other commands want to load.
+    from orchestrator.validation import preview_job
+
+    job = stack_job(name, shell.settings, template=template, environments=environments, parameters=parameters)
+    view = preview_job(job, shell.settings)
+    show(form, view.to_dict(), *_tables(view))
+
+
+def _tables(view: "StackPreview") -> Iterator[Table]:
+    yield fields_table({"name": view.name, "description": view.description.strip()})
+    if view.parameters:
+        yield fields_table(view.parameters, "parameters")
+    resources = list(_with_paths(view.resources, ""))
+    rows = [
+        (path, _type(each), each.action, _required(path, each), each.deletion_policy)
+        for path, each in resources
+    ]
+    rows += [(name, DISABLED, "", "", "") for name in view.disabled]
+    columns = ("name", "type", "action", "requires", "deletion policy")
+    yield Table(columns=columns, rows=rows, title="resources")
+    for path, each in resources:
+        if each.properties:
+            yield fields_table(each.properties, f"properties of {path}")
+    if view.outputs:
+        yield fields_table(view.outputs, "outputs")
+
+
+def _with_paths(
+    resources: "Iterable[ResourcePreview]", above: str
+) -> "Iterator[tuple[str, ResourcePreview]]":
+    """Yield each resource with its path, those that it is made of right behind it."""
+    for each in resources:
+        path = above + each.name
+        yield path, each
+        yield from _with_paths(each.resources, f"{path}/")
+
+
+def _required(path: str, resource: "ResourcePreview") -> str:
+    above = path.removesuffix(resource.name)
+    return ", ".join(above + name for name in resource.requires)
+
+
+def _type(resource: "ResourcePreview") -> str:
+    if resource.actual_type == resource.type:
+        return resource.type
+    return f"{resource.type} -> {resource.actual_type}"
