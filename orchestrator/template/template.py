@@ -16,20 +16,15 @@ from orchestrator.template.conditions import Conditions
 from orchestrator.template.definitions import OutputDefinition, ResourceDefinition
 from orchestrator.template.document import Document, Path, read_document
 from orchestrator.template.environment import Environment
-from orchestrator.template.expressions import Expression, ExpressionParser
-from orchestrator.template.functions.base import KnownNames, Scope, kind_of
+from orchestrator.template.expressions import ExpressionParser
+from orchestrator.template.functions.base import KnownNames, Scope
 from orchestrator.template.nearest import Nearest
+from orchestrator.template.outputs import OutputReader
 from orchestrator.template.parameters import ParameterSchema, Settled, pseudo_parameters, settle
 from orchestrator.template.resources import ResourceReader
 from orchestrator.template.sections import SectionReader
-from orchestrator.template.versions import (
-    FORMATS,
-    HOT,
-    VERSIONS,
-    TemplateVersion,
-    find_version,
-    nearest_version,
-)
+from orchestrator.template.version_reader import read_version
+from orchestrator.template.versions import TemplateVersion
 
 
 class Template:
@@ -163,7 +158,7 @@ class Draft:
             InvalidInput: the text is no template at all; lesser problems are those of the template.
         """
         document, problems = read_document(source, file=file, limits=limits)
-        version = _version(document, problems)
+        version = read_version(document, problems)
         if version is None:
             raise InvalidInput(in_order(problems))
         reader = SectionReader(version, document.positions, problems)
@@ -247,7 +242,7 @@ class Draft:
         return Template(
             self,
             resources=definitions,
-            outputs=self._outputs(reader, expressions, conditions),
+            outputs=OutputReader(reader, expressions, conditions).outputs(data.get(words.outputs)),
             disabled=resources.disabled,
             broken=resources.broken,
             conditions=conditions,
@@ -277,37 +272,6 @@ class Draft:
             if word in sections:
                 self._reader.as_map(self.document.data.get(word), (word,), f"{word.lower()} by name")
 
-    def _outputs(
-        self, reader: SectionReader, expressions: ExpressionParser, conditions: Conditions
-    ) -> dict[str, OutputDefinition]:
-        words = self.dialect
-        keys = [words.value, words.description]
-        if words.has_conditions(self.version):
-            keys.append(words.condition)
-        outputs = {}
-        for name, output in reader.as_map(
-            self.document.data.get(words.outputs), (words.outputs,), "outputs by name"
-        ).items():
-            path = (words.outputs, name)
-            if not isinstance(output, dict):
-                reader.fault(path, f"expected an output, a map with a value, found {kind_of(output)}")
-                continue
-            if not words.lenient:
-                reader.check_keys(output, path, known=keys, later=words.later(self.version))
-            if words.value not in output:
-                reader.fault(path, "this output has no value", f"expected the key {words.value!r}")
-            enabled = True
-            if words.condition in keys and words.condition in output:
-                enabled = conditions.holds(output[words.condition], (*path, words.condition)) is not False
-            written = output.get(words.value) if enabled else None
-            outputs[name] = OutputDefinition(
-                name=name,
-                path=path,
-                description=reader.as_text(output.get(words.description), (*path, words.description)),
-                expression=expressions.parse(written, (*path, words.value)) if enabled else Expression(None),
-            )
-        return outputs
-
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
     """Return problems in the order in which people read the text, each once."""
@@ -316,36 +280,6 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
 
 def _stack_of(parameters: Mapping[str, Any]) -> StackDefinition:
     return StackDefinition(name="", id="", parameters=parameters)
-
-
-def _version(document: Document, problems: list[Problem]) -> TemplateVersion | None:
-    """Return the version that a document says; None, after taking down why, if there is none."""
-    data, positions = document.data, document.positions
-    if not isinstance(data, dict):
-        found = "nothing" if data is None else kind_of(data)
-        problems.append(positions.problem((), f"expected a template, a map with {HOT!r}, found {found}"))
-        return None
-    said = [key for key in FORMATS if isinstance(data.get(key), str)]
-    if len(said) > 1:
-        message = f"only one version can be given, but there is {said[0]!r} as well"
-        problems.append(positions.problem((said[1],), message))
-    elif not said:
-        wrong = next((key for key in FORMATS if key in data), None)
-        if wrong is None:
-            message, hint = f"there is no {HOT!r}", f"the latest is {VERSIONS[-1].date}"
-            problems.append(positions.problem((), message, hint))
-        else:
-            message = f"expected a version as text, found {kind_of(data[wrong])}"
-            problems.append(positions.problem((wrong,), message))
-    else:
-        (key,) = said
-        given = data[key][:80]
-        version = find_version(data[key], key)
-        if version is None:
-            message, hint = f"there is no version {given!r}", nearest_version(given, key)
-            problems.append(positions.problem((key,), message, hint))
-        return version
-    return None
 
 
 def _by_position(problem: Problem) -> tuple[str, int, int]:
