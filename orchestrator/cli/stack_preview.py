@@ -58,8 +58,9 @@ def _tables(view: "StackPreview") -> Iterator[Table]:
         for path, each in resources
     ]
     rows += [(name, DISABLED, "", "", "") for name in view.disabled]
-    columns = ("name", "type", "action", "requires", "deletion policy")
-    yield Table(columns=columns, rows=rows, title="resources")
+    if rows:
+        columns = ("name", "type", "action", "requires", "deletion policy")
+        yield Table(columns=columns, rows=rows, title="resources")
     for path, each in resources:
         if each.properties:
             yield fields_table(each.properties, f"properties of {path}")

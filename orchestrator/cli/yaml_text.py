@@ -40,4 +40,6 @@ def write(data: Any, *, ascii_only: bool) -> str:
 def _is_small(values: list[Any]) -> bool:
     texts = [value for value in values if isinstance(value, str)]
     is_flat = not any(isinstance(value, (dict, list)) and value for value in values)
-    return is_flat and "\n" not in "".join(texts) and sum(map(len, texts)) + 4 * len(values) <= _SHORT
+    # A colon, as in the names of types, would have to be quoted.
+    is_plain = not any(mark in text for text in texts for mark in "\n:")
+    return is_flat and is_plain and sum(map(len, texts)) + 4 * len(values) <= _SHORT

@@ -1,5 +1,6 @@
 """What the documentation says of the code is so: names of files, tables of fields, words in logs."""
 
+import json
 import re
 import runpy
 import tomllib
@@ -14,6 +15,7 @@ from orchestrator.codec import Codec
 from orchestrator.coordinator import refusal_of
 from orchestrator.definition import NodeData
 from orchestrator.errors import InvalidInput, NotFound, Problem
+from orchestrator.limits import Limits
 from orchestrator.messages import (
     CHECK_TASK,
     CREATE_TASK,
@@ -27,16 +29,19 @@ from orchestrator.messages import (
 )
 from orchestrator.plan import FAN_IN, JOINS
 from orchestrator.queue import ROUTES
+from orchestrator.settings import Settings
 from orchestrator.store import tables
 from orchestrator.store.claims import Timings
 from orchestrator.store.nodes import MESSAGE_REQUIREMENTS
 from orchestrator.store.sweeping import DOUBLINGS
+from orchestrator.template.functions.description import describe_functions
+from orchestrator.template.versions import VERSIONS
 from tests.unit.docs.pages import PAGES, ROOT
 from workers.check import CARRY_ON
 
 DOCS = ROOT / "docs"
-QUEUE, ENGINE, OPERATIONS, JOURNEY = (
-    (DOCS / f"{name}.md").read_text() for name in ("queue", "engine", "operations", "journey")
+QUEUE, ENGINE, OPERATIONS, JOURNEY, LANGUAGE = (
+    (DOCS / f"{name}.md").read_text() for name in ("queue", "engine", "operations", "journey", "language")
 )
 CODE = [
     path
@@ -88,16 +93,67 @@ def test_the_page_of_types_is_up_to_date() -> None:
     assert made == (DOCS / "types.md").read_text(), "out of date: run python docs/make_types.py"
 
 
-def test_the_readme_names_the_functions_there_are_and_counts_the_types() -> None:
+def test_the_page_of_the_language_is_up_to_date() -> None:
+    made = runpy.run_path(str(DOCS / "make_language.py"))["page"]()
+    assert made == LANGUAGE, "out of date: run python docs/make_language.py"
+
+
+def test_the_page_of_the_language_has_a_section_of_every_function_with_its_call_and_its_examples() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    sections = dict(
+        re.findall(r"^### (\S+)\n(.*?)(?=^##|^<!--|\Z)", LANGUAGE, flags=re.MULTILINE | re.DOTALL)
+    )
+    assert sections.keys() == declared["isotherm.functions"].keys()
+    for described in describe_functions():
+        words = " ".join(sections[described.name].split())
+        for call in described.calls:
+            assert f"`{' '.join(call.split())}`" in words
+        for example in described.examples:
+            assert example.call in sections[described.name]
+            assert f"# gives {json.dumps(example.result, ensure_ascii=False)}\n" in sections[described.name]
+
+
+def test_the_page_of_the_language_parts_hot_from_cfn() -> None:
+    hot, cfn = section(LANGUAGE, "Functions"), section(LANGUAGE, "Functions of CFN")
+    assert not re.search(r"^### (Fn::|Ref|Condition)", hot, flags=re.MULTILINE)
+    assert all(name in ("Ref", "Condition") or "::" in name for name in re.findall(r"^### (\S+)", cfn, re.M))
+
+
+def test_the_page_of_the_language_has_every_version_of_hot() -> None:
+    rows = table(section(LANGUAGE, "Versions"))
+    named = [[name.strip("` ") for name in row[0].split(",")] for row in rows]
+    assert named == [[name for name in (each.date, each.alias) if name] for each in VERSIONS]
+
+
+def test_the_page_of_the_language_has_every_setting_that_bounds_a_template() -> None:
+    class Asked:
+        def __init__(self) -> None:
+            self.names: list[str] = []
+
+        def __getattr__(self, name: str) -> Any:
+            self.names.append(name)
+            return Settings.model_fields[name].default
+
+    asked = Asked()
+    Limits.of(asked)  # type: ignore[arg-type]  # it notes what is asked of it
+    bounds = set(asked.names) - {"availability_zones"}
+    assert {row[0] for row in table(section(LANGUAGE, "Limits"))} == bounds
+
+
+def test_a_page_without_a_place_for_what_is_written_is_noticed() -> None:
+    with_part = runpy.run_path(str(DOCS / "make_language.py"))["_with_part"]
+    with pytest.raises(ValueError, match="no place for versions"):
+        with_part("# A page\n", "versions", "| ... |\n")
+
+
+def test_the_readme_counts_the_types_and_says_where_the_functions_are() -> None:
     points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
     text = section((ROOT / "README.md").read_text(), "What this version does not do")
-    named = re.search(r"functions (.*?);", text.replace("\n", " "))
-    assert named
-    assert re.findall(r"`(\w+)`", named[1]) == sorted(points["isotherm.functions"])
     numbers = {"eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12}
     counted = re.search(r"There are\s+(\w+) resource types", text)
     assert counted
     assert numbers[counted[1]] == len(points["isotherm.resources"])
+    assert "(docs/language.md)" in text
 
 
 # -- queue.md ------------------------------------------------------------------------------------------------
