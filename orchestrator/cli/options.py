@@ -68,7 +68,7 @@ def template_options(command: Command) -> Command:
             "template",
             required=True,
             metavar="FILE",
-            help="The template (HOT, YAML or JSON).",
+            help="The template: HOT or CFN, in YAML or JSON.",
         ),
         click.option(
             "-e",

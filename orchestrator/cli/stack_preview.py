@@ -37,8 +37,8 @@ def preview(
     """Show what a create would make.
 
     Every resource with its properties, as far as they are known before anything exists; those of a template that is
-    used as a resource stand below it, as web/server. What a create would refuse is refused here too. Needs neither
-    a database nor a broker, and touches nothing.
+    used as a resource stand below it, as web/server. What is wrong is told as a create would tell it. Needs neither a
+    database nor a broker, and touches nothing.
     """
     # The language and the resource types' schemas: more than the other commands want to load.
     from orchestrator.validation import preview_job
