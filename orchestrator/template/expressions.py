@@ -4,6 +4,7 @@ A map with exactly one key that names a function of the template's version is a 
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.definition import SCALARS, UNKNOWN, AttributePath, StackDefinition, is_unknown
@@ -120,16 +121,22 @@ class ExpressionParser:
     """Builds the expressions of one document; what is wrong with them gathers in ``problems``."""
 
     def __init__(
-        self, scope: Scope, problems: list[Problem], parameters: StackDefinition | None = None
+        self,
+        scope: Scope,
+        problems: list[Problem],
+        parameters: Mapping[str, Any] | None = None,
+        hidden: Collection[str] = (),
     ) -> None:
         """Keep what calls are built with.
 
-        ``parameters`` is a stack of parameters alone, which decides what must be known before any resource is. None in
-        a check, where everything was decided before.
+        ``parameters`` are what decides what must be known before any resource is; None in a check, where everything was
+        decided before. Of those in ``hidden``, nothing is put into an expression.
         """
         self.scope = scope
-        self._parameters = parameters
         self._problems = problems
+        self._deciding = None if parameters is None else Deciding.of(parameters, frozenset(hidden))
+        #: The same with nothing to hide.
+        self._deciding_openly = None if parameters is None else Deciding.of(parameters, frozenset())
 
     def parse(self, raw: Any, path: Path) -> Expression:
         """Return the expression for the data that stands at ``path``."""
@@ -140,27 +147,41 @@ class ExpressionParser:
         return self._parse(raw, path, condition_functions_of(self.scope.version), in_condition=True)
 
     def settled(self, raw: Any, path: Path) -> Any:
-        """Return the data that stands at ``path``, evaluated with nothing but parameters.
+        """Return the data that stands at ``path``, evaluated with nothing but parameters, hidden ones among them.
 
         ``UNKNOWN`` where a parameter has no value yet, and where there is a mistake.
         """
-        building = self._building(functions_of(self.scope.version), in_condition=False)
+        functions = functions_of(self.scope.version)
+        building = _Building(self.scope, functions, self._problems, self._deciding_openly, in_condition=False)
         try:
             return building.settled(raw, path)
         except FunctionError as error:
             self._problems.append(self.scope.positions.problem((*path, *error.path), str(error), error.hint))
             return UNKNOWN
 
-    def _building(self, functions: Mapping[str, CallableClass], *, in_condition: bool) -> "_Building":
-        return _Building(self.scope, functions, self._problems, self._parameters, in_condition=in_condition)
-
     def _parse(
         self, raw: Any, path: Path, functions: Mapping[str, CallableClass], *, in_condition: bool = False
     ) -> Expression:
-        building = self._building(functions, in_condition=in_condition)
+        building = _Building(self.scope, functions, self._problems, self._deciding, in_condition=in_condition)
         value = building.build(raw, path)
         value = None if value is ABSENT else value
         return Expression(value, tuple(building.calls), plain=unbuilt(value) if building.rewritten else raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """Parameters, as stacks of nothing else: what decides what must be known before any resource is."""
+
+    all: StackDefinition
+    #: Those of which something may be put into an expression.
+    open: StackDefinition
+    hidden: frozenset[str]
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any], hidden: frozenset[str]) -> "Deciding":
+        """Return what parameters decide."""
+        open_ = {name: value for name, value in parameters.items() if name not in hidden}
+        return cls(_stack_of(parameters), _stack_of(open_), hidden)
 
 
 class _Building:
@@ -171,7 +192,7 @@ class _Building:
         scope: Scope,
         functions: Mapping[str, CallableClass],
         problems: list[Problem],
-        parameters: StackDefinition | None,
+        deciding: "Deciding | None",
         *,
         in_condition: bool,
     ) -> None:
@@ -181,7 +202,7 @@ class _Building:
         self.rewritten = False
         self._functions = functions
         self._problems = problems
-        self._parameters = parameters
+        self._deciding = deciding
         self._in_condition = in_condition
 
     def build(self, raw: Any, path: Path) -> Any:
@@ -214,8 +235,8 @@ class _Building:
             if len(self._problems) > before:
                 # What follows from a mistake is no news.
                 return UNKNOWN
-            if function.early and self._parameters is not None and holds_call(built):
-                built = self._early(built, self._parameters)
+            if function.early and self._deciding is not None and holds_call(built):
+                built = self._early(built, self._deciding.open)
             if built is UNKNOWN:
                 return UNKNOWN
             call = function(built, scope=self.scope, path=path)
@@ -252,14 +273,16 @@ class _Building:
         value = None if value is ABSENT else value
         if not holds_call(value):
             return UNKNOWN if is_unknown(value) else value
-        if self._parameters is None:
+        if self._deciding is None:
             raise FunctionError("only plain values can stand here")
+        if self._deciding.hidden and not is_open(value, self._deciding.hidden):
+            raise FunctionError("a hidden parameter cannot decide what stands here")
         needs = next((call for call in self.calls[before:] if any(call.dependencies())), None)
         if needs is not None:
             hint = "this is decided before any resource is made"
             raise FunctionError(f"{needs.name} of a resource cannot stand here", hint=hint)
         try:
-            found = resolve(value, self._parameters)
+            found = resolve(value, self._deciding.all)
         except ResolveError as error:
             self._problems.append(error.problem)
             return UNKNOWN
@@ -278,6 +301,10 @@ class _Building:
         elif function.lifetime.is_removed(version):
             message = f"the function {name} was removed in heat_template_version {function.lifetime.until}"
             self._problems.append(self.scope.positions.problem(path, message))
+
+
+def _stack_of(parameters: Mapping[str, Any]) -> StackDefinition:
+    return StackDefinition(name="", id="", parameters=parameters)
 
 
 class _MacroBuilder:

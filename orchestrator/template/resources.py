@@ -159,7 +159,9 @@ class ResourceReader:
             written = written.capitalize() if written.islower() else written
         if written in _POLICIES:
             return written
-        found = repr(given) if isinstance(given, str) else kind_of(given)
+        # What a parameter gave may be a secret.
+        is_written = given == raw.get(self._dialect.deletion_policy)
+        found = repr(given) if isinstance(given, str) and is_written else kind_of(given)
         self._reader.fault(path, f"expected one of {', '.join(_POLICIES)}, found {found}")
         return DELETE
 

@@ -222,7 +222,7 @@ class Draft:
             self._names(words.conditions) if words.has_conditions(self.version) else {},
             (words.conditions,),
             reader,
-            _stack_of(values),
+            StackDefinition(name="", id="", parameters=values),
         )
         scope = Scope(
             version=self.version,
@@ -232,9 +232,8 @@ class Draft:
             mappings=self._mappings(),
             conditions=conditions,
         )
-        shown = _stack_of({name: value for name, value in values.items() if name not in hidden})
-        expressions = ExpressionParser(scope, problems, shown)
-        conditions.read(ExpressionParser(scope, problems, _stack_of(values)), self.known_names())
+        expressions = ExpressionParser(scope, problems, values, hidden)
+        conditions.read(ExpressionParser(scope, problems, values), self.known_names())
         resources = ResourceReader(reader, expressions, conditions, frozenset(self.files))
         definitions = resources.resources(
             data.get(words.resources), self._declared, self._limits.max_resources
@@ -276,10 +275,6 @@ class Draft:
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
     """Return problems in the order in which people read the text, each once."""
     return sorted(dict.fromkeys(problems), key=_by_position)
-
-
-def _stack_of(parameters: Mapping[str, Any]) -> StackDefinition:
-    return StackDefinition(name="", id="", parameters=parameters)
 
 
 def _by_position(problem: Problem) -> tuple[str, int, int]:

@@ -213,7 +213,9 @@ def _first(arguments: Any, what: str) -> Any:
 def _literal_name(name: Any, path: tuple[int, ...]) -> None:
     if holds_call(name):
         raise FunctionError(
-            "a resource's name cannot come from another resource", path=path, hint="write the name out"
+            "a resource's name cannot come from another resource, nor from a hidden parameter",
+            path=path,
+            hint="write the name out",
         )
     if not isinstance(name, (str, *LATER)):
         raise FunctionError(f"expected the resource's name, found {kind_of(name)}", path=path)

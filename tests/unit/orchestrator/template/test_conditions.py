@@ -363,7 +363,7 @@ resources:
         ("external_id: {get_param: nope}", "external_id.get_param", "there is no parameter 'nope'"),
         ("update_policy: [1]", "update_policy", "found a list"),
         ("update_policy: {a: {get_attr: [b, c]}}", "update_policy", "get_attr of a resource"),
-        ("deletion_policy: {get_param: env}", "deletion_policy", "found 'prod'"),
+        ("deletion_policy: {get_param: env}", "deletion_policy", "found text"),
     ],
 )
 def test_what_cannot_be_decided_early_is_refused(more: str, path: str, message: str) -> None:
@@ -372,3 +372,14 @@ def test_what_cannot_be_decided_early_is_refused(more: str, path: str, message: 
     assert problem.path == f"resources.a.{path}"
     assert message in problem.message
     assert template.broken == {"a"}
+
+
+def test_a_hidden_parameter_may_decide_what_no_resource_is_given() -> None:
+    body = """
+resources:
+  a: {type: X, external_id: {get_param: env}, condition: {equals: [{get_param: env}, prod]}}
+"""
+    draft = Draft.read(HEAD.format(version="wallaby") + body, file="t.yaml", files={}, limits=Limits())
+    template = draft.under(VALUES, hidden={"env"})
+    assert template.problems == ()
+    assert template.resources["a"].external_id == "prod"
