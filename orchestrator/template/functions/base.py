@@ -214,7 +214,9 @@ class Function(ABC):
         try:
             value = self.call(arguments, stack)
             if not spend(value):
-                raise FunctionError(f"what is called here gives more than {MOST_IN_A_VALUE} characters and parts")
+                raise FunctionError(
+                    f"what is called here gives more than {MOST_IN_A_VALUE} characters and parts"
+                )
             # What a parameter or an attribute holds belongs to everybody.
             return plain_copy(value)
         except FunctionError as error:

@@ -56,7 +56,9 @@ def step(
         action="CREATE" if applied is None else "DELETE",
         now=0.0,
         retries=0,
-        fragment={"definition": template.resources["it"].fragment()} if applied is None else {"policy": policy},
+        fragment={"definition": template.resources["it"].fragment()}
+        if applied is None
+        else {"policy": policy},
         wanted=wanted,
         dependents=(),
         requirements=(),
