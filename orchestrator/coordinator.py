@@ -25,10 +25,11 @@ from orchestrator.errors import (
     Problem,
 )
 from orchestrator.limits import Limits
+from orchestrator.matching import Matcher, node_data_of, plan_row
 from orchestrator.messages import END, CheckOrder, DeleteJob, StackJob
-from orchestrator.plan import Plan, Row, plan_delete
+from orchestrator.plan import Plan, plan_delete, plan_update
 from orchestrator.plugins.resource import Resource
-from orchestrator.preparation import Prepared, definition_of_rows, plan_job
+from orchestrator.preparation import Prepared, definition_of_rows, plan_job, prepare_update
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
@@ -79,7 +80,10 @@ class Coordinator:
         if done is not None and done.stack_id is not None:
             return done.stack_id
         prepared, plan = plan_job(job, self._types, self._settings)
-        new = self._new_stack(job, prepared, plan)
+        made = {
+            node.resource_id: prepared.types[node.key] for node in plan.nodes if node.resource_id is not None
+        }
+        new = self._new_traversal(job, prepared, plan, made)
         operation = Operation(
             id=new.id,
             action="CREATE",
@@ -99,6 +103,51 @@ class Coordinator:
             raise
         self._publish_first(new)
         return new.stack_id
+
+    def update(self, job: StackJob) -> str:
+        """Give a stack a new definition, in whatever state it is but that of deletion; return its id.
+
+        What its traversal has running is carried to its end first; nothing new of it starts.
+
+        Raises:
+            InvalidInput: something is wrong with the job; nothing was changed.
+            NotFound: there is no such stack.
+            Conflict: the stack is being deleted, a lifecycle plugin refused, or others kept taking the stack.
+        """
+        done = self._store.stacks.job(job.job_id)
+        if done is not None and done.stack_id is not None:
+            return done.stack_id
+        for _ in range(10):
+            stack = self._store.stacks.find(job.name, project=job.project)
+            if stack.action == "DELETE":
+                raise Conflict(
+                    f"stack {job.name!r} is {stack.action}_{stack.status}; only a delete can follow"
+                )
+            if self._begin_update(stack, replace(job, name=stack.name)):
+                return stack.id
+        raise Conflict(f"stack {job.name!r} is being changed by others; try again")
+
+    def _begin_update(self, stack: StackRow, job: StackJob) -> bool:
+        before = self._store.traversals.context(stack.traversal_id)["parameters"]
+        prepared, wished = prepare_update(job, self._types, self._settings, stack_id=stack.id, before=before)
+        rows = self._store.stacks.resources(stack.id)
+        fragments = self._store.stacks.fragments(stack.id)
+        matches = Matcher(prepared, wished, rows, fragments, self._types).matches()
+        cleanup = [plan_row(row, fragment) for row, fragment in self._to_delete(stack, rows)]
+        plan = plan_update(wished, matches, cleanup)
+        taken_back = {row.id for row in rows if row.replaced_by} & {
+            match.row.id for match in matches.values() if match.row
+        }
+        made = {wish.resource_id: wish.type for wish in wished if matches[wish.name].row is None}
+        new = replace(self._new_traversal(job, prepared, plan, made), taken_back=taken_back)
+        operation = replace(self._operation(new.id, "UPDATE", stack), parameters=prepared.parameters.shown())
+        self._pre_op(operation)
+        self._store.templates.save(prepared.stored, prepared.files)
+        if not self._store.traversals.begin_next(new, expected=stack.traversal_id):
+            self._post_op(operation, success=False, reason="another operation took the stack first")
+            return False
+        self._publish_first(new)
+        return True
 
     def delete(self, job: DeleteJob) -> str:
         """Begin the deletion of a stack, in whatever state it is; return its id.
@@ -123,7 +172,7 @@ class Coordinator:
 
     def _begin_delete(self, stack: StackRow, job_id: str) -> bool:
         rows = self._store.stacks.resources(stack.id)
-        plan = plan_delete([self._row(row, fragment) for row, fragment in self._to_delete(stack, rows)])
+        plan = plan_delete([plan_row(row, fragment) for row, fragment in self._to_delete(stack, rows)])
         context = self._store.traversals.context(stack.traversal_id)
         new = NewTraversal(
             id=str(uuid.uuid4()),
@@ -186,19 +235,10 @@ class Coordinator:
     def _template(self, template_id: str, context: Mapping[str, Any]) -> Template:
         return load_template(self._store, template_id, context, self._settings)
 
-    @staticmethod
-    def _row(row: ResourceRow, fragment: Mapping[str, Any]) -> Row:
-        return Row(
-            id=row.id,
-            name=row.name,
-            type=row.type,
-            action=row.action,
-            status=row.status,
-            requires=row.requires,
-            fragment=fragment,
-        )
-
-    def _new_stack(self, job: StackJob, prepared: Prepared, plan: Plan) -> NewTraversal:
+    def _new_traversal(
+        self, job: StackJob, prepared: Prepared, plan: Plan, made: Mapping[str, str]
+    ) -> NewTraversal:
+        """Return the traversal of a plan; ``made`` are the types of the rows to be made, by id."""
         return NewTraversal(
             id=str(uuid.uuid4()),
             stack_id=prepared.stack_id,
@@ -208,11 +248,7 @@ class Coordinator:
             timeout_minutes=job.timeout_minutes or self._settings.stack_timeout_minutes,
             plan=plan,
             context=prepared.context,
-            new_types={
-                node.resource_id: prepared.types[node.key]
-                for node in plan.nodes
-                if node.resource_id is not None
-            },
+            new_types=made,
             job_id=job.job_id,
         )
 
@@ -318,19 +354,6 @@ class Coordinator:
 
     def _post_op(self, operation: Operation, *, success: bool, reason: str) -> None:
         run_post_ops(self._plugins, replace(operation, success=success, reason=reason))
-
-
-def node_data_of(row: ResourceRow) -> NodeData:
-    """Return what others may know of a resource, from its row."""
-    return NodeData(
-        uuid=row.id,
-        name=row.name,
-        action=row.action,
-        status=row.status,
-        physical_id=row.physical_id,
-        reference_id=row.reference_id,
-        attributes={tuple(path): value for path, value in row.attributes},
-    )
 
 
 def load_template(store: Store, template_id: str, context: Mapping[str, Any], settings: Settings) -> Template:

@@ -7,7 +7,7 @@ wait for each other's row.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,20 @@ class Row:
     fragment: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """What is there already of what is wished under one name."""
+
+    #: The row that is to become what is wished; None: a new one is made.
+    row: Row | None = None
+    #: Whether the row is that already, as long as what it depends on stays as it is.
+    clean: bool = False
+    #: The row's node data, on the wire.
+    node_data: Any = None
+    #: Whether the template says other metadata than it did.
+    new_metadata: bool = False
+
+
 @dataclass(slots=True, kw_only=True)
 class PlannedNode:
     """A node as it will be stored."""
@@ -66,10 +80,18 @@ class PlannedNode:
     requirements: tuple[int, ...] = ()
     fragment: Mapping[str, Any] | None = None
     wanted: tuple[AttributePath, ...] = ()
+    #: There is nothing to do unless something changes.
+    quiet: bool = False
+    #: Nothing is done at all: the node is there for its data alone.
+    done: bool = False
+    #: The data on record from before, on the wire.
+    node_data: Any = None
 
     @property
     def state(self) -> str:
-        """Blocked, or ready when nothing is required."""
+        """Done before it began; blocked, or ready when nothing is required."""
+        if self.done:
+            return "done"
         return "blocked" if self.remaining else "ready"
 
 
@@ -113,6 +135,86 @@ def plan_create(wishes: Sequence[Wish]) -> Plan:
     return Plan(action="CREATE", nodes=weave.finished())
 
 
+def plan_update(wishes: Sequence[Wish], matches: Mapping[str, Match], rows: Sequence[Row]) -> Plan:
+    """Plan to make what is there into what is wished, and to clean up what is not wished any more.
+
+    Visited is what is not clean, and what depends on it by whatever many steps; of the latter, the clean ones only if
+    what they depend on turns out to have changed. Every visited row may be replaced, so each has a cleanup node too,
+    which waits for those of its dependents: they have moved over by then.
+
+    Raises:
+        CircularDependency: the wishes require each other in a circle.
+    """
+    by_name = {wish.name: wish for wish in wishes}
+    order = Graph({wish.name: wish.requires for wish in wishes}).in_order()
+    visited: set[str] = set()
+    for name in order:
+        if not matches[name].clean or not visited.isdisjoint(by_name[name].requires):
+            visited.add(name)
+    given = {other for name in visited for other in by_name[name].requires} - visited
+    weave = _Weave()
+    for name in order:
+        wish, match = by_name[name], matches[name]
+        if name in given:
+            weave.add_done(name, wish, match)
+        elif name in visited:
+            weave.add(name, _converging(wish, match), wish.requires, data=True)
+    wished = {match.row.id: name for name, match in matches.items() if match.row}
+    _plan_cleanup(weave, rows, wished, visited)
+    return Plan(action="UPDATE", nodes=weave.finished())
+
+
+def _converging(wish: Wish, match: Match) -> PlannedNode:
+    fragment = dict(wish.fragment)
+    if match.row:
+        fragment |= {"old": True, "new_metadata": match.new_metadata}
+    return PlannedNode(
+        no=0,
+        key=wish.name,
+        phase=CONVERGE,
+        resource_id=match.row.id if match.row else wish.resource_id,
+        action="UPDATE" if match.row else "CREATE",
+        fragment=fragment,
+        wanted=tuple(sorted(wish.wanted, key=repr)),
+        quiet=match.clean,
+        node_data=match.node_data,
+    )
+
+
+def _plan_cleanup(
+    weave: "_Weave", rows: Sequence[Row], wished: Mapping[str, str], visited: Collection[str]
+) -> None:
+    """Add the cleanup of rows that nobody wishes for, and of those that may be replaced."""
+    there = {
+        row.id: row
+        for row in rows
+        if (row.action, row.status) != ("DELETE", "COMPLETE")
+        and (row.id not in wished or wished[row.id] in visited)
+    }
+    graph = Graph({row.id: frozenset(row.requires) & there.keys() for row in there.values()}).reversed()
+    for row_id in graph.in_order():
+        row = there[row_id]
+        node = PlannedNode(
+            no=0,
+            key=row.name,
+            phase=CLEANUP,
+            resource_id=row.id,
+            action="DELETE",
+            fragment=row.fragment,
+            quiet=row_id in wished,
+        )
+        after = {_cleanup_of(other) for other in graph.requirements[row_id]}
+        if row.name in visited:
+            # Whatever takes the row's place is there first.
+            after.add(row.name)
+        weave.add(_cleanup_of(row_id), node, frozenset(after), data=False)
+
+
+def _cleanup_of(row_id: str) -> str:
+    # No resource's name has a slash.
+    return f"cleanup/{row_id}"
+
+
 def plan_delete(rows: Sequence[Row]) -> Plan:
     """Plan the deletion of every row that is not gone yet, each after everything that required it.
 
@@ -141,15 +243,29 @@ class _Weave:
     def add(self, name: str, node: PlannedNode, requires: frozenset[str], *, data: bool) -> None:
         """Add a node after all that it requires; ``data``: it is given their data."""
         numbers = frozenset(self._numbers[other] for other in requires)
-        counters = self._counters(numbers)
+        counters = self._counters(frozenset(no for no in numbers if not self._nodes[no].done))
         if data:
             node.requirements = tuple(sorted(numbers))
         self._tie(node, counters)
         self._numbers[name] = node.no
 
+    def add_done(self, name: str, wish: Wish, match: Match) -> None:
+        """Add a node for its data alone."""
+        node = PlannedNode(
+            no=0,
+            key=name,
+            phase=CONVERGE,
+            resource_id=match.row.id if match.row else None,
+            wanted=tuple(sorted(wish.wanted, key=repr)),
+            done=True,
+            node_data=match.node_data,
+        )
+        self._tie(node, ())
+        self._numbers[name] = node.no
+
     def finished(self) -> tuple[PlannedNode, ...]:
         """Add the end, which waits for every node that nothing else waits for, and return all nodes."""
-        roots = frozenset(node.no for node in self._nodes if not node.dependents)
+        roots = frozenset(node.no for node in self._nodes if not node.dependents and not node.done)
         self._tie(PlannedNode(no=0, key="", phase=END), self._counters(roots))
         return tuple(self._nodes)
 

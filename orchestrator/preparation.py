@@ -58,12 +58,18 @@ class Prepared:
 
 @paused_collection()
 def examine_job(
-    job: StackJob, types: Types, settings: Settings, *, offline: bool = False, values_required: bool = True
+    job: StackJob,
+    types: Types,
+    settings: Settings,
+    *,
+    offline: bool = False,
+    values_required: bool = True,
+    stack_id: str = "",
 ) -> Examined:
     """Check everything about a job that can be checked: language, values, references, cycles, types, properties.
 
-    With ``offline``, constraints that ask other systems are left out; without ``values_required``, parameters may
-    have no value.
+    ``stack_id`` is that of a stack that is there already. With ``offline``, constraints that ask other systems are
+    left out; without ``values_required``, parameters may have no value.
 
     Raises:
         InvalidInput: with every problem found.
@@ -75,7 +81,7 @@ def examine_job(
     # What a wrong one would have said is not missing.
     values_required = values_required and not faults
     examiner = Examiner(types, settings, job.files, offline=offline, values_required=values_required)
-    stack_id = str(uuid.uuid4())
+    stack_id = stack_id or str(uuid.uuid4())
     place = Place(
         stack=StackDefinition(name=job.name, id=stack_id, project=job.project),
         pseudo=_pseudo_values(job, stack_id, settings),
@@ -93,6 +99,30 @@ def examine_job(
 
 
 @paused_collection()
+def prepare_update(
+    job: StackJob, types: Types, settings: Settings, *, stack_id: str, before: Mapping[str, Any]
+) -> tuple[Prepared, list[Wish]]:
+    """Check a new definition of a stack whole; ``before`` are the values that its parameters have.
+
+    Raises:
+        InvalidInput: with every problem found.
+    """
+    prepared = prepare(job, types, settings, stack_id=stack_id)
+    problems = [
+        prepared.template.problem(
+            schema.path, f"the parameter {schema.name!r} is immutable: it keeps its value"
+        )
+        for schema in prepared.template.parameters.values()
+        if schema.immutable
+        and schema.name in before
+        and before[schema.name] != prepared.parameters.values[schema.name]
+    ]
+    if problems:
+        raise InvalidInput(problems)
+    return prepared, wishes(prepared)
+
+
+@paused_collection()
 def plan_job(job: StackJob, types: Types, settings: Settings) -> tuple[Prepared, Plan]:
     """Check a job whole, and plan the traversal that makes the stack.
 
@@ -103,8 +133,8 @@ def plan_job(job: StackJob, types: Types, settings: Settings) -> tuple[Prepared,
     return prepared, plan_create(wishes(prepared))
 
 
-def prepare(job: StackJob, types: Types, settings: Settings) -> Prepared:
-    """Check a job whole, and make of it what a traversal needs.
+def prepare(job: StackJob, types: Types, settings: Settings, *, stack_id: str = "") -> Prepared:
+    """Check a job whole, and make of it what a traversal needs; ``stack_id`` is that of a stack that is there.
 
     Raises:
         InvalidInput: with every problem found.
@@ -112,7 +142,7 @@ def prepare(job: StackJob, types: Types, settings: Settings) -> Prepared:
     check_stack_name(job.name)
     check_project(job.project)
     check_timeout(job.timeout_minutes)
-    examined = examine_job(job, types, settings)
+    examined = examine_job(job, types, settings, stack_id=stack_id)
     _refuse_what_cannot_be_made(examined)
     digests = {key: digest_of(content) for key, content in job.files.items()}
     return Prepared(

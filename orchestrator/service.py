@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from orchestrator.coordinator import load_template, node_data_of, raise_refusal
+from orchestrator.coordinator import load_template, raise_refusal
 from orchestrator.definition import ResourceProxy, StackDefinition, is_unknown
 from orchestrator.embedded import Embedded
 from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable
 from orchestrator.graph import Graph
+from orchestrator.matching import node_data_of
 from orchestrator.messages import CREATE_TASK, DELETE_TASK, DeleteJob, StackJob
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import ResourceFailure, ResourceState

@@ -4,22 +4,23 @@ Everything a plugin needs is in the claim, the traversal's context and its direc
 leaves behind is in the outcome. Nothing here touches the store or the queue.
 """
 
-import hashlib
 import random
+import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-import msgpack
 import structlog
 
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, follow
+from orchestrator.definition_hash import definition_hash
 from orchestrator.errors import IsothermError
 from orchestrator.limits import Limits
 from orchestrator.messages import CLEANUP
 from orchestrator.plugins.properties import PropertyError, convert_properties
 from orchestrator.plugins.resource import (
     EVERY_ATTRIBUTE,
+    PropertyChanges,
     Resource,
     ResourceFailure,
     ResourceState,
@@ -34,6 +35,8 @@ log = structlog.get_logger()
 
 #: How long a step waits whose check said "not yet" and not for how long.
 POLL_SECONDS = 1.0
+_BEING_CREATED: Final = ("CREATE", "IN_PROGRESS")
+_BEING_UPDATED: Final = ("UPDATE", "IN_PROGRESS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,19 +59,15 @@ def take_step(claim: Claim, around: Surroundings) -> Outcome:
     step = _Step(claim, around)
     try:
         return step.take()
+    except ReplaceResource as error:
+        return step.replaced(str(error))
     except PropertyError as error:
         return step.failed(f"properties.{step.tellable(error)}")
-    except RetryableFailure as error:
-        return step.retry_or_fail(str(error))
     except (ResourceFailure, IsothermError) as error:
-        may_help = isinstance(error, IsothermError) and error.retryable
+        may_help = isinstance(error, RetryableFailure) or getattr(error, "retryable", False)
         return step.retry_or_fail(str(error)) if may_help else step.failed(str(error))
-    except Exception as error:  # the boundary to other people's code
-        sentence = f"{type(error).__name__}: {error}"
-        if step.resource is not None and step.resource.is_retryable(error):
-            return step.retry_or_fail(sentence)
-        log.warning("a plugin raised", resource=claim.order.key, type=claim.type, exc_info=True)
-        return step.failed(sentence)
+    except Exception as error:  # noqa: BLE001 (the boundary to other people's code)
+        return step.raised(error)
 
 
 def backoff_seconds(retries: int, settings: Settings, chance: random.Random) -> float:
@@ -80,18 +79,16 @@ def backoff_seconds(retries: int, settings: Settings, chance: random.Random) -> 
     return ceiling * (0.5 + chance.random() / 2)
 
 
-def definition_hash(fragment: Mapping[str, Any], properties: Mapping[str, Any], type_version: int) -> str:
-    """Return what an update compares: the same for the same type, version and resolved properties."""
-    parts = [fragment.get("type"), type_version, sorted(properties.items())]
-    return hashlib.sha256(msgpack.packb(parts)).hexdigest()
-
-
 def _attribute(resource: Resource, name: str) -> Any:
     """Return an attribute; one that stands for all of them is a map, unless the type itself has one of that name."""
     schema = resource.attributes_schema
     if name in EVERY_ATTRIBUTE and name not in schema and not resource.accepts_anything:
         return {each: resource.attribute(each) for each in schema}
     return resource.attribute(name)
+
+
+class ReplaceResource(Exception):
+    """The resource cannot become what is wanted; the text says why. Another one takes its place."""
 
 
 class _Step:
@@ -101,8 +98,10 @@ class _Step:
         self.claim = claim
         self.around = around
         self.resource: Resource | None = None
-        #: The resolved properties as the template gives them: what is stored. The plugin gets them converted.
+        #: The resolved properties that this step brings about; the plugin gets them converted.
         self.given: Mapping[str, Any] | None = None
+        #: Those that the template gives, which are others where an action begun for another definition goes on.
+        self.target: Mapping[str, Any] | None = None
         #: What the template says; None in a deletion, which goes by what was applied.
         self.definition: ResourceDefinition | None = None
         self.metadata: Mapping[str, Any] | None = None
@@ -110,13 +109,22 @@ class _Step:
 
     def take(self) -> Outcome:
         resource = self.resource = self._rebuild()
-        actions = {"CREATE": self._create, "DELETE": self._delete}
+        actions = {"CREATE": self._create, "UPDATE": self._update, "DELETE": self._delete}
         token, answer = actions[self.claim.action](resource)
         if isinstance(answer, Wait):
             return self._left_behind(Ending.WAITING, seconds=max(0.0, answer.seconds), token=token)
         if not answer:
             return self._left_behind(Ending.WAITING, seconds=POLL_SECONDS, token=token)
-        return self._done(resource)
+        return self._left_behind(Ending.NEXT) if self._carries_on else self._done(resource)
+
+    @property
+    def _carries_on(self) -> bool:
+        """Whether this step ends an action that was begun for another definition."""
+        return self.claim.started and self.target is not None and self.given != self.target
+
+    def replaced(self, reason: str) -> Outcome:
+        """Return the outcome that another resource takes the place of this one."""
+        return self._left_behind(Ending.REPLACE, reason=reason)
 
     def tellable(self, error: PropertyError) -> PropertyError:
         """Return a property's error without a value that may be a secret: the reason is there for all to read."""
@@ -126,6 +134,9 @@ class _Step:
 
     def failed(self, reason: str) -> Outcome:
         """Return the outcome of an action that failed for good."""
+        if self._carries_on:
+            # Nobody wants what failed any more.
+            return self.replaced(reason)
         return self._left_behind(Ending.FAILED, reason=reason)
 
     def retry_or_fail(self, reason: str) -> Outcome:
@@ -136,6 +147,14 @@ class _Step:
         seconds = backoff_seconds(self.claim.retries, self.around.settings, self.around.random)
         return self._left_behind(Ending.RETRY, reason=reason, seconds=seconds)
 
+    def raised(self, error: Exception) -> Outcome:
+        """Return the outcome of an exception that is no word of the contract."""
+        sentence = f"{type(error).__name__}: {error}"
+        if self.resource is not None and self.resource.is_retryable(error):
+            return self.retry_or_fail(sentence)
+        log.warning("a plugin raised", resource=self.claim.order.key, type=self.claim.type, exc_info=error)
+        return self.failed(sentence)
+
     # -- rebuilding --------------------------------------------------------------------------------------------
 
     def _rebuild(self) -> Resource:
@@ -145,7 +164,7 @@ class _Step:
             raise ResourceFailure(f"resource type {claim.type!r} is not installed where the check ran")
         stack = self._stack()
         cleanup = claim.order.phase == CLEANUP
-        self.given = self._applied() if cleanup else self._resolved(stack)
+        self.given = self._applied() if cleanup else self._brought_about(stack)
         properties = self._converted(kind, cleanup=cleanup)
         metadata = claim.metadata if claim.metadata is not None else self.metadata
         return kind(
@@ -207,6 +226,15 @@ class _Step:
         self.metadata = definition.resolve_metadata(stack)
         return {} if definition.external_id is not None else definition.resolve_properties(stack)
 
+    def _brought_about(self, stack: StackDefinition) -> Mapping[str, Any]:
+        """Return the properties that the template gives, or those that an action goes on with that is under way."""
+        claim = self.claim
+        self.target = self._resolved(stack)
+        if claim.started:
+            begun = claim.properties if claim.action == "CREATE" else claim.in_flight
+            return self.target if begun is None else begun
+        return self.target
+
     def _applied(self) -> Mapping[str, Any]:
         """Return the properties last applied, or those that an interrupted create was about to apply."""
         if self.claim.properties is not None:
@@ -234,9 +262,11 @@ class _Step:
             token = claim.token
         else:
             # An earlier attempt died at some instruction, perhaps after the effect and before it was written down.
-            found = resource.find() if claim.attempt > 1 else None
+            found = resource.find() if claim.attempt > 1 or claim.was == _BEING_CREATED else None
             if found is None:
                 token = resource.handle_create()
+            elif claim.fragment.get("old"):
+                raise ReplaceResource("what an interrupted create made may follow another definition")
             else:
                 resource.state.physical_id = found
                 token = resource.resume_create()
@@ -248,6 +278,41 @@ class _Step:
         if resource.observe() is None:
             raise ResourceFailure(f"there is no object with the external_id {external_id!r}")
         return True
+
+    def _update(self, resource: Resource) -> tuple[Any, bool | Wait]:
+        claim = self.claim
+        if self._external_id is not None:
+            if claim.physical_id != self._external_id:
+                raise ResourceFailure("the external_id of a resource cannot be changed")
+            return None, True
+        if claim.started:
+            return claim.token, resource.check_update_complete(claim.token)
+        if claim.was[1] == "FAILED" or claim.was[0] == "DELETE":
+            raise ReplaceResource(f"it was {claim.was[0]}_{claim.was[1]}")
+        changes = self._changes(resource)
+        if not changes.names:
+            return None, True
+        _refuse_or_replace(resource, changes)
+        token = resource.handle_update(changes)
+        return token, resource.check_update_complete(token)
+
+    def _changes(self, resource: Resource) -> PropertyChanges:
+        """Return what is to change; all that may, where an update may have been left half-way."""
+        schema = resource.properties_schema
+        before = convert_properties(
+            schema,
+            self.claim.properties or {},
+            accepts_anything=resource.accepts_anything,
+            constraints=False,
+        )
+        changes = PropertyChanges(before=before, after=resource.properties)
+        if self.claim.was != _BEING_UPDATED:
+            return changes
+        again = {name for name, prop in schema.items() if prop.update_allowed} - changes.names
+        return PropertyChanges(
+            before={name: None if name in again else value for name, value in before.items()},
+            after=resource.properties,
+        )
 
     def _delete(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
@@ -304,10 +369,12 @@ class _Step:
         claim = self.claim
         state = self.resource.state if self.resource else None
         converging = claim.order.phase != CLEANUP
-        applied = self.given if converging else None
+        done = ending is Ending.DONE
+        # Until an update is complete, what was there before it is what the next one starts from.
+        creating = claim.action == "CREATE" and ending is not Ending.REPLACE
+        applied = self.given if converging and (done or creating or ending is Ending.NEXT) else None
         kind = self.around.types.get(claim.type)
         version = kind.type_version if kind else 0
-        done = ending is Ending.DONE
         return Outcome(
             ending=ending,
             reason=reason,
@@ -316,12 +383,43 @@ class _Step:
             reference_id=reference,
             data=state.data if state else claim.data,
             token=token,
+            in_flight=self.given if claim.action == "UPDATE" and ending is Ending.WAITING else None,
             properties=applied,
-            definition_hash=definition_hash({"type": claim.type}, applied, version)
+            definition_hash=definition_hash(claim.type, applied, version)
             if done and applied is not None
             else None,
             attributes=node_data[-1] if node_data else (),
             metadata=self.metadata if done and converging else None,
+            new_metadata=done and bool(claim.fragment.get("new_metadata")),
             requires=self.requires,
             node_data=node_data,
+            changed=node_data is None or _differs(node_data, claim.recorded),
+            new_id=str(uuid.uuid4()) if ending is Ending.REPLACE else "",
         )
+
+
+def _refuse_or_replace(resource: Resource, changes: PropertyChanges) -> None:
+    """Go on only if these changes can be made in place.
+
+    Raises:
+        ResourceFailure: a property cannot be changed at all.
+        ReplaceResource: another resource must take this one's place.
+    """
+    schema = resource.properties_schema
+    for name in sorted(changes.names):
+        prop = schema.get(name)
+        if prop is not None and prop.immutable:
+            raise ResourceFailure(f"properties.{name}: it cannot be changed once it is set")
+    held = sorted(name for name in changes.names if name in schema and not schema[name].update_allowed)
+    if held:
+        raise ReplaceResource(f"a change of {', '.join(held)} needs another resource")
+    if resource.needs_replace(changes):
+        raise ReplaceResource("its type says that these changes need another resource")
+
+
+def _differs(node_data: list[Any], recorded: Sequence[Any] | None) -> bool:
+    """Whether dependents would see a difference; by which action it came to this is none."""
+    if recorded is None:
+        return True
+    now, before = NodeData.from_wire(node_data), NodeData.from_wire(list(recorded))
+    return replace(now, action=before.action, status=before.status) != before

@@ -49,6 +49,12 @@ class Claim:
     started: bool
     #: When the action under way was first claimed.
     started_at: float
+    #: Action and status that the resource had before.
+    was: tuple[str, str] = ("INIT", "COMPLETE")
+    #: The properties that the action under way is bringing about, where they are not among ``properties`` yet.
+    in_flight: Mapping[str, Any] | None = None
+    #: The node data on record from before this traversal, on the wire; None if there is none.
+    recorded: Sequence[Any] | None = None
 
 
 class Ending(StrEnum):
@@ -60,6 +66,10 @@ class Ending(StrEnum):
     WAITING = "waiting"
     #: It went wrong, and trying again may help.
     RETRY = "retry"
+    #: The action is complete, but was begun for another definition: the node goes on with an update.
+    NEXT = "next"
+    #: The resource cannot become what is wanted: the node goes on with a new one in its place.
+    REPLACE = "replace"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +84,24 @@ class Outcome:
     reference_id: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
     token: Any = None
-    #: The definition as it was applied.
+    #: WAITING: what an update is bringing about.
+    in_flight: Mapping[str, Any] | None = None
+    #: The definition as it was applied; None: that on record stays.
     properties: Mapping[str, Any] | None = None
     definition_hash: str | None = None
     #: [[path, value], ...].
     attributes: Sequence[Any] = ()
     metadata: Mapping[str, Any] | None = None
+    #: Whether ``metadata`` take the place of those on record, signals among them.
+    new_metadata: bool = False
     #: Ids of the rows of the direct requirements.
     requires: Sequence[str] = ()
     #: What dependents are given: NodeData on the wire.
     node_data: Sequence[Any] | None = None
+    #: Whether that is other than what is on record.
+    changed: bool = True
+    #: REPLACE: the id of the new row.
+    new_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,12 +12,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from orchestrator.codec import Codec
-from orchestrator.messages import CONVERGE, CheckOrder
-from orchestrator.store import statements
+from orchestrator.messages import CLEANUP, CONVERGE, JOIN, CheckOrder
+from orchestrator.store import statements, tables
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome, Timings
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.direct import Direct
-from orchestrator.store.traversals import fail_traversal
+from orchestrator.store.traversals import database_time, fail_traversal
 
 #: A node with more requirements than this gets their data from the store, not with its message.
 MESSAGE_REQUIREMENTS = 64
@@ -27,6 +27,8 @@ _STATUS = {
     Ending.FAILED: "FAILED",
     Ending.WAITING: "IN_PROGRESS",
     Ending.RETRY: "IN_PROGRESS",
+    Ending.NEXT: "COMPLETE",
+    Ending.REPLACE: "COMPLETE",
 }
 #: The state a node has after a step.
 _STATE = {
@@ -34,6 +36,8 @@ _STATE = {
     Ending.FAILED: "failed",
     Ending.WAITING: "waiting",
     Ending.RETRY: "waiting",
+    Ending.NEXT: "ready",
+    Ending.REPLACE: "ready",
 }
 _NO_DATA: tuple[bytes, ...] = ()
 
@@ -135,6 +139,9 @@ class Nodes:
             token=token[0] if token else None,
             started=token is not None,
             started_at=row.started_at,
+            was=(row.was_action, row.was_status),
+            in_flight=token[1] if token else None,
+            recorded=unpack(row.node_data),
         )
 
     def _unpack(self, data: bytes | None) -> Any:
@@ -155,6 +162,8 @@ class Nodes:
         values = self._values(claim, outcome)
         if outcome.ending is Ending.FAILED:
             return self._finish_failed(claim, outcome, values)
+        if outcome.ending in (Ending.NEXT, Ending.REPLACE):
+            return self._go_on(claim, outcome, values)
         finish = self._finish_postgres if self._db.postgres else self._finish_sqlite
         with self._db.direct() as direct:
             rows = finish(direct, outcome, values)
@@ -182,6 +191,71 @@ class Nodes:
                 redeliver_seconds=self._timings.redeliver_seconds,
             )
         return Finished(accepted=True, ready=(end,) if end else self.wake_resource(claim.resource_id))
+
+    def _go_on(self, claim: Claim, outcome: Outcome, values: dict[str, Any]) -> Finished:
+        """Write down that a node's action is over, and make it ready for the next: an update, or a new resource."""
+        order = claim.order
+        node, resource, traversal = tables.node, tables.resource, tables.traversal
+        mine = (node.c.traversal_id == order.traversal_id) & (node.c.no == order.no)
+        with self._db.write() as connection:
+            if (
+                connection.execute(_text(statements.SQLITE_FINISH_NODE.at(self._db.now)), values).rowcount
+                != 1
+            ):
+                return Finished(accepted=False)
+            connection.execute(_text(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
+            status = connection.execute(
+                sa.select(traversal.c.status).where(traversal.c.id == order.traversal_id)
+            ).scalar_one()
+            if outcome.ending is Ending.REPLACE:
+                # It is as it was: nothing has been done to it.
+                action, was = claim.was
+                back = resource.update().where(resource.c.id == claim.resource_id)
+                connection.execute(back.values(action=action, status=was))
+            if status == "IN_PROGRESS":
+                connection.execute(_text(statements.event_at(self._db.now)), values)
+                if outcome.ending is Ending.REPLACE:
+                    self._put_in_place(connection, claim, outcome.new_id)
+            ready: Sequence[Any] = connection.execute(
+                sa.select(*(node.c[name] for name in statements.RELEASED_COLUMNS.split(", "))).where(mine)
+            ).all()
+        if status != "IN_PROGRESS":
+            return Finished(accepted=True, ready=self.wake_resource(claim.resource_id))
+        orders = self.orders(
+            ready, stack_id=order.stack_id, stack=order.stack, traversal_id=order.traversal_id
+        )
+        return Finished(accepted=True, ready=orders)
+
+    def _put_in_place(self, connection: sa.Connection, claim: Claim, new_id: str) -> None:
+        """Make a new row in the place of the claimed one, which is cleaned up once everybody has moved over."""
+        node, resource = tables.node, tables.resource
+        now = database_time(connection, self._db)
+        old = resource.c.id == claim.resource_id
+        row = connection.execute(sa.select(resource.c.requires, resource.c.template_id).where(old)).one()
+        connection.execute(
+            resource.insert().values(
+                id=new_id,
+                stack_id=claim.order.stack_id,
+                name=claim.order.key,
+                type=claim.type,
+                requires=row.requires,
+                replaces=claim.resource_id,
+                template_id=row.template_id,
+                created_at=now,
+                updated_at=now,
+            )
+        )
+        connection.execute(resource.update().where(old).values(replaced_by=new_id))
+        traversal = node.c.traversal_id == claim.order.traversal_id
+        connection.execute(
+            node.update()
+            .where(traversal, node.c.no == claim.order.no)
+            .values(resource_id=new_id, action="CREATE", retries=0)
+        )
+        cleanup = (node.c.resource_id == claim.resource_id) & (node.c.phase == CLEANUP)
+        connection.execute(
+            node.update().where(tables.in_traversal(claim.order.traversal_id), cleanup).values(quiet=False)
+        )
 
     def _finish_postgres(
         self, direct: Direct, outcome: Outcome, values: Mapping[str, Any]
@@ -240,11 +314,15 @@ class Nodes:
             "attributes": self._pack(list(outcome.attributes)) if done else None,
             "requires": json.dumps(list(outcome.requires)) if done and order.phase == CONVERGE else None,
             "metadata": self._pack(outcome.metadata),
+            "new_metadata": outcome.new_metadata,
             "data": self._pack(dict(outcome.data)),
-            "token": self._pack([outcome.token]) if outcome.ending is Ending.WAITING else None,
+            "token": self._pack([outcome.token, outcome.in_flight])
+            if outcome.ending is Ending.WAITING
+            else None,
             "node_data": self._pack(outcome.node_data),
             "dependents": self._db.integers(claim.dependents) if claim.dependents else None,
             "redeliver_seconds": self._timings.redeliver_seconds,
+            "changed": outcome.changed,
         }
 
     # -- what became ready -------------------------------------------------------------------------------------
@@ -270,7 +348,10 @@ class Nodes:
         known: Mapping[int, bytes] | None = None,
     ) -> tuple[CheckOrder, ...]:
         """Make the orders for ready nodes, each with the data of its direct requirements."""
-        needs = {row.no: _numbers(row.requirements) if row.phase == CONVERGE else () for row in rows}
+        needs = {
+            row.no: _numbers(row.requirements) if row.phase == CONVERGE and not _passes(row) else ()
+            for row in rows
+        }
         few = {no for numbers in needs.values() if len(numbers) <= MESSAGE_REQUIREMENTS for no in numbers}
         data = {**(known or {})}
         missing = sorted(few - data.keys())
@@ -282,7 +363,7 @@ class Nodes:
                 traversal_id=traversal_id,
                 no=row.no,
                 key=row.key,
-                phase=row.phase,
+                phase=JOIN if _passes(row) else row.phase,
                 stack=stack,
                 action=row.action,
                 node_data=_data_of(needs[row.no], data),
@@ -321,6 +402,7 @@ class Nodes:
             if not rows:
                 return Finished(accepted=False)
             values["dependents"] = self._db.integers(_numbers(rows[0].dependents))
+            values["changed"] = bool(rows[0].changed)
             released = self._count_down(direct, values)
         ready = self.orders(
             released, stack_id=order.stack_id, stack=order.stack, traversal_id=order.traversal_id
@@ -394,6 +476,11 @@ class Nodes:
 def _stack_of(connection: sa.Connection, traversal_id: str) -> Any:
     sql = "SELECT s.id, s.name FROM stack s JOIN traversal t ON t.stack_id = s.id WHERE t.id = :id"
     return connection.execute(_text(sql), {"id": traversal_id}).one()
+
+
+def _passes(row: Any) -> bool:
+    """Whether a ready node has nothing to do, and is passed on like a join."""
+    return bool(row.quiet) and (row.phase != CONVERGE or not row.changed)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

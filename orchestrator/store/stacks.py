@@ -49,8 +49,10 @@ class ResourceRow:
     physical_id: str | None
     reference_id: str | None
     properties: Mapping[str, Any] | None
+    definition_hash: str | None
     attributes: Sequence[Any]
     requires: tuple[str, ...]
+    replaced_by: str | None
     metadata: Mapping[str, Any]
     metadata_version: int
     data: Mapping[str, Any]

@@ -29,8 +29,15 @@ def _filled_in(sql: str, now: str) -> str:
 _LIVE = "(t.status = 'IN_PROGRESS' OR (t.status = 'FAILED' AND n.attempt > 0))"
 
 _CLAIMED_COLUMNS = """
-    n.attempt + 1 AS attempt, n.action, n.retries, n.fragment, n.wanted, n.dependents, n.requirements,
-    n.resource_id"""
+    n.attempt + 1 AS attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.resource_id,
+    n.node_data, n.changed"""
+
+# What converging a resource takes depends on where it is by now: another traversal may have carried it on since the
+# plan was made. What is being created is created first, whatever is to become of it then.
+_EFFECTIVE = """
+    CASE WHEN n.phase <> 'converge' OR n.action NOT IN ('CREATE', 'UPDATE') THEN n.action
+         WHEN r.action = 'INIT' OR (r.action = 'CREATE' AND r.status = 'IN_PROGRESS') THEN 'CREATE'
+         ELSE 'UPDATE' END"""
 
 _RESOURCE_COLUMNS = """
     type, physical_id, properties, data, metadata, token, started_at"""
@@ -54,13 +61,18 @@ def _begin(attempt: str, action: str) -> str:
 PG_CLAIM = Statement(
     f"""
     WITH n AS (
-        SELECT n.no, {_CLAIMED_COLUMNS}
+        SELECT n.no, n.phase, n.action, {_CLAIMED_COLUMNS}
         FROM node n JOIN traversal t ON t.id = n.traversal_id
         WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {_LIVE}
         FOR UPDATE OF n SKIP LOCKED
+    ), was AS (
+        SELECT r.id, r.action AS was_action, r.status AS was_status, {_EFFECTIVE} AS effective
+        FROM resource r JOIN n ON r.id = n.resource_id
     ), taken AS (
-        UPDATE resource SET {_begin("n.attempt", "n.action")}
-        FROM n WHERE resource.id = n.resource_id AND resource.lock_traversal IS NULL
+        UPDATE resource SET {_begin("n.attempt", "was.effective")}
+        FROM n, was WHERE resource.id = was.id AND resource.lock_traversal IS NULL
+            -- Not what another transaction has made of it meanwhile.
+            AND resource.action = was.was_action AND resource.status = was.was_status
         RETURNING resource.id, resource.name, resource.type, resource.physical_id, resource.properties, resource.data,
             resource.metadata, resource.token, resource.started_at
     ), marked AS (
@@ -71,19 +83,22 @@ PG_CLAIM = Statement(
         WHERE node.traversal_id = :traversal_id AND node.no = :no AND EXISTS (SELECT 1 FROM n)
     ), said AS (
         INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
-        SELECT {{now}}, :stack_id, :traversal_id, taken.name, taken.id, taken.type, n.action, 'IN_PROGRESS', '',
+        SELECT {{now}}, :stack_id, :traversal_id, taken.name, taken.id, taken.type, was.effective, 'IN_PROGRESS', '',
             taken.physical_id
-        FROM taken, n WHERE taken.started_at = {{now}}
+        FROM taken, was WHERE taken.started_at = {{now}}
     )
-    SELECT n.*, {_RESOURCE_COLUMNS}, {{now}} AS now FROM n, taken
+    SELECT n.attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.resource_id, n.node_data,
+        n.changed, was.effective AS action, was.was_action, was.was_status, {_RESOURCE_COLUMNS}, {{now}} AS now
+    FROM n, was, taken
     """
 )
 
-_ALREADY = "r.action = n.action AND r.status = 'IN_PROGRESS'"
+_ALREADY = f"r.action = ({_EFFECTIVE}) AND r.status = 'IN_PROGRESS'"
 
 SQLITE_CLAIM_READ = Statement(
     f"""
-    SELECT {_CLAIMED_COLUMNS}, r.name, r.lock_traversal, {_ALREADY} AS going_on, r.type, r.physical_id, r.properties,
+    SELECT {_CLAIMED_COLUMNS}, {_EFFECTIVE} AS action, r.action AS was_action, r.status AS was_status, r.name,
+        r.lock_traversal, {_ALREADY} AS going_on, r.type, r.physical_id, r.properties,
         r.data, r.metadata, CASE WHEN {_ALREADY} THEN r.token END AS token,
         CASE WHEN {_ALREADY} THEN r.started_at ELSE {{now}} END AS started_at, {{now}} AS now
     FROM node n JOIN traversal t ON t.id = n.traversal_id JOIN resource r ON r.id = n.resource_id
@@ -110,27 +125,30 @@ INSERT_EVENT = """
 # A wake-up that came while the step ran must not be lost: the step may not have seen what woke it.
 _FINISH_NODE = """
     UPDATE node SET
-        state = :state, node_data = :node_data, retries = retries + :retried, published = 0, worker = NULL,
-        due_at = CASE WHEN :state <> 'waiting' THEN NULL WHEN woken THEN {now} ELSE {now} + :seconds END
+        state = :state, node_data = COALESCE(:node_data, node_data), retries = retries + :retried, published = 0,
+        worker = NULL, due_at = CASE WHEN :state = 'ready' THEN {now} + :redeliver_seconds
+            WHEN :state <> 'waiting' THEN NULL WHEN woken THEN {now} ELSE {now} + :seconds END
     WHERE traversal_id = :traversal_id AND no = :no AND attempt = :attempt AND state = 'running'"""
 
 # The metadata comes from the template once, and belongs to the signals from then on.
 _FINISH_RESOURCE = """
     UPDATE resource SET
-        status = :status, reason = :reason, physical_id = :physical_id, reference_id = :reference_id,
+        status = :status, reason = :reason, physical_id = :physical_id,
+        reference_id = CASE WHEN :state = 'done' THEN :reference_id ELSE reference_id END,
         properties = COALESCE(:properties, properties), definition_hash = COALESCE(:definition_hash, definition_hash),
         attributes = COALESCE(:attributes, attributes), requires = COALESCE(:requires, requires),
-        metadata = COALESCE(metadata, :metadata), data = :data, token = :token,
+        metadata = CASE WHEN :new_metadata THEN :metadata ELSE COALESCE(metadata, :metadata) END,
+        data = :data, token = :token,
         lock_traversal = NULL, lock_no = NULL, lock_attempt = NULL, updated_at = {now}
     WHERE id = :resource_id AND lock_traversal = :traversal_id AND lock_no = :no AND lock_attempt = :attempt"""
 
 _COUNT_DOWN = """
     UPDATE node SET
-        remaining = remaining - 1,
+        changed = changed OR :changed, remaining = remaining - 1,
         state = CASE WHEN remaining = 1 AND state = 'blocked' THEN 'ready' ELSE state END,
         due_at = CASE WHEN remaining = 1 AND state = 'blocked' THEN {now} + :redeliver_seconds ELSE due_at END"""
 
-RELEASED_COLUMNS = "no, key, phase, action, resource_id, requirements, state"
+RELEASED_COLUMNS = "no, key, phase, action, resource_id, requirements, state, quiet, changed"
 
 _PG_EVENT = """
     INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
@@ -189,7 +207,10 @@ PG_LOCK_DEPENDENTS = (
     "SELECT no FROM node WHERE traversal_id = :traversal_id AND no = ANY(:dependents) ORDER BY no FOR UPDATE"
 )
 
+# A quiet node passes on that nothing changed; a join, what it was told.
 RELEASE_JOIN = (
     "UPDATE node SET state = 'done', due_at = NULL "
-    "WHERE traversal_id = :traversal_id AND no = :no AND phase = 'join' AND state = 'ready' RETURNING dependents"
+    "WHERE traversal_id = :traversal_id AND no = :no AND state = 'ready' "
+    "AND (phase = 'join' OR quiet AND (phase = 'cleanup' OR NOT changed)) "
+    "RETURNING dependents, changed AND phase = 'join' AS changed"
 )

@@ -163,6 +163,11 @@ node = sa.Table(
     sa.Column("published", sa.Integer, nullable=False, server_default="0"),
     #: Something it may wait for happened while it was running.
     sa.Column("woken", sa.Boolean, nullable=False, server_default=sa.false()),
+    #: There is nothing to do unless something changes: a converge node whose definition is the one applied, a cleanup
+    #: node whose row is wanted. Such a node is passed on like a join.
+    sa.Column("quiet", sa.Boolean, nullable=False, server_default=sa.false()),
+    #: Some requirement ended with other data than it had before.
+    sa.Column("changed", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("worker", sa.Text),
     sa.Index("ix_node_traversal", sa.text("(traversal_id || '')")),
     sa.Index(

@@ -1,7 +1,7 @@
 """Traversals: begin one in a single transaction, fail it, complete it, carry out its end exactly when it is due."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,8 @@ class NewTraversal:
     context: Mapping[str, Any]
     #: Resource type by resource id, of the rows to be made.
     new_types: Mapping[str, str]
+    #: The rows that are wanted again, although another was to take their place.
+    taken_back: Collection[str] = ()
     job_id: str | None = None
 
 
@@ -211,6 +213,9 @@ class Traversals:
             # Whoever was told that the operation begins is still owed the word that it is over.
             end = tables.in_traversal(expected) & (node.c.phase == END) & (node.c.state == "blocked")
             connection.execute(node.update().where(end).values(state="ready", due_at=now))
+            if new.taken_back:
+                again = tables.resource.c.id.in_(list(new.taken_back))
+                connection.execute(tables.resource.update().where(again).values(replaced_by=None))
             self._write_traversal(connection, new, now)
         return True
 
@@ -289,6 +294,8 @@ class Traversals:
                 "fragment": self._codec.pack(node.fragment) if node.fragment else None,
                 "wanted": self._codec.pack(node.wanted) if node.wanted else None,
                 "due_at": now + self._timings.redeliver_seconds if ready else None,
+                "quiet": node.quiet,
+                "node_data": self._codec.pack(node.node_data) if node.node_data is not None else None,
             }
 
     # -- the end -----------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.coordinator import load_template, node_data_of
+from orchestrator.coordinator import load_template
+from orchestrator.matching import node_data_of
 from orchestrator.preparation import definition_of_rows
 from tests.scenarios.world import World
 

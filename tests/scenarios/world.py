@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from orchestrator.coordinator import Coordinator
 from orchestrator.messages import CLEANUP, CONVERGE, END, CheckOrder, DeleteJob, StackJob
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
-from orchestrator.plugins.resource import Resource, ResourceFailure, RetryableFailure, Wait
+from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Outcome, Timings
 from orchestrator.store.store import Store
@@ -31,8 +31,12 @@ class Cloud:
     def __init__(self) -> None:
         #: Live objects: physical id -> (the row that made it, its value).
         self.objects: dict[str, tuple[str, str]] = {}
+        #: Of each object: its size, which can be changed.
+        self.sizes: dict[str, str] = {}
         self.log: list[tuple[str, str]] = []
         self.made = 0
+        #: The resources whose next update fails.
+        self.failing_updates: dict[str, bool] = {}
         #: How often making the resource of a name fails: negative for ever, positive so many times, retryably.
         self.failing: dict[str, int] = {}
         #: How many polls the resource of a name takes.
@@ -59,6 +63,12 @@ class Cloud:
         self.log.append(("make", name))
         return physical_id
 
+    def resize(self, physical_id: str | None, name: str, size: str) -> None:
+        """Change an object."""
+        assert physical_id in self.objects
+        self.sizes[physical_id] = size
+        self.log.append(("change", name))
+
     def owned_by(self, row: str) -> list[str]:
         """Return the objects that a row made."""
         return [physical_id for physical_id, (maker, _) in self.objects.items() if maker == row]
@@ -71,7 +81,8 @@ def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whos
         """An object that takes polls to build, may fail, and can be found by its row's id."""
 
         properties_schema: ClassVar[Mapping[str, Property]] = {
-            "value": Property(type=PropertyType.STRING, default="")
+            "value": Property(type=PropertyType.STRING, default=""),
+            "size": Property(type=PropertyType.STRING, default="", update_allowed=True),
         }
         attributes_schema: ClassVar[Mapping[str, Attribute]] = {"value": Attribute(description="its value")}
 
@@ -84,6 +95,7 @@ def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whos
                 cloud.failing[self.name] = failing - 1
                 raise RetryableFailure("busy")
             self.state.physical_id = cloud.make(self.state.uuid, self.name, self.properties["value"])
+            cloud.sizes[self.state.physical_id] = self.properties["size"]
             cloud.instruction()
             return cloud.polls.get(self.name, 0)
 
@@ -100,6 +112,20 @@ def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whos
 
         def resume_create(self) -> Any:
             return cloud.polls.get(self.name, 0)
+
+        def handle_update(self, changes: PropertyChanges) -> Any:
+            cloud.instruction()
+            if cloud.failing_updates.pop(self.name, None):
+                raise ResourceFailure("no luck")
+            cloud.resize(self.state.physical_id, self.name, self.properties["size"])
+            cloud.instruction()
+            return cloud.polls.get(self.name, 0)
+
+        def check_update_complete(self, token: Any) -> bool | Wait:
+            cloud.instruction()
+            if self.now < self.state.started_at + token:
+                return Wait(1)
+            return True
 
         def handle_delete(self) -> None:
             cloud.instruction()
@@ -181,6 +207,10 @@ class World:
     def create(self, template: str, name: str = "s", **job: Any) -> str:
         """Begin a stack."""
         return self.coordinator.create(StackJob(name=name, template=template, **job))
+
+    def update(self, template: str, name: str = "s", **job: Any) -> str:
+        """Give a stack a new definition."""
+        return self.coordinator.update(StackJob(name=name, template=template, **job))
 
     def delete(self, name: str = "s") -> str:
         """Begin the deletion of a stack."""

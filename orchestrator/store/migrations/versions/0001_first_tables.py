@@ -62,6 +62,8 @@ def upgrade() -> None:
         sa.Column("retries", sa.Integer(), server_default="0", nullable=False),
         sa.Column("published", sa.Integer(), server_default="0", nullable=False),
         sa.Column("woken", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("quiet", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("changed", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("worker", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("no", "traversal_id", name=op.f("pk_node")),
     )

@@ -1,0 +1,156 @@
+"""Find, for each resource that is wished for, the row that is to become it, and whether it is that already.
+
+Pure: the rows and what was applied to them are given.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
+from orchestrator.definition_hash import definition_hash
+from orchestrator.errors import IsothermError
+from orchestrator.findings import Types
+from orchestrator.graph import Graph
+from orchestrator.plan import Match, Row, Wish
+from orchestrator.preparation import Prepared
+from orchestrator.store.stacks import ResourceRow
+from orchestrator.template.definitions import PLACE_KEYS
+
+Fragment = Mapping[str, Any]
+
+
+class Matcher:
+    """Matches the wishes of one stack with its rows."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        wishes: Sequence[Wish],
+        rows: Sequence[ResourceRow],
+        fragments: Mapping[str, Fragment],
+        types: Types,
+    ) -> None:
+        """Keep what is compared; ``fragments`` are, by row id, what each row was last to be converged to."""
+        self._template, self._types, self._fragments = prepared.template, types, fragments
+        self._wishes = {wish.name: wish for wish in wishes}
+        self._rows: dict[str, list[ResourceRow]] = {}
+        for row in rows:
+            self._rows.setdefault(row.name, []).append(row)
+        self._chosen: dict[str, ResourceRow] = {}
+        #: The stack as it is, as far as rows are chosen.
+        self._proxies = {
+            name: ResourceProxy(name=name, type=each.type)
+            for name, each in prepared.template.resources.items()
+        }
+        self._stack = StackDefinition(
+            name=prepared.name,
+            id=prepared.stack_id,
+            project=prepared.project,
+            parameters=prepared.parameters.values,
+            resources=self._proxies,
+            files=prepared.template.files,
+        )
+
+    def matches(self) -> dict[str, Match]:
+        """Return what is there of each wish, by name."""
+        graph = Graph({name: wish.requires for name, wish in self._wishes.items()})
+        return {name: self._match(self._wishes[name]) for name in graph.in_order()}
+
+    def _match(self, wish: Wish) -> Match:
+        rows = [row for row in self._rows.get(wish.name, ()) if self._fits(wish, row)]
+        clean = [row for row in rows if self._is_clean(wish, row)]
+        if not rows:
+            return Match()
+        row = max(clean or rows, key=_standing)
+        self._chosen[wish.name] = row
+        data = node_data_of(row)
+        if _is_there(row):
+            self._proxies[wish.name] = replace(self._proxies[wish.name], data=data)
+        return Match(
+            row=plan_row(row, {}),
+            clean=bool(clean),
+            node_data=data.to_wire() if _is_there(row) else None,
+            new_metadata=self._metadata_of(wish.fragment)
+            != self._metadata_of(self._fragments.get(row.id, {})),
+        )
+
+    def _fits(self, wish: Wish, row: ResourceRow) -> bool:
+        """Whether the row can become what is wished at all."""
+        before = self._fragments.get(row.id, {}).get("definition", {})
+        return (
+            row.type == wish.type
+            and row.action != "DELETE"
+            and before.get("e") == wish.fragment["definition"].get("e")
+        )
+
+    @staticmethod
+    def _metadata_of(fragment: Fragment) -> Any:
+        return fragment.get("definition", {}).get("m")
+
+    # -- clean -------------------------------------------------------------------------------------------------
+
+    def _is_clean(self, wish: Wish, row: ResourceRow) -> bool:
+        """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
+        if not _is_there(row) or _said(self._fragments.get(row.id, {})) != _said(wish.fragment):
+            return False
+        required = [self._chosen.get(name) for name in wish.requires]
+        if any(each is None or not _is_there(each) for each in required):
+            return False
+        if set(row.requires) != {each.id for each in required if each}:
+            return False
+        if not wish.wanted <= {tuple(path) for path, _ in row.attributes}:
+            return False
+        return row.definition_hash == self._wanted_hash(wish)
+
+    def _wanted_hash(self, wish: Wish) -> str | None:
+        """Return the fingerprint of what is wished, by what its requirements are now; None if that cannot be told."""
+        definition = self._template.resources[wish.name]
+        try:
+            external = definition.external_id is not None
+            properties = {} if external else definition.resolve_properties(self._stack)
+        except IsothermError:
+            return None
+        return definition_hash(wish.type, properties, self._types[wish.type].type_version)
+
+
+def node_data_of(row: ResourceRow) -> NodeData:
+    """Return what others may know of a resource, from its row."""
+    return NodeData(
+        uuid=row.id,
+        name=row.name,
+        action=row.action,
+        status=row.status,
+        physical_id=row.physical_id,
+        reference_id=row.reference_id,
+        attributes={tuple(path): value for path, value in row.attributes},
+    )
+
+
+def plan_row(row: ResourceRow, fragment: Fragment) -> Row:
+    """Return what planning needs to know of a row; ``fragment`` is what its cleanup must be told."""
+    return Row(
+        id=row.id,
+        name=row.name,
+        type=row.type,
+        action=row.action,
+        status=row.status,
+        requires=row.requires,
+        fragment=fragment,
+    )
+
+
+def _is_there(row: ResourceRow) -> bool:
+    return row.action not in ("INIT", "DELETE") and row.status == "COMPLETE"
+
+
+def _standing(row: ResourceRow) -> tuple[bool, bool, float]:
+    """Return what makes one row better than another of its name: there at all, not replaced yet, younger."""
+    return _is_there(row), row.replaced_by is None, row.created_at
+
+
+def _said(fragment: Fragment) -> Any:
+    """Return what a fragment says, without where in the text it stood."""
+    definition = fragment.get("definition", {})
+    said = {key: value for key, value in definition.items() if key not in PLACE_KEYS and key != "v"}
+    return said, fragment.get("files")

@@ -1,0 +1,232 @@
+"""Updates: what is there becomes what is wanted, at the cost of what changed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import Conflict, InvalidInput, NotFound
+from tests.scenarios.world import World
+
+
+def template(resources: Mapping[str, str], outputs: str = "") -> str:
+    """Return a template of cloud objects, each written as the body of its properties and more."""
+    lines = [f"  {name}: {{type: Cloud::Object{body and ', '}{body}}}" for name, body in resources.items()]
+    return "\n".join(["heat_template_version: wallaby", "resources:", *lines, outputs])
+
+
+def value(text: str, size: str = "") -> str:
+    return f"properties: {{value: {text}, size: '{size}'}}"
+
+
+def present(world: World) -> dict[str, tuple[str, str]]:
+    """Return value and size of what is there, by name."""
+    return {
+        physical_id.rpartition("-")[0]: (value, world.cloud.sizes[physical_id])
+        for physical_id, (_, value) in world.cloud.objects.items()
+    }
+
+
+def ids(world: World, stack_id: str) -> dict[str, str | None]:
+    return {row.name: row.physical_id for row in world.store.stacks.resources(stack_id)}
+
+
+def done(world: World) -> list[tuple[str, str]]:
+    """Return what was done in the cloud since it was asked last."""
+    log, world.cloud.log = world.cloud.log, []
+    return log
+
+
+class Story:
+    """A stack that was created, and what became of it."""
+
+    def __init__(self, resources: Mapping[str, str], **job: Any) -> None:
+        self.world = World()
+        self.id = self.world.create(template(resources), **job)
+        self.world.settle()
+        assert self.world.state() == "CREATE_COMPLETE"
+        self.before = ids(self.world, self.id)
+        done(self.world)
+
+    def update(
+        self, resources: Mapping[str, str], state: str = "UPDATE_COMPLETE", **job: Any
+    ) -> list[tuple[str, str]]:
+        self.world.update(template(resources), **job)
+        self.world.settle()
+        assert self.world.state() == state
+        return done(self.world)
+
+
+def test_nothing_changed_costs_nothing() -> None:
+    resources = {"a": value("1"), "b": value("{get_attr: [a, value]}")}
+    story = Story(resources)
+    story.world.update(template(resources))
+    assert [order.phase for order in story.world.messages] == ["end"]
+    story.world.settle()
+    assert done(story.world) == []
+    assert ids(story.world, story.id) == story.before
+
+
+def test_a_property_changes_in_place() -> None:
+    story = Story({"a": value("1", "s"), "b": value("2", "s")})
+    assert story.update({"a": value("1", "l"), "b": value("2", "s")}) == [("change", "a")]
+    assert present(story.world) == {"a": ("1", "l"), "b": ("2", "s")}
+    assert ids(story.world, story.id) == story.before
+
+
+def test_what_cannot_change_is_replaced_and_its_dependents_follow_before_it_goes() -> None:
+    story = Story({"a": value("1"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"})
+    assert story.update({"a": value("9"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"}) == [
+        ("make", "a"),
+        ("make", "b"),
+        ("unmake", "b"),
+        ("unmake", "a"),
+    ]
+    assert present(story.world) == {"a": ("9", ""), "b": ("9", ""), "c": ("", "")}
+    assert ids(story.world, story.id)["c"] == story.before["c"]
+    story.world.delete()
+    story.world.settle()
+    assert [name for _, name in done(story.world)] == ["c", "b", "a"]
+
+
+def test_what_is_new_is_made_and_what_is_gone_is_taken_away_after_those_that_needed_it() -> None:
+    story = Story({"a": value("1"), "b": "depends_on: a"})
+    assert story.update({"c": value("3"), "b": "depends_on: c"}) == [("make", "c"), ("unmake", "a")]
+    assert ids(story.world, story.id)["b"] == story.before["b"]
+    assert set(present(story.world)) == {"b", "c"}
+    story.world.delete()
+    story.world.settle()
+    assert [name for _, name in done(story.world)] == ["b", "c"]
+
+
+def test_dependencies_may_be_turned_around() -> None:
+    story = Story({"a": value("1"), "b": "depends_on: a"})
+    assert story.update({"a": f"{value('1')}, depends_on: b", "b": ""}) == []
+    assert ids(story.world, story.id) == story.before
+    story.world.delete()
+    story.world.settle()
+    assert [name for _, name in done(story.world)] == ["a", "b"]
+
+
+def test_a_dependent_whose_input_stays_the_same_is_not_visited() -> None:
+    resources = {"a": value("1", "s"), **{f"d{each}": value("{get_attr: [a, value]}") for each in range(10)}}
+    story = Story(resources)
+    story.world.update(template({**resources, "a": value("1", "l")}))
+    claimed = []
+    while story.world.messages:
+        claimed += [order.key for order in story.world.messages if order.phase == "converge"]
+        story.world.deliver()
+    story.world.settle()
+    assert claimed == ["a"]
+    assert story.world.state() == "UPDATE_COMPLETE"
+    assert done(story.world) == [("change", "a")]
+
+
+def test_a_name_may_stand_for_another_type_from_then_on() -> None:
+    world = World()
+    stack_id = world.create("heat_template_version: wallaby\nresources: {a: {type: Cloud::Object}}")
+    world.settle()
+    world.checker._types["Cloud::Other"] = world.checker._types["Cloud::Object"]  # type: ignore[index]
+    world.update("heat_template_version: wallaby\nresources: {a: {type: Cloud::Other}}")
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    (row,) = world.store.stacks.resources(stack_id)
+    assert row.type == "Cloud::Other"
+    assert world.cloud.log[1:] == [("make", "a"), ("unmake", "a")]
+
+
+def test_a_failed_update_leaves_what_was_and_the_next_one_puts_another_in_its_place() -> None:
+    story = Story({"a": value("1", "s"), "b": "depends_on: a"})
+    story.world.cloud.failing_updates = {"a": True}
+    assert story.update({"a": value("1", "l"), "b": "depends_on: a"}, "UPDATE_FAILED") == []
+    assert story.update({"a": value("1", "l"), "b": "depends_on: a"}) == [("make", "a"), ("unmake", "a")]
+    assert present(story.world) == {"a": ("1", "l"), "b": ("", "")}
+
+
+def test_what_could_not_be_made_is_made_anew() -> None:
+    world = World()
+    world.cloud.failing = {"b": -1}
+    stack_id = world.create(template({"a": value("1"), "b": "depends_on: a", "c": "depends_on: b"}))
+    world.settle()
+    assert world.state() == "CREATE_FAILED"
+    world.cloud.failing = {}
+    world.update(template({"a": value("1"), "b": "depends_on: a", "c": "depends_on: b"}))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert world.made_names() == ["a", "b", "c"]
+    assert sorted(ids(world, stack_id)) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("deliveries", range(12))
+def test_an_update_may_come_at_any_message_of_a_create(deliveries: int) -> None:
+    world = World()
+    world.cloud.polls = {"b": 2}
+    world.create(template({"a": value("1"), "b": value("{get_attr: [a, value]}", "s"), "c": "depends_on: b"}))
+    for _ in range(deliveries):
+        if world.messages:
+            world.deliver()
+        else:
+            world.sweep(after=1.0)
+    wanted = {"a": value("2"), "b": value("{get_attr: [a, value]}", "l"), "d": "depends_on: b"}
+    world.update(template(wanted))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("2", ""), "b": ("2", "l"), "d": ("", "")}
+    assert len(world.cloud.objects) == 3
+
+
+@pytest.mark.parametrize("deliveries", range(14))
+def test_an_update_may_come_at_any_message_of_an_update(deliveries: int) -> None:
+    story = Story({"a": value("1", "s"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"})
+    world = story.world
+    world.cloud.polls = {"a": 2, "b": 1}
+    world.update(template({"a": value("2", "m"), "b": value("{get_attr: [a, value]}"), "e": ""}))
+    for _ in range(deliveries):
+        if world.messages:
+            world.deliver()
+        else:
+            world.sweep(after=1.0)
+    world.update(template({"a": value("1", "l"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"}))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("1", "l"), "b": ("1", ""), "c": ("", "")}
+    assert len(world.cloud.objects) == 3
+
+
+@pytest.mark.parametrize("deliveries", range(14))
+def test_a_delete_may_come_at_any_message_of_an_update(deliveries: int) -> None:
+    story = Story({"a": value("1", "s"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"})
+    world = story.world
+    world.update(template({"a": value("2", "m"), "b": value("{get_attr: [a, value]}"), "e": ""}))
+    for _ in range(deliveries):
+        if world.messages:
+            world.deliver()
+    world.delete()
+    world.settle()
+    assert world.state(story.id) == "DELETE_COMPLETE"
+    assert world.cloud.objects == {}
+
+
+def test_what_is_wrong_with_an_update_is_told_before_anything_is_touched() -> None:
+    story = Story({"a": value("1")})
+    with pytest.raises(InvalidInput, match="no property 'vale'"):
+        story.world.update(template({"a": "properties: {vale: 1}"}))
+    assert story.world.state() == "CREATE_COMPLETE"
+    with pytest.raises(NotFound):
+        story.world.update(template({}), name="other")
+    story.world.delete()
+    with pytest.raises(Conflict, match="only a delete can follow"):
+        story.world.update(template({}))
+
+
+def test_an_immutable_parameter_keeps_its_value() -> None:
+    body = "parameters: {p: {type: string, immutable: true}, q: {type: string}}\nresources: {}"
+    world = World()
+    source = f"heat_template_version: wallaby\n{body}"
+    world.create(source, parameters={"p": "1", "q": "1"})
+    world.settle()
+    with pytest.raises(InvalidInput, match="the parameter 'p' is immutable"):
+        world.update(source, parameters={"p": "2", "q": "2"})
+    world.update(source, parameters={"p": "1", "q": "2"})
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
