@@ -19,6 +19,7 @@ CONVERGE, CLEANUP, JOIN, END = "converge", "cleanup", "join", "end"
 #: The names of the tasks.
 CHECK_TASK = "resource.check"
 CREATE_TASK = "stack.create"
+UPDATE_TASK = "stack.update"
 DELETE_TASK = "stack.delete"
 FINISH_TASK = "stack.finish"
 SWEEP_TASK = "coordinator.sweep"
@@ -96,7 +97,7 @@ class EnvironmentSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackJob:
-    """The payload of ``stack.create``."""
+    """The payload of ``stack.create`` and of ``stack.update``, where the name may also be the stack's id."""
 
     name: str
     #: The template's text.
@@ -184,7 +185,7 @@ class _Shape(NamedTuple):
 
 _TEXT = _Shape("text", _is_text)
 _NAME = _Shape(NAME, is_name)
-#: The name of a stack to delete may also be its id.
+#: The name of a stack that is there may also be its id.
 _DELETE_FIELDS: Final = {"name": _NAME, "project": _NAME, "job_id": _NAME}
 _CREATE_FIELDS: Final = {
     **_DELETE_FIELDS,

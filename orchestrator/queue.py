@@ -24,6 +24,7 @@ from orchestrator.messages import (
     FINISH_TASK,
     STACKS_QUEUE,
     SWEEP_TASK,
+    UPDATE_TASK,
     CheckOrder,
 )
 from orchestrator.settings import Settings, load_settings
@@ -31,6 +32,7 @@ from orchestrator.settings import Settings, load_settings
 #: Which queue each task travels on.
 ROUTES = {
     CREATE_TASK: STACKS_QUEUE,
+    UPDATE_TASK: STACKS_QUEUE,
     DELETE_TASK: STACKS_QUEUE,
     CHECK_TASK: CHECKS_QUEUE,
     FINISH_TASK: COORDINATOR_QUEUE,

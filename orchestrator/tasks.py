@@ -18,6 +18,7 @@ from orchestrator.messages import (
     DELETE_TASK,
     FINISH_TASK,
     SWEEP_TASK,
+    UPDATE_TASK,
     CheckOrder,
     DeleteJob,
     StackJob,
@@ -39,6 +40,11 @@ def runtime() -> Runtime:
 def create_stack(job: Mapping[str, Any]) -> None:
     """Begin a stack. A refusal is written down under the job's id, where the sender looks for it."""
     _carry_out(job, lambda: runtime().coordinator.create(StackJob.from_wire(job)))
+
+
+def update_stack(job: Mapping[str, Any]) -> None:
+    """Give a stack a new definition."""
+    _carry_out(job, lambda: runtime().coordinator.update(StackJob.from_wire(job)))
 
 
 def delete_stack(job: Mapping[str, Any]) -> None:
@@ -85,6 +91,7 @@ def _refuse(job: Mapping[str, Any], error: Exception) -> None:
 _LATE = {"acks_late": True, "reject_on_worker_lost": True, "acks_on_failure_or_timeout": False}
 
 default_app().task(name=CREATE_TASK, **_LATE)(create_stack)
+default_app().task(name=UPDATE_TASK, **_LATE)(update_stack)
 default_app().task(name=DELETE_TASK, **_LATE)(delete_stack)
 default_app().task(name=FINISH_TASK)(finish_traversal)
 default_app().task(name=SWEEP_TASK)(sweep)

@@ -23,6 +23,7 @@ from orchestrator.messages import (
     END,
     FINISH_TASK,
     JOIN,
+    UPDATE_TASK,
     CheckOrder,
     DeleteJob,
     StackJob,
@@ -163,7 +164,7 @@ def test_tasks_travel_on_the_queues_of_the_table() -> None:
     rows = table(section(QUEUE, "Queues and tasks"))
     assert {task: queue for queue, task, *_ in rows} == ROUTES
     arguments = {task: argument for _, task, argument, *_ in rows}
-    assert arguments[CREATE_TASK] == arguments[DELETE_TASK] == "job"
+    assert arguments[CREATE_TASK] == arguments[UPDATE_TASK] == arguments[DELETE_TASK] == "job"
     assert arguments[CHECK_TASK] == arguments[FINISH_TASK] == "order"
 
 

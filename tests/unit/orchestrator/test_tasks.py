@@ -77,7 +77,7 @@ def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach(
         assert rejected.value.requeue
 
 
-@pytest.mark.parametrize("task", ["stack.create", "stack.delete"])
+@pytest.mark.parametrize("task", ["stack.create", "stack.update", "stack.delete"])
 def test_a_job_is_acknowledged_when_it_is_done_and_not_before(task: str) -> None:
     registered = default_app().tasks[task]
     assert registered.acks_late
@@ -101,11 +101,29 @@ def test_the_sender_learns_of_an_error_that_nobody_foresaw_and_the_log_of_its_pl
 def test_the_sender_learns_why_a_job_was_refused(runtime: Runtime) -> None:
     tasks.create_stack({"job_id": "1", "name": "s"})
     tasks.delete_stack({"job_id": "2", "name": "s"})
-    for job_id, error in (("1", InvalidInput), ("2", NotFound)):
+    tasks.update_stack({"job_id": "3", "name": "s", "template": TEMPLATE})
+    tasks.update_stack({"job_id": "4", "name": "s", "template": TEMPLATE, "colour": "red"})
+    expected = {"1": InvalidInput, "2": NotFound, "3": NotFound, "4": InvalidInput}
+    for job_id, error in expected.items():
         row = answer(runtime, job_id)
         assert row.refusal is not None
         with pytest.raises(error):
             raise_refusal(row.refusal)
+
+
+def test_an_update_that_is_delivered_twice_is_one(runtime: Runtime) -> None:
+    runtime.types = {"Test": Resource}
+    tasks.create_stack({"job_id": "1", "name": "s", "template": TEMPLATE})
+    stack_id = answer(runtime, "1").stack_id
+    job = {"job_id": "2", "name": "s", "template": f"{TEMPLATE}\ndescription: new"}
+    operations = []
+    for _ in range(2):
+        tasks.update_stack(job)
+        operations.append(runtime.store.stacks.find("s", project="default").traversal_id)
+    row = answer(runtime, "2")
+    assert (row.status, row.stack_id) == ("accepted", stack_id)
+    assert operations[0] == operations[1]
+    assert runtime.store.stacks.find("s", project="default").action == "UPDATE"
 
 
 def test_a_job_that_was_accepted_stays_accepted_whatever_comes_after(runtime: Runtime) -> None:
