@@ -7,7 +7,7 @@ what is published after a transaction is in the store already, and the sweep pub
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -26,7 +26,7 @@ from orchestrator.errors import (
 )
 from orchestrator.limits import Limits
 from orchestrator.matching import Matcher, node_data_of, plan_row
-from orchestrator.messages import END, CheckOrder, DeleteJob, StackJob
+from orchestrator.messages import END, CancelJob, CheckOrder, DeleteJob, EnvironmentSource, StackJob
 from orchestrator.plan import Plan, plan_delete, plan_update
 from orchestrator.plugins.resource import Resource
 from orchestrator.preparation import Prepared, definition_of_rows, plan_job, prepare_update
@@ -43,6 +43,8 @@ log = structlog.get_logger()
 
 #: How many first checks are handed to the queue at a time.
 PUBLISHED_AT_ONCE = 500
+#: What a stack is rolled back to that never was complete.
+NO_RESOURCES: Final = "heat_template_version: 2021-04-16\n"
 
 
 class Coordinator:
@@ -127,20 +129,21 @@ class Coordinator:
                 return stack.id
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
-    def _begin_update(self, stack: StackRow, job: StackJob) -> bool:
-        before = self._store.traversals.context(stack.traversal_id)["parameters"]
+    def _begin_update(self, stack: StackRow, job: StackJob, *, action: str = "UPDATE") -> bool:
+        context = self._store.traversals.context(stack.traversal_id)
+        before = {} if action == "ROLLBACK" else context["parameters"]
         prepared, wished = prepare_update(job, self._types, self._settings, stack_id=stack.id, before=before)
         rows = self._store.stacks.resources(stack.id)
         fragments = self._store.stacks.fragments(stack.id)
         matches = Matcher(prepared, wished, rows, fragments, self._types).matches()
         cleanup = [plan_row(row, fragment) for row, fragment in self._to_delete(stack, rows)]
-        plan = plan_update(wished, matches, cleanup)
+        plan = plan_update(wished, matches, cleanup, action=action)
         taken_back = {row.id for row in rows if row.replaced_by} & {
             match.row.id for match in matches.values() if match.row
         }
         made = {wish.resource_id: wish.type for wish in wished if matches[wish.name].row is None}
         new = replace(self._new_traversal(job, prepared, plan, made), taken_back=taken_back)
-        operation = replace(self._operation(new.id, "UPDATE", stack), parameters=prepared.parameters.shown())
+        operation = replace(self._operation(new.id, action, stack), parameters=prepared.parameters.shown())
         self._pre_op(operation)
         self._store.templates.save(prepared.stored, prepared.files)
         if not self._store.traversals.begin_next(new, expected=stack.traversal_id):
@@ -148,6 +151,33 @@ class Coordinator:
             return False
         self._publish_first(new)
         return True
+
+    def cancel(self, job: CancelJob) -> str:
+        """End a create, an update or a rollback that is under way; return the stack's id.
+
+        Steps under way end. With a rollback, what the stack was when it was complete last is brought back.
+
+        Raises:
+            NotFound: there is no such stack.
+            Conflict: nothing that can be cancelled is under way, or a lifecycle plugin refused.
+        """
+        done = self._store.stacks.job(job.job_id)
+        if done is not None and done.stack_id is not None:
+            return done.stack_id
+        stack = self._store.stacks.find(job.name, project=job.project)
+        if stack.status != "IN_PROGRESS" or stack.action == "DELETE":
+            raise Conflict(
+                f"stack {stack.name!r} is {stack.action}_{stack.status}: there is nothing to cancel"
+            )
+        if not job.rollback:
+            reason = f"Stack {stack.action} cancelled"
+            order = self._store.traversals.cancel(stack.traversal_id, reason=reason, job_id=job.job_id)
+            publish_or_leave(self._publisher, (order,) if order else ())
+        elif stack.action == "ROLLBACK":
+            raise Conflict(f"stack {stack.name!r} is being rolled back already")
+        elif not self._begin_update(stack, self._completed(stack, job.job_id), action="ROLLBACK"):
+            raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
+        return stack.id
 
     def delete(self, job: DeleteJob) -> str:
         """Begin the deletion of a stack, in whatever state it is; return its id.
@@ -249,7 +279,8 @@ class Coordinator:
             plan=plan,
             context=prepared.context,
             new_types=made,
-            job_id=job.job_id,
+            options={"rollback": True} if job.rollback else {},
+            job_id=job.job_id or None,
         )
 
     def _publish_first(self, new: NewTraversal) -> None:
@@ -272,6 +303,39 @@ class Coordinator:
         for start in range(0, len(orders), PUBLISHED_AT_ONCE):
             publish_or_leave(self._publisher, orders[start : start + PUBLISHED_AT_ONCE])
 
+    def _roll_back(self, ending: Ending) -> None:
+        """Bring back what a stack was when it was complete last; nothing, if somebody else has taken it meanwhile.
+
+        A rollback that fails is not rolled back.
+        """
+        stack = self._store.stacks.find(ending.stack_id, project=ending.project)
+        if stack.traversal_id != ending.traversal_id:
+            return
+        try:
+            self._begin_update(stack, self._completed(stack), action="ROLLBACK")
+        except IsothermError as error:
+            # What was complete once cannot be any more: a type is gone, a lifecycle plugin refuses.
+            log.warning("a stack cannot be rolled back", stack=stack.name, reason=str(error))
+
+    def _completed(self, stack: StackRow, job_id: str = "") -> StackJob:
+        """Return the job that brings back what a stack was when it was complete last."""
+        if stack.completed_template_id is None:
+            return StackJob(name=stack.name, project=stack.project, template=NO_RESOURCES, job_id=job_id)
+        stored = self._store.templates.load(stack.completed_template_id)
+        return StackJob(
+            name=stack.name,
+            project=stack.project,
+            template=stored.source,
+            template_file=stored.file,
+            files={key: self._store.templates.file(digest) for key, digest in stored.files.items()},
+            environments=tuple(
+                EnvironmentSource(file=file, source=source) for file, source in stored.environments
+            ),
+            parameters=stored.parameters,
+            timeout_minutes=stack.timeout_minutes,
+            job_id=job_id,
+        )
+
     # -- the end -----------------------------------------------------------------------------------------------
 
     def finish(self, order: CheckOrder) -> None:
@@ -285,6 +349,8 @@ class Coordinator:
         if ending is None:
             return
         self._tell(ending)
+        if ending.status == "FAILED" and ending.options.get("rollback"):
+            self._roll_back(ending)
         self._store.traversals.finish_end(ending)
 
     def _tell(self, ending: Ending) -> None:

@@ -21,6 +21,7 @@ CHECK_TASK = "resource.check"
 CREATE_TASK = "stack.create"
 UPDATE_TASK = "stack.update"
 DELETE_TASK = "stack.delete"
+CANCEL_TASK = "stack.cancel"
 FINISH_TASK = "stack.finish"
 SWEEP_TASK = "coordinator.sweep"
 
@@ -110,6 +111,8 @@ class StackJob:
     environments: tuple[EnvironmentSource, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timeout_minutes: float | None = None
+    #: Whether a failure brings back what the stack was when it was complete last; of a new stack, nothing is left.
+    rollback: bool = False
     project: str = "default"
     #: Makes the job one and the same however often it is delivered.
     job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -154,6 +157,31 @@ class DeleteJob:
         return cls(**{key: value for key, value in data.items() if value is not None})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelJob:
+    """The payload of ``stack.cancel``."""
+
+    name: str
+    project: str = "default"
+    #: Whether what the stack was when it was complete last is brought back; else it stays as it is, and is FAILED.
+    rollback: bool = True
+    job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain types, the inverse of :meth:`from_wire`."""
+        return asdict(self)
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from plain types; unknown fields and wrong types are refused.
+
+        Raises:
+            InvalidInput: with a problem for each field at fault.
+        """
+        _refuse_faults(data, _CANCEL_FIELDS, required=("name",), what="a cancel job")
+        return cls(**{key: value for key, value in data.items() if value is not None})
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -176,6 +204,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def _is_boolean(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
 class _Shape(NamedTuple):
     """What a field must be: in words, and how to tell."""
 
@@ -187,6 +219,7 @@ _TEXT = _Shape("text", _is_text)
 _NAME = _Shape(NAME, is_name)
 #: The name of a stack that is there may also be its id.
 _DELETE_FIELDS: Final = {"name": _NAME, "project": _NAME, "job_id": _NAME}
+_CANCEL_FIELDS: Final = {**_DELETE_FIELDS, "rollback": _Shape("true or false", _is_boolean)}
 _CREATE_FIELDS: Final = {
     **_DELETE_FIELDS,
     # What a new stack may be called is told with the rest of its problems.
@@ -197,6 +230,7 @@ _CREATE_FIELDS: Final = {
     "environments": _Shape("a list of maps with 'file' and 'source', both text", _are_environments),
     "parameters": _Shape("a map whose keys are text", _is_map),
     "timeout_minutes": _Shape("a number of minutes", _is_number),
+    "rollback": _Shape("true or false", _is_boolean),
 }
 
 

@@ -135,7 +135,9 @@ def plan_create(wishes: Sequence[Wish]) -> Plan:
     return Plan(action="CREATE", nodes=weave.finished())
 
 
-def plan_update(wishes: Sequence[Wish], matches: Mapping[str, Match], rows: Sequence[Row]) -> Plan:
+def plan_update(
+    wishes: Sequence[Wish], matches: Mapping[str, Match], rows: Sequence[Row], *, action: str = "UPDATE"
+) -> Plan:
     """Plan to make what is there into what is wished, and to clean up what is not wished any more.
 
     Visited is what is not clean, and what depends on it by whatever many steps; of the latter, the clean ones only if
@@ -161,7 +163,7 @@ def plan_update(wishes: Sequence[Wish], matches: Mapping[str, Match], rows: Sequ
             weave.add(name, _converging(wish, match), wish.requires, data=True)
     wished = {match.row.id: name for name, match in matches.items() if match.row}
     _plan_cleanup(weave, rows, wished, visited)
-    return Plan(action="UPDATE", nodes=weave.finished())
+    return Plan(action=action, nodes=weave.finished())
 
 
 def _converging(wish: Wish, match: Match) -> PlannedNode:

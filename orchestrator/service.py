@@ -235,6 +235,8 @@ class Service:
         # A failed stack's steps under way end too: an embedded process stays for them.
         if self._embedded is not None and over:
             over = not counts.get("running") and self._store.traversals.is_told(stack.traversal_id)
+        elif stack.status == "FAILED":
+            over = not self._store.traversals.owes_rollback(stack.traversal_id)
         return Progress(
             stack=_stack_view(stack),
             counts=counts,

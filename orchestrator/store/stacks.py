@@ -29,6 +29,8 @@ class StackRow:
     reason: str
     traversal_id: str
     template_id: str
+    #: The last that completed; None if none ever did.
+    completed_template_id: str | None
     timeout_minutes: float
     created_at: float
     updated_at: float

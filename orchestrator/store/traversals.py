@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
@@ -34,6 +34,8 @@ class NewTraversal:
     new_types: Mapping[str, str]
     #: The rows that are wanted again, although another was to take their place.
     taken_back: Collection[str] = ()
+    #: Flags of the operation.
+    options: Mapping[str, Any] = field(default_factory=dict)
     job_id: str | None = None
 
 
@@ -49,6 +51,7 @@ class Ending:
     status: str
     reason: str
     attempt: int
+    options: Mapping[str, Any]
 
 
 def bulk_insert(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -238,6 +241,7 @@ class Traversals:
                 stack_id=new.stack_id,
                 action=new.plan.action,
                 status="IN_PROGRESS",
+                options=json.dumps(dict(new.options)),
                 context=self._codec.pack(new.context),
                 template_id=new.template_id,
                 deadline=now + new.timeout_minutes * 60,
@@ -374,6 +378,7 @@ class Traversals:
             status=row.status,
             reason=row.reason,
             attempt=attempt,
+            options=json.loads(row.options),
         )
 
     @retrying
@@ -387,6 +392,44 @@ class Traversals:
                 .where(mine, node.c.state == "running", node.c.attempt == ending.attempt)
                 .values(state="done", due_at=None, worker=None)
             )
+
+    @retrying
+    def cancel(self, traversal_id: str, *, reason: str, job_id: str) -> CheckOrder | None:
+        """Fail a traversal because somebody asked for it, without bringing anything back.
+
+        Returns the order for its end, or None if it was over already.
+        """
+        traversal, job = tables.traversal, tables.job
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            mine = traversal.c.id == traversal_id
+            stack_id = connection.execute(
+                traversal.update().where(mine).values(options="{}").returning(traversal.c.stack_id)
+            ).scalar_one()
+            known = connection.execute(sa.select(job.c.id).where(job.c.id == job_id)).first()
+            if known is None:
+                accepted = {"id": job_id, "stack_id": stack_id, "status": "accepted", "created_at": now}
+                connection.execute(job.insert().values(**accepted))
+            return fail_traversal(
+                connection,
+                self._db,
+                traversal_id=traversal_id,
+                reason=reason,
+                redeliver_seconds=self._timings.redeliver_seconds,
+            )
+
+    @retrying
+    def owes_rollback(self, traversal_id: str) -> bool:
+        """Whether a failed traversal is still to be followed by a rollback."""
+        traversal, node = tables.traversal, tables.node
+        sql = (
+            sa.select(traversal.c.options, node.c.state)
+            .join(node, tables.in_traversal(traversal.c.id))
+            .where(traversal.c.id == traversal_id, traversal.c.status == "FAILED", node.c.phase == END)
+        )
+        with self._db.read() as connection:
+            row = connection.execute(sql).first()
+        return row is not None and row.state != "done" and bool(json.loads(row.options).get("rollback"))
 
     @retrying
     def is_told(self, traversal_id: str) -> bool:

@@ -230,3 +230,135 @@ def test_an_immutable_parameter_keeps_its_value() -> None:
     world.update(source, parameters={"p": "1", "q": "2"})
     world.settle()
     assert world.state() == "UPDATE_COMPLETE"
+
+
+# -- rollback --------------------------------------------------------------------------------------------------
+
+
+def test_a_failed_create_leaves_nothing_where_that_was_asked() -> None:
+    world = World()
+    world.cloud.failing = {"b": -1}
+    stack_id = world.create(template({"a": value("1"), "b": "depends_on: a"}), rollback=True)
+    world.settle()
+    assert world.state() == "ROLLBACK_COMPLETE"
+    assert world.cloud.objects == {}
+    assert world.store.stacks.resources(stack_id) == []
+    world.cloud.failing = {}
+    world.update(template({"a": value("1"), "b": "depends_on: a"}))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert set(present(world)) == {"a", "b"}
+
+
+def test_a_failed_update_brings_back_what_was_complete_last() -> None:
+    story = Story({"a": value("1", "s"), "b": value("{get_attr: [a, value]}", "s"), "c": "depends_on: b"})
+    world = story.world
+    world.cloud.failing = {"x": -1}
+    wanted = {
+        "a": value("2", "m"),
+        "b": value("{get_attr: [a, value]}", "l"),
+        "x": "depends_on: b",
+    }
+    assert story.update(wanted, "ROLLBACK_COMPLETE", rollback=True)
+    assert present(world) == {"a": ("1", "s"), "b": ("1", "s"), "c": ("", "")}
+    assert len(world.cloud.objects) == 3
+    assert ids(world, story.id) == story.before
+
+
+def test_a_rollback_goes_back_beyond_updates_that_never_worked() -> None:
+    story = Story({"a": value("1", "s")})
+    story.world.cloud.failing = {"x": -1}
+    story.update({"a": value("1", "m"), "x": ""}, "UPDATE_FAILED")
+    story.update({"a": value("1", "l"), "x": value("1")}, "ROLLBACK_COMPLETE", rollback=True)
+    assert present(story.world) == {"a": ("1", "s")}
+
+
+def test_a_rollback_that_fails_is_not_rolled_back() -> None:
+    story = Story({"a": value("1", "s"), "b": value("1", "s")})
+    story.world.cloud.failing = {"x": -1}
+    world = story.world
+    world.update(template({"a": value("1", "l"), "b": value("1", "s"), "x": "depends_on: a"}), rollback=True)
+    while world.state() != "ROLLBACK_IN_PROGRESS":
+        if world.messages:
+            world.deliver()
+        else:
+            world.sweep(after=1.0)
+    world.cloud.failing_updates = {"a": True}
+    world.settle()
+    assert world.state() == "ROLLBACK_FAILED"
+    story.update({"a": value("1", "s"), "b": value("1", "s")})
+    assert present(world) == {"a": ("1", "s"), "b": ("1", "s")}
+
+
+@pytest.mark.parametrize("deliveries", range(16))
+def test_an_update_may_come_at_any_message_of_a_rollback(deliveries: int) -> None:
+    story = Story({"a": value("1", "s"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"})
+    world = story.world
+    world.cloud.failing = {"x": -1}
+    world.update(
+        template({"a": value("2"), "b": value("{get_attr: [a, value]}"), "x": "depends_on: a"}), rollback=True
+    )
+    for _ in range(deliveries):
+        if world.messages:
+            world.deliver()
+        else:
+            world.sweep(after=1.0)
+    world.update(template({"a": value("3", "l"), "c": ""}))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("3", "l"), "c": ("", "")}
+    assert len(world.cloud.objects) == 2
+
+
+# -- cancel ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deliveries", range(10))
+def test_a_cancelled_update_brings_back_what_was(deliveries: int) -> None:
+    story = Story({"a": value("1", "s"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"})
+    world = story.world
+    world.cloud.polls = {"a": 1, "b": 3}
+    world.update(template({"a": value("2", "m"), "b": value("{get_attr: [a, value]}"), "d": "depends_on: b"}))
+    for _ in range(deliveries):
+        if world.messages:
+            world.deliver()
+        else:
+            world.sweep(after=1.0)
+    if world.state() == "UPDATE_IN_PROGRESS":
+        world.cancel()
+        world.settle()
+        assert world.state() == "ROLLBACK_COMPLETE"
+        assert present(world) == {"a": ("1", "s"), "b": ("1", ""), "c": ("", "")}
+        assert len(world.cloud.objects) == 3
+
+
+def test_a_cancel_without_rollback_leaves_what_there_is() -> None:
+    world = World()
+    world.cloud.polls = {"b": 100}
+    stack_id = world.create(
+        template({"a": value("1"), "b": "depends_on: a", "c": "depends_on: b"}), rollback=True
+    )
+    while world.messages:
+        world.deliver()
+    world.cancel(rollback=False)
+    world.settle()
+    assert world.state() == "CREATE_FAILED"
+    assert world.store.stacks.find("s", project="default").reason == "Stack CREATE cancelled"
+    rows = {row.name: f"{row.action}_{row.status}" for row in world.store.stacks.resources(stack_id)}
+    assert rows == {"a": "CREATE_COMPLETE", "b": "CREATE_COMPLETE", "c": "INIT_COMPLETE"}
+    with pytest.raises(Conflict, match="there is nothing to cancel"):
+        world.cancel()
+
+
+def test_a_cancelled_create_leaves_nothing() -> None:
+    world = World()
+    world.cloud.polls = {"b": 100}
+    world.create(template({"a": value("1"), "b": "depends_on: a"}))
+    while world.messages:
+        world.deliver()
+    world.cancel()
+    with pytest.raises(Conflict, match="is being rolled back already"):
+        world.cancel()
+    world.settle()
+    assert world.state() == "ROLLBACK_COMPLETE"
+    assert world.cloud.objects == {}

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 
 from orchestrator.coordinator import Coordinator
-from orchestrator.messages import CLEANUP, CONVERGE, END, CheckOrder, DeleteJob, StackJob
+from orchestrator.messages import CLEANUP, CONVERGE, END, CancelJob, CheckOrder, DeleteJob, StackJob
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
 from orchestrator.settings import Settings
@@ -211,6 +211,10 @@ class World:
     def update(self, template: str, name: str = "s", **job: Any) -> str:
         """Give a stack a new definition."""
         return self.coordinator.update(StackJob(name=name, template=template, **job))
+
+    def cancel(self, name: str = "s", *, rollback: bool = True) -> str:
+        """End what is under way."""
+        return self.coordinator.cancel(CancelJob(name=name, rollback=rollback))
 
     def delete(self, name: str = "s") -> str:
         """Begin the deletion of a stack."""
