@@ -15,6 +15,7 @@ from kombu.transport import TRANSPORT_ALIASES
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.messages import (
+    CANCEL_TASK,
     CHECK_TASK,
     CHECKS_QUEUE,
     COORDINATOR_QUEUE,
@@ -33,6 +34,7 @@ from orchestrator.settings import Settings, load_settings
 ROUTES = {
     CREATE_TASK: STACKS_QUEUE,
     UPDATE_TASK: STACKS_QUEUE,
+    CANCEL_TASK: STACKS_QUEUE,
     DELETE_TASK: STACKS_QUEUE,
     CHECK_TASK: CHECKS_QUEUE,
     FINISH_TASK: COORDINATOR_QUEUE,

@@ -14,11 +14,13 @@ from celery.exceptions import Reject
 from orchestrator.coordinator import refusal_of
 from orchestrator.errors import IsothermError, Unavailable
 from orchestrator.messages import (
+    CANCEL_TASK,
     CREATE_TASK,
     DELETE_TASK,
     FINISH_TASK,
     SWEEP_TASK,
     UPDATE_TASK,
+    CancelJob,
     CheckOrder,
     DeleteJob,
     StackJob,
@@ -50,6 +52,11 @@ def update_stack(job: Mapping[str, Any]) -> None:
 def delete_stack(job: Mapping[str, Any]) -> None:
     """Begin the deletion of a stack."""
     _carry_out(job, lambda: runtime().coordinator.delete(DeleteJob.from_wire(job)))
+
+
+def cancel_stack(job: Mapping[str, Any]) -> None:
+    """End what is under way on a stack."""
+    _carry_out(job, lambda: runtime().coordinator.cancel(CancelJob.from_wire(job)))
 
 
 def finish_traversal(order: list[Any]) -> None:
@@ -92,6 +99,7 @@ _LATE = {"acks_late": True, "reject_on_worker_lost": True, "acks_on_failure_or_t
 
 default_app().task(name=CREATE_TASK, **_LATE)(create_stack)
 default_app().task(name=UPDATE_TASK, **_LATE)(update_stack)
+default_app().task(name=CANCEL_TASK, **_LATE)(cancel_stack)
 default_app().task(name=DELETE_TASK, **_LATE)(delete_stack)
 default_app().task(name=FINISH_TASK)(finish_traversal)
 default_app().task(name=SWEEP_TASK)(sweep)

@@ -17,6 +17,7 @@ from orchestrator.definition import NodeData
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.limits import Limits
 from orchestrator.messages import (
+    CANCEL_TASK,
     CHECK_TASK,
     CREATE_TASK,
     DELETE_TASK,
@@ -24,6 +25,7 @@ from orchestrator.messages import (
     FINISH_TASK,
     JOIN,
     UPDATE_TASK,
+    CancelJob,
     CheckOrder,
     DeleteJob,
     StackJob,
@@ -164,12 +166,16 @@ def test_tasks_travel_on_the_queues_of_the_table() -> None:
     rows = table(section(QUEUE, "Queues and tasks"))
     assert {task: queue for queue, task, *_ in rows} == ROUTES
     arguments = {task: argument for _, task, argument, *_ in rows}
-    assert arguments[CREATE_TASK] == arguments[UPDATE_TASK] == arguments[DELETE_TASK] == "job"
+    assert {arguments[task] for task in (CREATE_TASK, UPDATE_TASK, CANCEL_TASK, DELETE_TASK)} == {"job"}
     assert arguments[CHECK_TASK] == arguments[FINISH_TASK] == "order"
 
 
-@pytest.mark.parametrize(("heading", "job"), [("stack.create", StackJob), ("stack.delete", DeleteJob)])
-def test_fields_of_a_job_are_those_of_the_table(heading: str, job: type[StackJob] | type[DeleteJob]) -> None:
+@pytest.mark.parametrize(
+    ("heading", "job"), [("stack.create", StackJob), ("stack.cancel", CancelJob), ("stack.delete", DeleteJob)]
+)
+def test_fields_of_a_job_are_those_of_the_table(
+    heading: str, job: type[StackJob] | type[CancelJob] | type[DeleteJob]
+) -> None:
     rows = table(section(QUEUE, f"The job of `{heading}`"))
     assert {row[0] for row in rows} == {field.name for field in fields(job)}
     for field in fields(job):

@@ -103,7 +103,16 @@ def test_the_sender_learns_why_a_job_was_refused(runtime: Runtime) -> None:
     tasks.delete_stack({"job_id": "2", "name": "s"})
     tasks.update_stack({"job_id": "3", "name": "s", "template": TEMPLATE})
     tasks.update_stack({"job_id": "4", "name": "s", "template": TEMPLATE, "colour": "red"})
-    expected = {"1": InvalidInput, "2": NotFound, "3": NotFound, "4": InvalidInput}
+    tasks.cancel_stack({"job_id": "5", "name": "s"})
+    tasks.cancel_stack({"job_id": "6", "name": "s", "rollback": "no"})
+    expected = {
+        "1": InvalidInput,
+        "2": NotFound,
+        "3": NotFound,
+        "4": InvalidInput,
+        "5": NotFound,
+        "6": InvalidInput,
+    }
     for job_id, error in expected.items():
         row = answer(runtime, job_id)
         assert row.refusal is not None
