@@ -1,4 +1,4 @@
-"""The one Python API that every face uses: create, delete, watch, show.
+"""The one Python API that every face uses: create, update, delete, watch, show.
 
 Embedded or distributed is decided by the settings and seen here only: embedded, this process does the work itself;
 distributed, jobs go to the queue and the store tells what became of them.
@@ -6,6 +6,7 @@ distributed, jobs go to the queue and the store tells what became of them.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,10 +16,17 @@ from orchestrator.embedded import Embedded
 from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable
 from orchestrator.graph import Graph
 from orchestrator.matching import node_data_of
-from orchestrator.messages import CREATE_TASK, DELETE_TASK, DeleteJob, StackJob
+from orchestrator.messages import (
+    CREATE_TASK,
+    DELETE_TASK,
+    UPDATE_TASK,
+    DeleteJob,
+    EnvironmentSource,
+    StackJob,
+)
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import ResourceFailure, ResourceState
-from orchestrator.preparation import definition_of_rows, prepare
+from orchestrator.preparation import definition_of_rows, prepare, prepare_update
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
@@ -106,6 +114,27 @@ class Service:
             # Refused here if it can be: with positions, at once, and without troubling anybody.
             prepare(job, ResourceTypes.load(), self.settings)
             stack_id = self._submit(CREATE_TASK, job.to_wire(), job.name)
+        return self.stack(stack_id)
+
+    def update(self, job: StackJob) -> StackView:
+        """Begin to give a stack a new definition, and return it as it is then: on its way.
+
+        Raises:
+            NotFound: there is no such stack.
+            InvalidInput: something is wrong with the job; nothing was changed.
+            Conflict: the stack is being deleted, or a lifecycle plugin refused.
+            Unavailable: the queue cannot be reached, or no coordinator took the job.
+        """
+        if self._embedded is not None:
+            self._embedded.start()
+            stack_id = self._embedded.runtime.coordinator.update(job)
+        else:
+            # As in create.
+            stack = self._find(job.name)
+            before = self._store.traversals.context(stack.traversal_id)["parameters"]
+            told = replace(job, name=stack.name)
+            prepare_update(told, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
+            stack_id = self._submit(UPDATE_TASK, job.to_wire(), stack.name)
         return self.stack(stack_id)
 
     def delete(self, name: str) -> StackView | None:
@@ -268,6 +297,27 @@ class Service:
             if key in template.parameters
         }
         return _stack_view(row, template.description, shown, self._outputs(row, template, context))
+
+    def definition(self, name: str) -> StackJob:
+        """Return the job that would give a stack the definition that it has, secrets included.
+
+        Raises:
+            NotFound: there is none of this name or id.
+        """
+        stack = self._find(name)
+        stored = self._store.templates.load(stack.template_id)
+        return StackJob(
+            name=stack.name,
+            template=stored.source,
+            template_file=stored.file,
+            files={key: self._store.templates.file(digest) for key, digest in stored.files.items()},
+            environments=tuple(
+                EnvironmentSource(file=file, source=text) for file, text in stored.environments
+            ),
+            parameters=stored.parameters,
+            timeout_minutes=stack.timeout_minutes,
+            project=stack.project,
+        )
 
     def resources(self, name: str) -> list[ResourceView]:
         """Return a stack's resources in the order of the template's graph."""

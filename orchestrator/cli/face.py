@@ -19,6 +19,9 @@ class StackService(Protocol):
     def create(self, job: StackJob) -> StackView:
         """Accept the job, or raise; the stack is IN_PROGRESS afterwards."""
 
+    def update(self, job: StackJob) -> StackView:
+        """Accept the new definition of a stack, or raise; the stack is IN_PROGRESS, or complete already, afterwards."""
+
     def delete(self, name: str) -> StackView | None:
         """Begin to delete; None if there was nothing left to do."""
 
@@ -30,6 +33,9 @@ class StackService(Protocol):
 
     def stack(self, name: str, /) -> StackView:
         """Return one stack with its outputs."""
+
+    def definition(self, name: str, /) -> StackJob:
+        """Return the job that would give a stack the definition that it has."""
 
     def resources(self, name: str, /) -> list[ResourceView]:
         """Return the resources of a stack."""

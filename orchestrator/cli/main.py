@@ -19,6 +19,7 @@ from orchestrator.cli.stack_event import event
 from orchestrator.cli.stack_output import output
 from orchestrator.cli.stack_preview import preview
 from orchestrator.cli.stack_resource import resource
+from orchestrator.cli.stack_update import update
 from orchestrator.cli.template import template
 from orchestrator.errors import IsothermError
 
@@ -64,7 +65,7 @@ def isotherm() -> None:
     """
 
 
-for child in (preview, resource, event, output):
+for child in (preview, update, resource, event, output):
     stack.add_command(child)
 for child in (functions, versions):
     template.add_command(child)

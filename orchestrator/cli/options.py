@@ -61,12 +61,21 @@ def _finite(_context: click.Context, _parameter: click.Parameter, minutes: float
 
 def template_options(command: Command) -> Command:
     """Add the options that say what a stack is made of: ``-t``, ``-e``, ``-P``."""
+    return _template_options(command, required=True)
+
+
+def optional_template_options(command: Command) -> Command:
+    """Add the same where the template may be one that is there."""
+    return _template_options(command, required=False)
+
+
+def _template_options(command: Command, *, required: bool) -> Command:
     decorators = [
         click.option(
             "-t",
             "--template",
             "template",
-            required=True,
+            required=required,
             metavar="FILE",
             help="The template: HOT or CFN, in YAML or JSON.",
         ),

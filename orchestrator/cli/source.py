@@ -1,13 +1,21 @@
 """Read what a stack is made of: the template, environments, and the files that they name."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from orchestrator.errors import InvalidInput
 from orchestrator.messages import StackJob
 
 if TYPE_CHECKING:
     from orchestrator.settings import Settings
+
+
+class Given(TypedDict):
+    """What a command line says of a stack besides its template."""
+
+    environments: Iterable[str]
+    parameters: Mapping[str, str]
+    timeout_minutes: float | None
 
 
 def stack_job(
@@ -39,6 +47,51 @@ def stack_job(
         timeout_minutes=timeout_minutes,
         project=settings.project,
     )
+
+
+def existing_job(
+    present: StackJob,
+    settings: "Settings",
+    *,
+    template: str | None,
+    environments: Iterable[str],
+    parameters: Mapping[str, str],
+    timeout_minutes: float | None = None,
+) -> StackJob:
+    """Return the job for what is given, on top of the definition that a stack has, ``present``.
+
+    Raises:
+        InvalidInput: files are missing or cannot be read; all of them are named at once.
+    """
+    from orchestrator.existing import upon_existing
+    from orchestrator.limits import Limits
+    from orchestrator.template.files import load_environments
+
+    limits = Limits.of(settings)
+    if template is not None:
+        given = stack_job(
+            present.name,
+            settings,
+            template=template,
+            environments=environments,
+            parameters=parameters,
+            timeout_minutes=timeout_minutes,
+        )
+        return upon_existing(given, present, limits)
+    loaded = load_environments(
+        environments, beside=present.template_file, limits=limits, fetch_urls=settings.fetch_urls
+    )
+    given = StackJob(
+        name=present.name,
+        template=present.template,
+        template_file=present.template_file,
+        files=loaded.files,
+        environments=loaded.environments,
+        parameters=parameters,
+        timeout_minutes=timeout_minutes,
+        project=present.project,
+    )
+    return upon_existing(given, present, limits)
 
 
 def template_text(name: str, settings: "Settings") -> str:

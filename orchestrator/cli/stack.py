@@ -1,34 +1,24 @@
-"""``isotherm stack``: make, show, follow and delete stacks."""
+"""``isotherm stack``: make, change, show, follow and delete stacks."""
 
-import time
 from typing import Any
 
 import click
 
 from orchestrator.cli import graph as drawing
-from orchestrator.cli.errors import BAD_INPUT, DONE, STACK_FAILED
+from orchestrator.cli.ending import follow_or_leave, outputs_table, refuse_to_leave
+from orchestrator.cli.errors import BAD_INPUT
 from orchestrator.cli.face import StackService
-from orchestrator.cli.formats import (
-    Table,
-    console_for_results,
-    fields_table,
-    moment,
-    printable,
-    show,
-    show_tables,
-    state_style,
-)
+from orchestrator.cli.formats import Table, fields_table, moment, printable, show
 from orchestrator.cli.options import example, format_option, template_options, timeout_option, wait_option
-from orchestrator.cli.progress import duration, follow, last_event, resumable
+from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import stack_job
-from orchestrator.errors import InvalidInput, Problem
-from orchestrator.views import OutputView, StackView
+from orchestrator.views import StackView
 
 
 @click.group()
 def stack() -> None:
-    """Make, show, follow and delete stacks."""
+    """Make, change, show, follow and delete stacks."""
 
 
 @stack.command(
@@ -58,7 +48,7 @@ def create(
 
     Progress is shown until the stack is complete; then its outputs are.
     """
-    _refuse_to_leave(shell, wait=wait)
+    refuse_to_leave(shell, wait=wait)
     job = stack_job(
         name,
         shell.settings,
@@ -69,7 +59,7 @@ def create(
     )
     with shell.service() as service:
         made = service.create(job)
-        _follow_or_leave(shell, service, made, action="CREATE", wait=wait, form=form, after=0)
+        follow_or_leave(shell, service, made, action="CREATE", wait=wait, form=form, after=0)
 
 
 @stack.command("list", epilog=example("isotherm stack list", "isotherm stack list -f json"))
@@ -107,7 +97,7 @@ def show_stack(shell: Shell, name: str, form: str) -> None:
 @click.pass_obj
 def delete(shell: Shell, name: str, *, yes: bool, wait: bool, form: str) -> None:
     """Delete a stack and everything it made."""
-    _refuse_to_leave(shell, wait=wait)
+    refuse_to_leave(shell, wait=wait)
     with shell.service() as service:
         present = service.stack(name)
         if not yes and shell.can_answer() and not _confirmed(service, present):
@@ -118,7 +108,7 @@ def delete(shell: Shell, name: str, *, yes: bool, wait: bool, form: str) -> None
         if going is None:
             show(form, present.to_dict(), fields_table({"name": present.name, "state": "already deleted"}))
             return
-        _follow_or_leave(shell, service, going, action="DELETE", wait=wait, form=form, after=after)
+        follow_or_leave(shell, service, going, action="DELETE", wait=wait, form=form, after=after)
 
 
 @stack.command(epilog=example("isotherm stack watch web"))
@@ -134,7 +124,7 @@ def watch(shell: Shell, name: str, form: str) -> None:
     with shell.service() as service:
         present = service.stack(name)
         after = last_event(service, present.id)
-        _follow_or_leave(shell, service, present, action=present.action, wait=True, form=form, after=after)
+        follow_or_leave(shell, service, present, action=present.action, wait=True, form=form, after=after)
 
 
 @stack.command(
@@ -156,68 +146,10 @@ def graph(shell: Shell, name: str, form: str) -> None:
         click.echo(drawing.as_dot(view, name) if form == "dot" else drawing.as_mermaid(view), nl=False)
 
 
-def _refuse_to_leave(shell: Shell, *, wait: bool) -> None:
-    if not wait and shell.settings.embedded:
-        problem = Problem(
-            path="--no-wait",
-            message="without a broker this command does the work itself; nobody would carry on after it",
-            hint="leave --no-wait out, or set ISOTHERM_BROKER_URL and start a coordinator and workers",
-        )
-        raise InvalidInput([problem])
-
-
 def _confirmed(service: StackService, view: StackView) -> bool:
     count = len(service.resources(view.id))
     question = f"Delete the stack {printable(view.name)} and its {count} resource{'' if count == 1 else 's'}?"
     return click.confirm(question, err=True)
-
-
-def _follow_or_leave(
-    shell: Shell, service: StackService, view: StackView, *, action: str, wait: bool, form: str, after: int
-) -> None:
-    started = time.monotonic()
-    was_under_way = view.status == "IN_PROGRESS"
-    if wait:
-        with resumable(view.name, embedded=shell.settings.embedded):
-            view = follow(service, view, after=after)
-    outputs = service.outputs(view.id) if wait and view.state == "CREATE_COMPLETE" else ()
-    if form == "table":
-        seconds = time.monotonic() - started if wait and was_under_way else None
-        _final_word(service, view, outputs, seconds=seconds)
-    else:
-        show(form, {**view.to_dict(), "outputs": [output.to_dict() for output in outputs]})
-    raise click.exceptions.Exit(_verdict(view, action=action, wait=wait))
-
-
-def _verdict(view: StackView, *, action: str, wait: bool) -> int:
-    # A rollback, or a delete that somebody else ordered meanwhile, is not the end that was asked for.
-    reached = view.status == "COMPLETE" and view.action == action != "ROLLBACK"
-    return DONE if reached or not wait else STACK_FAILED
-
-
-def _final_word(
-    service: StackService, view: StackView, outputs: tuple[OutputView, ...], *, seconds: float | None
-) -> None:
-    from rich.text import Text
-
-    console = console_for_results()
-    word = Text.assemble((printable(view.name), "bold"), " ", (view.state, state_style(view.state)))
-    word.append(f" after {duration(seconds)}" if seconds is not None else "")
-    word.append(f": {printable(view.reason)}" if view.reason and view.status == "FAILED" else "")
-    console.print(word, soft_wrap=True)
-    if view.status == "FAILED":
-        for failed in (resource for resource in service.resources(view.id) if resource.status == "FAILED"):
-            line = Text.assemble(
-                "  ", (printable(failed.name), "bold"), " ", (failed.state, state_style(failed.state))
-            )
-            console.print(line.append(f": {printable(failed.reason)}"), soft_wrap=True)
-    if outputs:
-        show_tables([_outputs_table(outputs)])
-
-
-def _outputs_table(outputs: tuple[OutputView, ...]) -> Table:
-    values = {view.key: f"error: {view.error}" if view.error else view.value for view in outputs}
-    return fields_table(values, "outputs")
 
 
 def _tables(view: StackView) -> list[Table]:
@@ -236,5 +168,5 @@ def _tables(view: StackView) -> list[Table]:
     if view.parameters:
         tables.append(fields_table(view.parameters, "parameters"))
     if view.outputs:
-        tables.append(_outputs_table(view.outputs))
+        tables.append(outputs_table(view.outputs))
     return tables

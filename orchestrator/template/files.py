@@ -68,12 +68,25 @@ def load_stack(
         InvalidInput: something named cannot be read, or it is too much; all such places.
     """
     loading = _Loading(Contents(limits or Limits(), fetch_urls=fetch_urls), limits or Limits())
-    text = loading.template(template)
-    sources = tuple(loading.environment(_beside(file, template), template) for file in environments)
-    files = loading.files()
-    if loading.problems:
-        raise InvalidInput(loading.problems)
-    return StackFiles(template=text, environments=sources, files=files)
+    return loading.all(loading.template(template), environments, template)
+
+
+def load_environments(
+    environments: Iterable[str],
+    *,
+    beside: str,
+    limits: Limits | None = None,
+    fetch_urls: bool = False,
+) -> StackFiles:
+    """Return environments' texts and the files that they name, for a template that is there: its text is left empty.
+
+    ``beside`` is what the template is called; it is not read.
+
+    Raises:
+        InvalidInput: something named cannot be read, or it is too much; all such places.
+    """
+    loading = _Loading(Contents(limits or Limits(), fetch_urls=fetch_urls), limits or Limits())
+    return loading.all("", environments, beside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +115,18 @@ class _Loading:
         self._locations: dict[str, str] = {}
         self._walked: set[str] = set()
         self._mentions: deque[_Mention] = deque()
+
+    def all(self, text: str, environments: Iterable[str], template: str) -> StackFiles:
+        """Return a template's text with its environments, and everything that was named.
+
+        Raises:
+            InvalidInput: something cannot be read; all such places.
+        """
+        sources = tuple(self.environment(_beside(file, template), template) for file in environments)
+        files = self.files()
+        if self.problems:
+            raise InvalidInput(self.problems)
+        return StackFiles(template=text, environments=sources, files=files)
 
     # -- what the order names ----------------------------------------------------------------------------------
 

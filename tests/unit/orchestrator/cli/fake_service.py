@@ -81,6 +81,7 @@ class FakeService:
     resources_held: list[ResourceView] = field(default_factory=list)
     outputs_held: tuple[OutputView, ...] = ()
     events_held: list[EventView] = field(default_factory=list)
+    held_definition: StackJob = field(default_factory=lambda: StackJob(name="", template="{}"))
     #: The status that an operation ends with.
     ending: str = "COMPLETE"
     #: Raised in the midst of watching.
@@ -98,6 +99,15 @@ class FakeService:
         self.jobs.append(job)
         self.stacks_held[job.name] = stack_view(job.name, "CREATE", "IN_PROGRESS")
         return self.stacks_held[job.name]
+
+    def update(self, job: StackJob) -> StackView:
+        view = self.stack(job.name)
+        self.jobs.append(job)
+        self.stacks_held[view.name] = replace(view, action="UPDATE", status="IN_PROGRESS")
+        return self.stacks_held[view.name]
+
+    def definition(self, name: str, /) -> StackJob:
+        return replace(self.held_definition, name=self.stack(name).name)
 
     def delete(self, name: str) -> StackView | None:
         view = self.stack(name)

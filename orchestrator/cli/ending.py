@@ -1,0 +1,95 @@
+"""How a command that begins an operation ends: it follows to the end, says the last word, and exits."""
+
+import time
+
+import click
+
+from orchestrator.cli.errors import DONE, STACK_FAILED
+from orchestrator.cli.face import StackService
+from orchestrator.cli.formats import (
+    Table,
+    console_for_results,
+    fields_table,
+    printable,
+    show,
+    show_tables,
+    state_style,
+)
+from orchestrator.cli.progress import duration, follow, resumable
+from orchestrator.cli.shell import Shell
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.views import OutputView, StackView
+
+#: The states in which outputs are what the template says.
+_WITH_OUTPUTS = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+
+
+def refuse_to_leave(shell: Shell, *, wait: bool) -> None:
+    """Refuse ``--no-wait`` where nobody else would do the work.
+
+    Raises:
+        InvalidInput: there is no broker.
+    """
+    if not wait and shell.settings.embedded:
+        problem = Problem(
+            path="--no-wait",
+            message="without a broker this command does the work itself; nobody would carry on after it",
+            hint="leave --no-wait out, or set ISOTHERM_BROKER_URL and start a coordinator and workers",
+        )
+        raise InvalidInput([problem])
+
+
+def follow_or_leave(
+    shell: Shell, service: StackService, view: StackView, *, action: str, wait: bool, form: str, after: int
+) -> None:
+    """Follow an operation to its end unless told not to ``wait``, write what became of it, and exit.
+
+    ``action`` is the one whose end is asked for; ``after`` is the last event that people have seen already.
+
+    Raises:
+        Exit: always, with the exit code.
+    """
+    started = time.monotonic()
+    was_under_way = view.status == "IN_PROGRESS"
+    if wait:
+        with resumable(view.name, embedded=shell.settings.embedded):
+            view = follow(service, view, after=after)
+    outputs = service.outputs(view.id) if wait and view.state in _WITH_OUTPUTS else ()
+    if form == "table":
+        seconds = time.monotonic() - started if wait and was_under_way else None
+        _final_word(service, view, outputs, seconds=seconds)
+    else:
+        show(form, {**view.to_dict(), "outputs": [output.to_dict() for output in outputs]})
+    raise click.exceptions.Exit(_verdict(view, action=action, wait=wait))
+
+
+def _verdict(view: StackView, *, action: str, wait: bool) -> int:
+    # A rollback, or a delete that somebody else ordered meanwhile, is not the end that was asked for.
+    reached = view.status == "COMPLETE" and view.action == action != "ROLLBACK"
+    return DONE if reached or not wait else STACK_FAILED
+
+
+def _final_word(
+    service: StackService, view: StackView, outputs: tuple[OutputView, ...], *, seconds: float | None
+) -> None:
+    from rich.text import Text
+
+    console = console_for_results()
+    word = Text.assemble((printable(view.name), "bold"), " ", (view.state, state_style(view.state)))
+    word.append(f" after {duration(seconds)}" if seconds is not None else "")
+    word.append(f": {printable(view.reason)}" if view.reason and view.status == "FAILED" else "")
+    console.print(word, soft_wrap=True)
+    if view.status == "FAILED":
+        for failed in (resource for resource in service.resources(view.id) if resource.status == "FAILED"):
+            line = Text.assemble(
+                "  ", (printable(failed.name), "bold"), " ", (failed.state, state_style(failed.state))
+            )
+            console.print(line.append(f": {printable(failed.reason)}"), soft_wrap=True)
+    if outputs:
+        show_tables([outputs_table(outputs)])
+
+
+def outputs_table(outputs: tuple[OutputView, ...]) -> Table:
+    """Return the table of outputs."""
+    values = {view.key: f"error: {view.error}" if view.error else view.value for view in outputs}
+    return fields_table(values, "outputs")

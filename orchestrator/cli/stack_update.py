@@ -1,0 +1,69 @@
+"""``isotherm stack update``: give a stack a new definition."""
+
+import click
+
+from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
+from orchestrator.cli.options import (
+    example,
+    format_option,
+    optional_template_options,
+    timeout_option,
+    wait_option,
+)
+from orchestrator.cli.progress import last_event
+from orchestrator.cli.shell import Shell
+from orchestrator.cli.source import Given, existing_job, stack_job
+
+
+@click.command(
+    epilog=example(
+        "isotherm stack update web -t web.yaml -P count=5",
+        "isotherm stack update web --existing -P count=5",
+    )
+)
+@click.argument("name")
+@optional_template_options
+@click.option(
+    "--existing",
+    "is_upon_existing",
+    is_flag=True,
+    help="Take over what is not given: template, environments, values.",
+)
+@timeout_option
+@wait_option
+@format_option()
+@click.pass_obj
+def update(
+    shell: Shell,
+    name: str,
+    *,
+    template: str | None,
+    environments: tuple[str, ...],
+    parameters: dict[str, str],
+    is_upon_existing: bool,
+    timeout_minutes: float | None,
+    wait: bool,
+    form: str,
+) -> None:
+    """Give a stack a new definition.
+
+    Only what differs is touched: in place where the resource's type allows it, else by a replacement, which is there
+    before what it replaces goes. What the template does not have any more is deleted at the end. An operation that is
+    under way is superseded: what it has running ends first.
+
+    The definition is new as a whole. With --existing, what is not given stays: the template, and values of
+    parameters; environments that are given come after those that are there.
+    """
+    if template is None and not is_upon_existing:
+        raise click.UsageError("give a template with -t, or --existing to keep the one that is there")
+    refuse_to_leave(shell, wait=wait)
+    more = Given(environments=environments, parameters=parameters, timeout_minutes=timeout_minutes)
+    with shell.service() as service:
+        if template is None or is_upon_existing:
+            job = existing_job(service.definition(name), shell.settings, template=template, **more)
+        else:
+            job = stack_job(name, shell.settings, template=template, **more)
+        present = service.stack(name)
+        after = last_event(service, present.id) if wait else 0
+        going = service.update(job)
+        follow_or_leave(shell, service, going, action="UPDATE", wait=wait, form=form, after=after)

@@ -1,0 +1,92 @@
+"""``isotherm stack update``: what it asks of the service, what it writes, how it ends."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.messages import EnvironmentSource, StackJob
+from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal
+
+TEMPLATE = (
+    "heat_template_version: 2021-04-16\nparameters: {count: {type: number, default: 1}}\nresources: {}\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "web.yaml").write_text(TEMPLATE)
+    (tmp_path / "prod.yaml").write_text("parameters: {count: 7}\n")
+
+
+def test_an_update_is_followed_to_its_end_and_shows_outputs(terminal: Terminal, service: FakeService) -> None:
+    result = terminal.run("stack", "update", "web", "-t", "web.yaml", "-P", "count=5", "--timeout", "3")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("web UPDATE_COMPLETE after")
+    assert "http://10.0.0.7" in result.stdout
+    assert result.stderr.count("server UPDATE_COMPLETE") == 1
+    # What happened before is no news.
+    assert "CREATE" not in result.stderr
+    (job,) = service.jobs
+    assert (job.name, job.template, job.parameters) == ("web", TEMPLATE, {"count": "5"})
+    assert job.timeout_minutes == 3
+
+
+def test_an_update_that_fails_ends_with_one(terminal: Terminal, service: FakeService) -> None:
+    service.ending = "FAILED"
+    result = terminal.run("stack", "update", "web", "-t", "web.yaml")
+    assert result.exit_code == 1
+    assert "web UPDATE_FAILED" in result.stdout
+
+
+def test_without_a_template_nothing_is_asked(terminal: Terminal, service: FakeService) -> None:
+    result = terminal.run("stack", "update", "web")
+    assert result.exit_code == 2
+    assert "--existing" in result.stderr
+    assert service.jobs == []
+
+
+def test_a_stack_that_is_not_there_is_bad_input(terminal: Terminal) -> None:
+    for words in (["-t", "web.yaml"], ["--existing"]):
+        assert terminal.run("stack", "update", "wbe", *words).exit_code == 2
+
+
+def test_leaving_needs_a_broker(terminal: Terminal, service: FakeService) -> None:
+    words = ("stack", "update", "web", "-t", "web.yaml", "--no-wait", "-f", "json")
+    assert terminal.run(*words).exit_code == 2
+    assert service.jobs == []
+    terminal.broker_url = "redis://nowhere"
+    terminal.shell.__dict__.pop("settings", None)
+    left = terminal.run(*words)
+    assert left.exit_code == 0
+    assert json.loads(left.stdout)["state"] == "UPDATE_IN_PROGRESS"
+
+
+def test_what_is_not_given_stays_with_existing(terminal: Terminal, service: FakeService) -> None:
+    stored = EnvironmentSource(file="old.yaml", source="parameters: {count: 2}")
+    service.held_definition = StackJob(
+        name="",
+        template=TEMPLATE,
+        template_file="gone.yaml",
+        environments=(stored,),
+        parameters={"count": "3"},
+    )
+    assert terminal.run("stack", "update", "id-of-web", "--existing").exit_code == 0
+    assert terminal.run("stack", "update", "web", "--existing", "-P", "count=4").exit_code == 0
+    assert terminal.run("stack", "update", "web", "--existing", "-e", "prod.yaml").exit_code == 0
+    same, other, environment = service.jobs
+    assert (same.name, same.template, same.template_file) == ("web", TEMPLATE, "gone.yaml")
+    assert (same.parameters, same.environments) == ({"count": "3"}, (stored,))
+    assert other.parameters == {"count": "4"}
+    assert environment.parameters == {}
+    assert [each.file for each in environment.environments] == ["old.yaml", "prod.yaml"]
+
+
+def test_a_template_that_is_given_takes_the_place_of_the_existing_one(
+    terminal: Terminal, service: FakeService
+) -> None:
+    service.held_definition = StackJob(name="", template="old", parameters={"count": "3", "colour": "red"})
+    assert terminal.run("stack", "update", "web", "--existing", "-t", "web.yaml").exit_code == 0
+    (job,) = service.jobs
+    assert (job.template, job.parameters) == (TEMPLATE, {"count": "3"})
