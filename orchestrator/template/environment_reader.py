@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from hooks.events import NAMESPACE
 from orchestrator.errors import Problem
+from orchestrator.nearest import Nearest
 from orchestrator.template.document import Document, Path, dotted
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.given import Given
 from orchestrator.template.merging import Layer, Strategy
-from orchestrator.template.nearest import Nearest
 from orchestrator.template.registry_reader import RegistryReader
 from orchestrator.template.resource_registry import Registry
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.definition import SCALARS, UNKNOWN, AttributePath, StackDefinition, is_unknown
 from orchestrator.errors import Problem
+from orchestrator.nearest import Nearest
 from orchestrator.template.budget import evaluation
 from orchestrator.template.document import Path
 from orchestrator.template.functions.base import (
@@ -33,7 +34,6 @@ from orchestrator.template.functions.registry import (
     functions_of,
 )
 from orchestrator.template.hiding import HIDDEN
-from orchestrator.template.nearest import Nearest
 
 
 class Expression:

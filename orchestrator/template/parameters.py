@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.errors import Problem
+from orchestrator.nearest import Nearest
 from orchestrator.plugins.constraints import Constraint
 from orchestrator.template.budget import check_time
 from orchestrator.template.document import Path, Positions, dotted
 from orchestrator.template.environment import Environment
 from orchestrator.template.given import Given
 from orchestrator.template.hiding import HIDDEN
-from orchestrator.template.nearest import Nearest
 from orchestrator.template.parameter_types import ParameterType, convert
 from orchestrator.template.versions import TemplateVersion
 

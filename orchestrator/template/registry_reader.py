@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.errors import Problem
+from orchestrator.nearest import Nearest
 from orchestrator.template.document import Path, Positions, dotted
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.given import Given
 from orchestrator.template.locations import TEMPLATE_ENDINGS, is_template, is_url, key_of
-from orchestrator.template.nearest import Nearest
 from orchestrator.template.resource_registry import Aliases, Entries, Target
 
 #: Where a resource can be told to wait.

@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.limits import Limits
+from orchestrator.nearest import Nearest
 from orchestrator.template.budget import evaluation
 from orchestrator.template.cfn_declarations import declarations_of
 from orchestrator.template.conditions import Conditions
@@ -18,7 +19,6 @@ from orchestrator.template.document import Document, Path, read_document
 from orchestrator.template.environment import Environment
 from orchestrator.template.expressions import ExpressionParser
 from orchestrator.template.functions.base import KnownNames, Scope
-from orchestrator.template.nearest import Nearest
 from orchestrator.template.outputs import OutputReader
 from orchestrator.template.parameters import ParameterSchema, Settled, pseudo_parameters, settle
 from orchestrator.template.resources import ResourceReader

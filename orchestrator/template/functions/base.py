@@ -21,10 +21,10 @@ from orchestrator.definition import (
 )
 from orchestrator.errors import IsothermError, NotFound, Problem
 from orchestrator.limits import Limits
+from orchestrator.nearest import Nearest
 from orchestrator.template.budget import MOST_IN_A_VALUE, check_time, spend
 from orchestrator.template.document import Path, Positions
 from orchestrator.template.functions.growth import Growth
-from orchestrator.template.nearest import Nearest
 from orchestrator.template.versions import ALWAYS, NEVER, Lifetime, TemplateVersion
 
 #: No function makes a longer text: nested replacements could otherwise fill the memory.

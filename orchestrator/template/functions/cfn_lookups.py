@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Final
 
 from orchestrator.definition import UNKNOWN, StackDefinition
+from orchestrator.nearest import Nearest
 from orchestrator.template.functions.base import (
     LATER,
     Builder,
@@ -18,7 +19,6 @@ from orchestrator.template.functions.base import (
 from orchestrator.template.functions.cfn_text import as_text
 from orchestrator.template.functions.logic import expect_list
 from orchestrator.template.functions.registry import functions_of
-from orchestrator.template.nearest import Nearest
 from orchestrator.template.parameter_types import ParameterType, convert
 from orchestrator.template.versions import (
     CFN_AND_FIRST_HOT,

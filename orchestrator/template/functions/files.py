@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from orchestrator.definition import StackDefinition
+from orchestrator.nearest import Nearest
 from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, KnownNames, kind_of
 from orchestrator.template.functions.references import UnknownName
-from orchestrator.template.nearest import Nearest
 
 
 class GetFile(Function):

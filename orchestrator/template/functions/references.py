@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, ClassVar, Final
 
 from orchestrator.definition import UNKNOWN, AttributePath, StackDefinition, follow, is_unknown
+from orchestrator.nearest import Nearest
 from orchestrator.template.functions.base import (
     LATER,
     Example,
@@ -15,7 +16,6 @@ from orchestrator.template.functions.base import (
     is_settled,
     kind_of,
 )
-from orchestrator.template.nearest import Nearest
 from orchestrator.template.versions import NEWTON, V2014_10_16, V2015_10_15, Lifetime
 
 #: Only after one of these has begun do a resource's attributes mean anything.
