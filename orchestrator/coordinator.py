@@ -133,16 +133,20 @@ class Coordinator:
         context = self._store.traversals.context(stack.traversal_id)
         before = {} if action == "ROLLBACK" else context["parameters"]
         prepared, wished = prepare_update(job, self._types, self._settings, stack_id=stack.id, before=before)
+        history = self._store.stacks.history(stack)
         rows = self._store.stacks.resources(stack.id)
-        fragments = self._store.stacks.fragments(stack.id)
-        matches = Matcher(prepared, wished, rows, fragments, self._types).matches()
+        matches = Matcher(prepared, wished, rows, history, self._types).matches()
         cleanup = [plan_row(row, fragment) for row, fragment in self._to_delete(stack, rows)]
         plan = plan_update(wished, matches, cleanup, action=action)
         taken_back = {row.id for row in rows if row.replaced_by} & {
             match.row.id for match in matches.values() if match.row
         }
         made = {wish.resource_id: wish.type for wish in wished if matches[wish.name].row is None}
-        new = replace(self._new_traversal(job, prepared, plan, made), taken_back=taken_back)
+        new = replace(
+            self._new_traversal(job, prepared, plan, made),
+            known={row.id for row in rows},
+            taken_back=taken_back,
+        )
         operation = replace(self._operation(new.id, action, stack), parameters=prepared.parameters.shown())
         self._pre_op(operation)
         self._store.templates.save(prepared.stored, prepared.files)
@@ -214,6 +218,7 @@ class Coordinator:
             plan=plan,
             context=context,
             new_types={},
+            known={row.id for row in rows},
             job_id=job_id,
         )
         operation = self._operation(new.id, "DELETE", stack)

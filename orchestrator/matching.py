@@ -14,7 +14,7 @@ from orchestrator.findings import Types
 from orchestrator.graph import Graph
 from orchestrator.plan import Match, Row, Wish
 from orchestrator.preparation import Prepared
-from orchestrator.store.stacks import ResourceRow
+from orchestrator.store.stacks import History, ResourceRow
 from orchestrator.template.definitions import PLACE_KEYS
 
 Fragment = Mapping[str, Any]
@@ -28,11 +28,11 @@ class Matcher:
         prepared: Prepared,
         wishes: Sequence[Wish],
         rows: Sequence[ResourceRow],
-        fragments: Mapping[str, Fragment],
+        history: History,
         types: Types,
     ) -> None:
-        """Keep what is compared; ``fragments`` are, by row id, what each row was last to be converged to."""
-        self._template, self._types, self._fragments = prepared.template, types, fragments
+        """Keep what is compared."""
+        self._template, self._types, self._history = prepared.template, types, history
         self._wishes = {wish.name: wish for wish in wishes}
         self._rows: dict[str, list[ResourceRow]] = {}
         for row in rows:
@@ -72,12 +72,12 @@ class Matcher:
             clean=bool(clean),
             node_data=data.to_wire() if _is_there(row) else None,
             new_metadata=self._metadata_of(wish.fragment)
-            != self._metadata_of(self._fragments.get(row.id, {})),
+            != self._metadata_of(self._history.applied.get(row.id, {})),
         )
 
     def _fits(self, wish: Wish, row: ResourceRow) -> bool:
         """Whether the row can become what is wished at all."""
-        before = self._fragments.get(row.id, {}).get("definition", {})
+        before = self._history.planned.get(row.id, {}).get("definition", {})
         return (
             row.type == wish.type
             and row.action != "DELETE"
@@ -92,7 +92,9 @@ class Matcher:
 
     def _is_clean(self, wish: Wish, row: ResourceRow) -> bool:
         """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
-        if not _is_there(row) or _said(self._fragments.get(row.id, {})) != _said(wish.fragment):
+        if not _is_there(row) or row.id in self._history.unsettled:
+            return False
+        if _said(self._history.applied.get(row.id, {})) != _said(wish.fragment):
             return False
         required = [self._chosen.get(name) for name in wish.requires]
         if any(each is None or not _is_there(each) for each in required):

@@ -386,7 +386,7 @@ class _Step:
             in_flight=self.given if claim.action == "UPDATE" and ending is Ending.WAITING else None,
             properties=applied,
             definition_hash=definition_hash(claim.type, applied, version)
-            if done and applied is not None
+            if ending in (Ending.DONE, Ending.NEXT) and applied is not None
             else None,
             attributes=node_data[-1] if node_data else (),
             metadata=self.metadata if done and converging else None,

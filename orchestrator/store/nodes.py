@@ -195,7 +195,7 @@ class Nodes:
     def _go_on(self, claim: Claim, outcome: Outcome, values: dict[str, Any]) -> Finished:
         """Write down that a node's action is over, and make it ready for the next: an update, or a new resource."""
         order = claim.order
-        node, resource, traversal = tables.node, tables.resource, tables.traversal
+        node, traversal = tables.node, tables.traversal
         mine = (node.c.traversal_id == order.traversal_id) & (node.c.no == order.no)
         with self._db.write() as connection:
             if (
@@ -205,17 +205,18 @@ class Nodes:
                 return Finished(accepted=False)
             connection.execute(_text(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
             status = connection.execute(
-                sa.select(traversal.c.status).where(traversal.c.id == order.traversal_id)
+                # Whoever takes the stack over sees the new row, or it is never made.
+                sa.select(traversal.c.status)
+                .where(traversal.c.id == order.traversal_id)
+                .with_for_update(read=True)
             ).scalar_one()
-            if outcome.ending is Ending.REPLACE:
-                # It is as it was: nothing has been done to it.
-                action, was = claim.was
-                back = resource.update().where(resource.c.id == claim.resource_id)
-                connection.execute(back.values(action=action, status=was))
             if status == "IN_PROGRESS":
                 connection.execute(_text(statements.event_at(self._db.now)), values)
                 if outcome.ending is Ending.REPLACE:
                     self._put_in_place(connection, claim, outcome.new_id)
+            else:
+                # What was begun is over, and what would follow is new.
+                connection.execute(node.update().where(mine).values(state="superseded", due_at=None))
             ready: Sequence[Any] = connection.execute(
                 sa.select(*(node.c[name] for name in statements.RELEASED_COLUMNS.split(", "))).where(mine)
             ).all()
@@ -247,10 +248,12 @@ class Nodes:
         )
         connection.execute(resource.update().where(old).values(replaced_by=new_id))
         traversal = node.c.traversal_id == claim.order.traversal_id
+        # The new row never was to become anything else.
+        fragment = self._codec.pack({**claim.fragment, "old": False})
         connection.execute(
             node.update()
             .where(traversal, node.c.no == claim.order.no)
-            .values(resource_id=new_id, action="CREATE", retries=0)
+            .values(resource_id=new_id, action="CREATE", retries=0, fragment=fragment)
         )
         cleanup = (node.c.resource_id == claim.resource_id) & (node.c.phase == CLEANUP)
         connection.execute(
@@ -293,6 +296,7 @@ class Nodes:
     def _values(self, claim: Claim, outcome: Outcome) -> dict[str, Any]:
         order = claim.order
         done = outcome.ending is Ending.DONE
+        row_action, row_status = _after(claim, outcome.ending)
         return {
             "stack_id": order.stack_id,
             "traversal_id": order.traversal_id,
@@ -300,6 +304,8 @@ class Nodes:
             "attempt": claim.attempt,
             "state": _STATE[outcome.ending],
             "status": _STATUS[outcome.ending],
+            "resource_action": row_action,
+            "resource_status": row_status,
             "reason": outcome.reason,
             "seconds": outcome.seconds,
             "retried": int(outcome.ending is Ending.RETRY),
@@ -471,6 +477,16 @@ class Nodes:
                 traversal_id=row.traversal_id,
             )
         )
+
+
+def _after(claim: Claim, ending: Ending) -> tuple[str, str]:
+    """Return action and status of a resource after a step."""
+    was_sound = claim.was[0] != "DELETE" and claim.was[1] != "FAILED"
+    untouched = ending is Ending.RETRY and claim.action == "UPDATE" and not was_sound
+    if ending is Ending.REPLACE or untouched:
+        # Nothing has been done to it.
+        return claim.was
+    return claim.action, _STATUS[ending]
 
 
 def _stack_of(connection: sa.Connection, traversal_id: str) -> Any:

@@ -42,6 +42,9 @@ _EFFECTIVE = """
 _RESOURCE_COLUMNS = """
     type, physical_id, properties, data, metadata, token, started_at"""
 
+# What failed or is gone stays so until another takes its place: a worker that dies must not make it look sound.
+_KEPT = "{action} = 'UPDATE' AND (resource.action = 'DELETE' OR resource.status = 'FAILED')"
+
 _GOING_ON = "resource.action = {action} AND resource.status = 'IN_PROGRESS'"
 
 _BEGIN_ACTION = """
@@ -49,11 +52,13 @@ _BEGIN_ACTION = """
     started_at = CASE WHEN {going_on} THEN resource.started_at ELSE {{now}} END,
     reason = CASE WHEN {going_on} THEN resource.reason ELSE '' END,
     token = CASE WHEN {going_on} THEN resource.token END,
-    action = {action}, status = 'IN_PROGRESS', updated_at = {{now}}"""
+    action = CASE WHEN {kept} THEN resource.action ELSE {action} END,
+    status = CASE WHEN {kept} THEN resource.status ELSE 'IN_PROGRESS' END, updated_at = {{now}}"""
 
 
 def _begin(attempt: str, action: str) -> str:
-    return _BEGIN_ACTION.format(attempt=attempt, action=action, going_on=_GOING_ON.format(action=action))
+    going_on, kept = _GOING_ON.format(action=action), _KEPT.format(action=action)
+    return _BEGIN_ACTION.format(attempt=attempt, action=action, going_on=going_on, kept=kept)
 
 
 # Nodes are found by a whole key that is given in parameters, never by a join: a plan that was made while the tables
@@ -133,7 +138,7 @@ _FINISH_NODE = """
 # The metadata comes from the template once, and belongs to the signals from then on.
 _FINISH_RESOURCE = """
     UPDATE resource SET
-        status = :status, reason = :reason, physical_id = :physical_id,
+        action = :resource_action, status = :resource_status, reason = :reason, physical_id = :physical_id,
         reference_id = CASE WHEN :state = 'done' THEN :reference_id ELSE reference_id END,
         properties = COALESCE(:properties, properties), definition_hash = COALESCE(:definition_hash, definition_hash),
         attributes = COALESCE(:attributes, attributes), requires = COALESCE(:requires, requires),

@@ -32,6 +32,8 @@ class NewTraversal:
     context: Mapping[str, Any]
     #: Resource type by resource id, of the rows to be made.
     new_types: Mapping[str, str]
+    #: The ids of the rows that were there when it was planned.
+    known: Collection[str] = ()
     #: The rows that are wanted again, although another was to take their place.
     taken_back: Collection[str] = ()
     #: Flags of the operation.
@@ -52,6 +54,10 @@ class Ending:
     reason: str
     attempt: int
     options: Mapping[str, Any]
+
+
+class _Overtaken(Exception):
+    """What was planned with has changed meanwhile; nothing of the transaction is kept."""
 
 
 def bulk_insert(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -194,9 +200,16 @@ class Traversals:
     def begin_next(self, new: NewTraversal, *, expected: str) -> bool:
         """Let a traversal take over an existing stack, whose traversal must be ``expected``; all or nothing.
 
-        False: another one was faster. The old traversal starts nothing new from here on; what it has running
+        False: another one was faster, or the old traversal has made rows that the plan does not know of, and which
+        must not be forgotten. The old traversal starts nothing new from here on; what it has running
         ends, and lets go of its resources.
         """
+        try:
+            return self._begin_next(new, expected)
+        except _Overtaken:
+            return False
+
+    def _begin_next(self, new: NewTraversal, expected: str) -> bool:
         stack, traversal, node = tables.stack, tables.traversal, tables.node
         with self._db.write() as connection:
             now = database_time(connection, self._db)
@@ -216,11 +229,22 @@ class Traversals:
             # Whoever was told that the operation begins is still owed the word that it is over.
             end = tables.in_traversal(expected) & (node.c.phase == END) & (node.c.state == "blocked")
             connection.execute(node.update().where(end).values(state="ready", due_at=now))
+            self._refuse_unknown_rows(connection, new)
             if new.taken_back:
                 again = tables.resource.c.id.in_(list(new.taken_back))
                 connection.execute(tables.resource.update().where(again).values(replaced_by=None))
             self._write_traversal(connection, new, now)
         return True
+
+    @staticmethod
+    def _refuse_unknown_rows(connection: sa.Connection, new: NewTraversal) -> None:
+        resource = tables.resource
+        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        replacements = sa.select(resource.c.id).where(
+            resource.c.stack_id == new.stack_id, resource.c.replaces.is_not(None), ~gone
+        )
+        if not frozenset(connection.execute(replacements).scalars()) <= frozenset(new.known):
+            raise _Overtaken
 
     def _stack_values(self, new: NewTraversal, now: float) -> dict[str, Any]:
         return {

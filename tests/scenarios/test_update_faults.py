@@ -1,0 +1,203 @@
+"""Updates that meet a death, a failure or another operation at the worst of moments."""
+
+from collections.abc import Callable
+
+import pytest
+
+from hooks.lifecycle import LifecyclePlugin, Operation
+from orchestrator.messages import END
+from tests.scenarios.test_updates import Story, done, ids, present, template, value
+from tests.scenarios.world import World
+
+BY_PARAMETER = """
+heat_template_version: wallaby
+parameters: {p: {type: string}}
+resources: {a: {type: Cloud::Object, properties: {size: {get_param: p}}}}
+"""
+
+
+class Between(LifecyclePlugin):
+    """Acts once, between the making of a plan and its beginning."""
+
+    name = "between"
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self.acts = [act]
+
+    def pre_op(self, operation: Operation) -> None:
+        if self.acts:
+            self.acts.pop()()
+
+
+def meanwhile(world: World, act: Callable[[], object], operation: Callable[[], object]) -> None:
+    """Do something while an operation is being planned."""
+    world.coordinator._plugins = (Between(act),)
+    operation()
+    world.coordinator._plugins = ()
+    world.settle()
+
+
+def step(world: World, *, times: int = 1) -> None:
+    """Deliver messages to workers that take one step each and do not carry on."""
+    for _ in range(times):
+        if not world.messages:
+            return
+        order = world.messages.pop(0)
+        if order.phase == END:
+            world.coordinator.finish(order)
+        else:
+            world.publish(world.checker.step(order))
+
+
+def die_after_claim(world: World) -> None:
+    """Deliver a message to a worker that dies as soon as it has claimed."""
+    assert world.store.nodes.claim(world.messages.pop(0), worker="dead") is not None
+
+
+def test_what_an_older_update_changes_while_a_newer_one_is_planned_is_changed_back() -> None:
+    world = World()
+    world.create(BY_PARAMETER, parameters={"p": "s"})
+    world.settle()
+    world.update(BY_PARAMETER, parameters={"p": "l"})
+    meanwhile(world, lambda: step(world), lambda: world.update(BY_PARAMETER, parameters={"p": "s"}))
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("", "s")}
+    assert [action for action, _ in world.cloud.log] == ["make", "change", "change"]
+
+
+def test_what_an_older_update_takes_away_while_a_newer_one_is_planned_is_made_again() -> None:
+    story = Story({"a": value("1"), "b": value("2")})
+    world = story.world
+    world.update(template({"b": value("2")}))
+    both = template({"a": value("1"), "b": value("2")})
+    meanwhile(world, lambda: step(world), lambda: world.update(both))
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("1", ""), "b": ("2", "")}
+    assert ids(world, story.id)["b"] == story.before["b"]
+
+
+@pytest.mark.parametrize("steps", range(8))
+@pytest.mark.parametrize("polls", [0, 3])
+def test_what_an_older_update_replaces_while_a_newer_one_is_planned_is_not_forgotten(
+    steps: int, polls: int
+) -> None:
+    world = Story({"a": value("1"), "b": value("{get_attr: [a, value]}")}).world
+    world.cloud.polls = {"a": polls}
+    world.update(template({"a": value("2"), "b": value("{get_attr: [a, value]}")}))
+    last = template({"a": value("3"), "b": value("{get_attr: [a, value]}")})
+    meanwhile(world, lambda: step(world, times=steps), lambda: world.update(last))
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("3", ""), "b": ("3", "")}
+    assert len(world.cloud.objects) == 2
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_delete_forgets_nothing_that_an_update_makes_while_it_is_planned(steps: int) -> None:
+    story = Story({"a": value("1"), "b": value("{get_attr: [a, value]}")})
+    world = story.world
+    world.cloud.polls = {"a": 3}
+    world.update(template({"a": value("2"), "b": value("{get_attr: [a, value]}")}))
+    meanwhile(world, lambda: step(world, times=steps), world.delete)
+    assert world.state(story.id) == "DELETE_COMPLETE"
+    assert world.cloud.objects == {}
+
+
+def test_of_two_updates_at_once_the_one_that_comes_last_is_what_the_stack_becomes() -> None:
+    world = Story({"a": value("1", "s")}).world
+    first, last = template({"a": value("1", "m"), "b": value("2")}), template({"a": value("1", "l")})
+    meanwhile(world, lambda: world.update(first), lambda: world.update(last))
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("1", "l")}
+    assert len(world.cloud.objects) == 1
+
+
+def test_metadata_that_a_failed_update_did_not_come_to_are_given_by_the_next() -> None:
+    def resources(key: str, size: str) -> dict[str, str]:
+        return {"a": value("1", size), "b": f"depends_on: a, metadata: {{key: {key}}}"}
+
+    story = Story(resources("old", "s"))
+    story.world.cloud.failing_updates = {"a": True}
+    story.update(resources("new", "m"), "UPDATE_FAILED")
+    story.update(resources("new", "m"))
+    assert story.world.store.stacks.resource(story.id, "b").metadata == {"key": "new"}
+
+
+def test_a_replacement_that_is_called_for_after_the_update_failed_is_not_made_and_all_comes_to_rest() -> None:
+    world = Story({"a": value("1"), "b": value("2", "s")}).world
+    world.update(template({"a": value("9"), "b": value("2", "m")}))
+    world.cloud.failing_updates = {"b": True}
+    world.stall([order.key for order in world.messages].index("a"))
+    world.deliver()
+    assert world.state() == "UPDATE_FAILED"
+    world.wake_stalled()
+    for _ in range(20):
+        while world.messages:
+            world.deliver()
+        due = world.store.sweeper.next_due()
+        if due is None:
+            break
+        world.sweep(after=due + 0.001)
+    assert world.store.sweeper.next_due() is None
+    assert done(world) == []
+
+
+@pytest.mark.parametrize("failing", ["create", "update"])
+def test_what_failed_is_replaced_although_a_worker_died_over_it(failing: str) -> None:
+    world = World()
+    world.cloud.failing = {"a": -1} if failing == "create" else {}
+    world.create(template({"a": value("1", "s")}))
+    world.settle()
+    world.cloud.failing = {}
+    if failing == "update":
+        world.cloud.failing_updates = {"a": True}
+        world.update(template({"a": value("1", "l")}))
+        world.settle()
+    made = world.cloud.made
+    world.update(template({"a": value("1", "l")}))
+    die_after_claim(world)
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert world.cloud.made == made + 1
+    assert present(world) == {"a": ("1", "l")}
+    assert len(world.cloud.objects) == 1
+
+
+def test_a_replacement_whose_maker_dies_is_found_and_not_made_twice() -> None:
+    world = Story({"a": value("1")}).world
+    world.update(template({"a": value("2")}))
+    step(world)
+    claim = world.store.nodes.claim(world.messages.pop(0), worker="dead")
+    assert claim is not None
+    world.checker.act(claim)
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert done(world) == [("make", "a"), ("unmake", "a")]
+    assert present(world) == {"a": ("2", "")}
+
+
+def test_an_update_that_was_carried_to_its_end_for_another_is_known_for_what_it_brought() -> None:
+    world = World()
+    world.create(BY_PARAMETER, parameters={"p": "s"})
+    world.settle()
+    world.cloud.polls = {"a": 2}
+    world.update(BY_PARAMETER, parameters={"p": "m"})
+    world.deliver()
+    world.update(BY_PARAMETER, parameters={"p": "l"})
+    world.now += 3
+    step(world)
+    world.update(BY_PARAMETER, parameters={"p": "s"})
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("", "s")}
+
+
+def test_what_is_taken_back_is_what_its_name_stands_for() -> None:
+    story = Story({"a": value("1")})
+    world = story.world
+    world.update(template({"a": value("2")}))
+    step(world)
+    world.update(template({"a": value("1")}))
+    world.settle()
+    row = world.store.stacks.resource(story.id, "a")
+    assert (row.physical_id, row.replaced_by) == (story.before["a"], None)
+    assert done(world) == []
