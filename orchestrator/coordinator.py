@@ -14,6 +14,7 @@ import structlog
 from hooks.errors import LifecycleRefused
 from hooks.events import Event, EventSink, dispatch
 from hooks.lifecycle import LifecyclePlugin, Operation, run_post_ops, run_pre_ops
+from orchestrator.comparison import compare, job_of_template, refuse_deleted
 from orchestrator.definition import NodeData
 from orchestrator.errors import (
     Bug,
@@ -25,11 +26,11 @@ from orchestrator.errors import (
     Problem,
 )
 from orchestrator.limits import Limits
-from orchestrator.matching import Matcher, node_data_of, plan_row
-from orchestrator.messages import END, CancelJob, CheckOrder, DeleteJob, EnvironmentSource, StackJob
+from orchestrator.matching import node_data_of, plan_row
+from orchestrator.messages import END, CancelJob, CheckOrder, DeleteJob, StackJob
 from orchestrator.plan import Plan, plan_delete, plan_update
 from orchestrator.plugins.resource import Resource
-from orchestrator.preparation import Prepared, definition_of_rows, plan_job, prepare_update
+from orchestrator.preparation import Prepared, definition_of_rows, plan_job
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
@@ -121,21 +122,16 @@ class Coordinator:
             return done.stack_id
         for _ in range(10):
             stack = self._store.stacks.find(job.name, project=job.project)
-            if stack.action == "DELETE":
-                raise Conflict(
-                    f"stack {job.name!r} is {stack.action}_{stack.status}; only a delete can follow"
-                )
+            refuse_deleted(stack)
             if self._begin_update(stack, replace(job, name=stack.name)):
                 return stack.id
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
     def _begin_update(self, stack: StackRow, job: StackJob, *, action: str = "UPDATE") -> bool:
-        context = self._store.traversals.context(stack.traversal_id)
-        before = {} if action == "ROLLBACK" else context["parameters"]
-        prepared, wished = prepare_update(job, self._types, self._settings, stack_id=stack.id, before=before)
-        history = self._store.stacks.history(stack)
-        rows = self._store.stacks.resources(stack.id)
-        matches = Matcher(prepared, wished, rows, history, self._types).matches()
+        compared = compare(
+            self._store, stack, job, self._types, self._settings, keeps_immutable=action != "ROLLBACK"
+        )
+        prepared, wished, rows, matches = compared.prepared, compared.wishes, compared.rows, compared.matches
         cleanup = [plan_row(row, fragment) for row, fragment in self._to_delete(stack, rows)]
         plan = plan_update(wished, matches, cleanup, action=action)
         taken_back = {row.id for row in rows if row.replaced_by} & {
@@ -326,20 +322,7 @@ class Coordinator:
         """Return the job that brings back what a stack was when it was complete last."""
         if stack.completed_template_id is None:
             return StackJob(name=stack.name, project=stack.project, template=NO_RESOURCES, job_id=job_id)
-        stored = self._store.templates.load(stack.completed_template_id)
-        return StackJob(
-            name=stack.name,
-            project=stack.project,
-            template=stored.source,
-            template_file=stored.file,
-            files={key: self._store.templates.file(digest) for key, digest in stored.files.items()},
-            environments=tuple(
-                EnvironmentSource(file=file, source=source) for file, source in stored.environments
-            ),
-            parameters=stored.parameters,
-            timeout_minutes=stack.timeout_minutes,
-            job_id=job_id,
-        )
+        return job_of_template(self._store, stack, stack.completed_template_id, job_id=job_id)
 
     # -- the end -----------------------------------------------------------------------------------------------
 

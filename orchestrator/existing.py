@@ -16,9 +16,9 @@ from orchestrator.template.template import Draft
 def upon_existing(given: StackJob, present: StackJob, limits: Limits) -> StackJob:
     """Return the job ``given`` with what the job ``present`` says besides.
 
-    Values that are given win over those that are there, and environments that are given come after. Values of parameters
-    that a new template does not declare any more are left out, and so are those that came with an earlier order where an
-    environment that is given says something else. Of two files under one key, the given one counts.
+    Values that are given win over those that are there, and environments that are given come after. Values of
+    parameters that a new template does not declare any more are left out, and so are those that came with an earlier
+    order where an environment that is given says something else. Of two files under one key, the given one counts.
     """
     return replace(
         given,

@@ -10,18 +10,20 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
+from orchestrator.comparison import compare, job_of_template, refuse_deleted
 from orchestrator.coordinator import load_template, raise_refusal
 from orchestrator.definition import ResourceProxy, StackDefinition, is_unknown
+from orchestrator.dry_run import DryRun
 from orchestrator.embedded import Embedded
 from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable
 from orchestrator.graph import Graph
+from orchestrator.limits import Limits
 from orchestrator.matching import node_data_of
 from orchestrator.messages import (
     CREATE_TASK,
     DELETE_TASK,
     UPDATE_TASK,
     DeleteJob,
-    EnvironmentSource,
     StackJob,
 )
 from orchestrator.plugins.registry import ResourceTypes
@@ -41,6 +43,7 @@ from orchestrator.views import (
     Progress,
     ResourceView,
     StackView,
+    UpdatePlan,
 )
 
 #: How long a submitted job may go unanswered before the sender is told that nobody seems to take jobs.
@@ -305,18 +308,22 @@ class Service:
             NotFound: there is none of this name or id.
         """
         stack = self._find(name)
-        stored = self._store.templates.load(stack.template_id)
-        return StackJob(
-            name=stack.name,
-            template=stored.source,
-            template_file=stored.file,
-            files={key: self._store.templates.file(digest) for key, digest in stored.files.items()},
-            environments=tuple(
-                EnvironmentSource(file=file, source=text) for file, text in stored.environments
-            ),
-            parameters=stored.parameters,
-            timeout_minutes=stack.timeout_minutes,
-            project=stack.project,
+        return job_of_template(self._store, stack, stack.template_id)
+
+    def plan_update(self, job: StackJob) -> UpdatePlan:
+        """Return what an update would do, and do nothing.
+
+        Raises:
+            NotFound: there is no such stack.
+            InvalidInput: something is wrong with the job.
+            Conflict: the stack is being deleted.
+        """
+        stack = self._find(job.name)
+        refuse_deleted(stack)
+        types = ResourceTypes.load()
+        compared = compare(self._store, stack, replace(job, name=stack.name), types, self.settings)
+        return DryRun(compared, types, Limits.of(self.settings), self._store.templates.file).plan(
+            _stack_view(stack).state
         )
 
     def resources(self, name: str) -> list[ResourceView]:

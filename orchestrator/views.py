@@ -179,3 +179,42 @@ class StackPreview(View):
     disabled: tuple[str, ...]
     #: Resolved, as far as that is possible before anything exists; the rest, and what is secret, in words.
     outputs: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PropertyChange(View):
+    """How one property would change."""
+
+    name: str
+    #: What is secret, or known only during the update, is told in words.
+    before: Any
+    after: Any
+    #: What the change means: UPDATE (in place), REPLACE or REFUSE.
+    meaning: str
+    #: Whether it changes for certain; else only if what it depends on turns out to have changed.
+    is_certain: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourcePlan(View):
+    """What an update would do with one resource."""
+
+    name: str
+    type: str
+    #: CREATE, UPDATE (in place), REPLACE, DELETE, UNCHANGED, DEPENDS (only if what it depends on changes), or REFUSE.
+    action: str
+    reason: str = ""
+    changes: tuple[PropertyChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdatePlan(View):
+    """What an update would do, as far as that can be told before."""
+
+    name: str
+    #: As it is now.
+    state: str
+    #: As they would be, hidden ones masked.
+    parameters: Mapping[str, Any]
+    #: What is to be there, each after what it requires; then what is to be deleted.
+    resources: tuple[ResourcePlan, ...]

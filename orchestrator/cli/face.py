@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from orchestrator.messages import StackJob
-from orchestrator.views import EventView, GraphView, OutputView, Progress, ResourceView, StackView
+from orchestrator.views import EventView, GraphView, OutputView, Progress, ResourceView, StackView, UpdatePlan
 
 
 class StackService(Protocol):
@@ -21,6 +21,9 @@ class StackService(Protocol):
 
     def update(self, job: StackJob) -> StackView:
         """Accept the new definition of a stack, or raise; the stack is IN_PROGRESS, or complete already, afterwards."""
+
+    def plan_update(self, job: StackJob, /) -> UpdatePlan:
+        """Return what an update would do, and do nothing."""
 
     def delete(self, name: str) -> StackView | None:
         """Begin to delete; None if there was nothing left to do."""

@@ -3,6 +3,7 @@
 import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
+from orchestrator.cli.formats import show
 from orchestrator.cli.options import (
     example,
     format_option,
@@ -10,6 +11,7 @@ from orchestrator.cli.options import (
     timeout_option,
     wait_option,
 )
+from orchestrator.cli.plan_tables import plan_tables
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import Given, existing_job, stack_job
@@ -19,6 +21,7 @@ from orchestrator.cli.source import Given, existing_job, stack_job
     epilog=example(
         "isotherm stack update web -t web.yaml -P count=5",
         "isotherm stack update web --existing -P count=5",
+        "isotherm stack update web -t web.yaml --dry-run",
     )
 )
 @click.argument("name")
@@ -28,6 +31,9 @@ from orchestrator.cli.source import Given, existing_job, stack_job
     "is_upon_existing",
     is_flag=True,
     help="Take over what is not given: template, environments, values.",
+)
+@click.option(
+    "--dry-run", "is_dry_run", is_flag=True, help="Show what an update would do, and change nothing."
 )
 @timeout_option
 @wait_option
@@ -41,6 +47,7 @@ def update(
     environments: tuple[str, ...],
     parameters: dict[str, str],
     is_upon_existing: bool,
+    is_dry_run: bool,
     timeout_minutes: float | None,
     wait: bool,
     form: str,
@@ -53,16 +60,24 @@ def update(
 
     The definition is new as a whole. With --existing, what is not given stays: the template, and values of
     parameters; environments that are given come after those that are there.
+
+    With --dry-run nothing is touched. What would be is shown for each resource, with the properties that are the cause;
+    a value that a resource only has once it is changed, and what depends on it, is told as such.
     """
     if template is None and not is_upon_existing:
         raise click.UsageError("give a template with -t, or --existing to keep the one that is there")
-    refuse_to_leave(shell, wait=wait)
+    if not is_dry_run:
+        refuse_to_leave(shell, wait=wait)
     more = Given(environments=environments, parameters=parameters, timeout_minutes=timeout_minutes)
     with shell.service() as service:
         if template is None or is_upon_existing:
             job = existing_job(service.definition(name), shell.settings, template=template, **more)
         else:
             job = stack_job(name, shell.settings, template=template, **more)
+        if is_dry_run:
+            plan = service.plan_update(job)
+            show(form, plan.to_dict(), *plan_tables(plan))
+            return
         present = service.stack(name)
         after = last_event(service, present.id) if wait else 0
         going = service.update(job)

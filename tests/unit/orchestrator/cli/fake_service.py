@@ -20,6 +20,7 @@ from orchestrator.views import (
     Progress,
     ResourceView,
     StackView,
+    UpdatePlan,
 )
 
 #: 2024-03-01T12:00:00Z.
@@ -82,6 +83,11 @@ class FakeService:
     outputs_held: tuple[OutputView, ...] = ()
     events_held: list[EventView] = field(default_factory=list)
     held_definition: StackJob = field(default_factory=lambda: StackJob(name="", template="{}"))
+    #: The jobs of dry runs, and what they are told.
+    planned: list[StackJob] = field(default_factory=list)
+    plan_held: UpdatePlan = field(
+        default_factory=lambda: UpdatePlan(name="web", state="CREATE_COMPLETE", parameters={}, resources=())
+    )
     #: The status that an operation ends with.
     ending: str = "COMPLETE"
     #: Raised in the midst of watching.
@@ -105,6 +111,11 @@ class FakeService:
         self.jobs.append(job)
         self.stacks_held[view.name] = replace(view, action="UPDATE", status="IN_PROGRESS")
         return self.stacks_held[view.name]
+
+    def plan_update(self, job: StackJob, /) -> UpdatePlan:
+        self.stack(job.name)
+        self.planned.append(job)
+        return self.plan_held
 
     def definition(self, name: str, /) -> StackJob:
         return replace(self.held_definition, name=self.stack(name).name)

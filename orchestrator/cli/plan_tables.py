@@ -1,0 +1,40 @@
+"""The tables that show what an update would do."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.cli.formats import Table, fields_table
+
+if TYPE_CHECKING:
+    from orchestrator.views import UpdatePlan
+
+#: In the order in which people ask for them: what is shown of each action, and how many are counted as.
+_ACTIONS: Final = {
+    "CREATE": ("create", "to create"),
+    "UPDATE": ("update in place", "to update in place"),
+    "REPLACE": ("replace", "to replace"),
+    "DELETE": ("delete", "to delete"),
+    "DEPENDS": ("depends", "depending on others"),
+    "REFUSE": ("refused", "refused"),
+    "UNCHANGED": ("unchanged", "unchanged"),
+}
+
+
+def plan_tables(plan: "UpdatePlan") -> Iterator[Table]:
+    """Yield the tables of a plan: what it comes to, what becomes of each resource, and which properties change."""
+    counted = Counter(each.action for each in plan.resources)
+    words = ", ".join(
+        f"{counted[action]} {words}" for action, (_, words) in _ACTIONS.items() if counted[action]
+    )
+    yield fields_table({"name": plan.name, "state": plan.state, "plan": words or "there are no resources"})
+    if plan.resources:
+        rows = [(each.name, each.type, _ACTIONS[each.action][0], each.reason) for each in plan.resources]
+        yield Table(columns=("name", "type", "action", "why"), rows=rows, title="resources")
+    changes = [
+        (each.name, change.name or "(all)", change.before, change.after)
+        for each in plan.resources
+        for change in each.changes
+    ]
+    if changes:
+        yield Table(columns=("resource", "property", "before", "after"), rows=changes, title="properties")

@@ -1,0 +1,88 @@
+"""A new definition of a stack beside what is there: what an update starts from, and what a dry run tells of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.errors import Conflict
+from orchestrator.findings import Types
+from orchestrator.matching import Matcher
+from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.plan import Match, Wish
+from orchestrator.preparation import Prepared, prepare_update
+from orchestrator.settings import Settings
+from orchestrator.store.stacks import History, ResourceRow, StackRow
+from orchestrator.store.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A new definition that was found to be sound, and for each of its resources what is there already."""
+
+    prepared: Prepared
+    wishes: Sequence[Wish]
+    rows: Sequence[ResourceRow]
+    history: History
+    #: By the names of the wishes.
+    matches: Mapping[str, Match]
+    #: That of the stack's last traversal.
+    context: Mapping[str, Any]
+
+
+def compare(
+    store: Store,
+    stack: StackRow,
+    job: StackJob,
+    types: Types,
+    settings: Settings,
+    *,
+    keeps_immutable: bool = True,
+) -> Comparison:
+    """Check a new definition of a stack whole, and match it with what is there; nothing is written.
+
+    Unless ``keeps_immutable``, parameters that are declared immutable may change all the same.
+
+    Raises:
+        InvalidInput: with every problem found.
+    """
+    context = store.traversals.context(stack.traversal_id)
+    before = context["parameters"] if keeps_immutable else {}
+    prepared, wishes = prepare_update(job, types, settings, stack_id=stack.id, before=before)
+    history = store.stacks.history(stack)
+    rows = store.stacks.resources(stack.id)
+    return Comparison(
+        prepared=prepared,
+        wishes=wishes,
+        rows=rows,
+        history=history,
+        matches=Matcher(prepared, wishes, rows, history, types).matches(),
+        context=context,
+    )
+
+
+def refuse_deleted(stack: StackRow) -> None:
+    """Refuse a stack that is deleted, or is about to be.
+
+    Raises:
+        Conflict: it is.
+    """
+    if stack.action == "DELETE":
+        raise Conflict(f"stack {stack.name!r} is {stack.action}_{stack.status}; only a delete can follow")
+
+
+def job_of_template(store: Store, stack: StackRow, template_id: str, *, job_id: str = "") -> StackJob:
+    """Return the job that gives a stack the definition that is stored under ``template_id``, secrets included."""
+    stored = store.templates.load(template_id)
+    return StackJob(
+        name=stack.name,
+        project=stack.project,
+        template=stored.source,
+        template_file=stored.file,
+        files={key: store.templates.file(digest) for key, digest in stored.files.items()},
+        environments=tuple(
+            EnvironmentSource(file=file, source=source) for file, source in stored.environments
+        ),
+        parameters=stored.parameters,
+        timeout_minutes=stack.timeout_minutes,
+        job_id=job_id,
+    )
