@@ -20,7 +20,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from itertools import islice
+from typing import Any, ClassVar, Final
+
+#: What a template quotes may be as long as itself; what people are told is cut to so many characters.
+LONGEST_NAME: Final = 255
+_LONGEST_SENTENCE: Final = 2_000
+#: A text full of mistakes has more than anybody reads.
+MOST_PROBLEMS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +53,12 @@ class Problem:
     #: What to do about it, such as ``did you mean 'flavor'?``; may be empty.
     hint: str = ""
 
+    def __post_init__(self) -> None:
+        for part in ("message", "path", "hint"):
+            text = getattr(self, part)
+            if len(text) > _LONGEST_SENTENCE:
+                object.__setattr__(self, part, cut(text, _LONGEST_SENTENCE))
+
     def __str__(self) -> str:
         place = f"{self.position}: " if self.position else ""
         path = f"{self.path}: " if self.path else ""
@@ -63,6 +76,19 @@ class Problem:
         return cls(**{**data, "position": Position(**position) if position else None})
 
 
+def cut(text: str, longest: int = LONGEST_NAME) -> str:
+    """Return a text for a sentence: of a longer one, so many characters with dots at their end."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def _first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    first = tuple(islice(problems, MOST_PROBLEMS + 1))
+    if len(first) <= MOST_PROBLEMS:
+        return first
+    more = Problem(message=f"these are the first {MOST_PROBLEMS - 1} problems; there are more")
+    return (*first[: MOST_PROBLEMS - 1], more)
+
+
 class IsothermError(Exception):
     """Base of every error this project raises on purpose."""
 
@@ -71,10 +97,10 @@ class IsothermError(Exception):
 
 
 class InvalidInput(IsothermError):
-    """What a person gave is refused; nothing was touched."""
+    """What a person gave is refused; nothing was touched. Of very many problems, only the first are kept."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
+        self.problems = _first(problems)
         super().__init__(self.problems)
 
     def __str__(self) -> str:

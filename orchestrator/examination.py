@@ -6,6 +6,7 @@ parameter without a value leaves open whatever it decides.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from orchestrator.definition import UNKNOWN, ResourceProxy, StackDefinition
@@ -20,6 +21,7 @@ from orchestrator.findings import (
     type_problem,
 )
 from orchestrator.limits import Limits
+from orchestrator.nearest import Nearest
 from orchestrator.nesting import (
     CannotNest,
     NestedTemplates,
@@ -29,6 +31,7 @@ from orchestrator.nesting import (
     parent_of,
 )
 from orchestrator.settings import Settings
+from orchestrator.template.budget import check_time
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.locations import FilesFrom, base_of_key, is_template
@@ -86,6 +89,7 @@ class Examiner:
         self._types, self._settings, self._files = types, settings, files
         self._offline, self._values_required = offline, values_required
         self._nested = NestedTemplates(files, Limits.of(settings))
+        self._nearest = Nearest()
 
     def examine(self, draft: Draft, environment: Environment, place: Place) -> Examined:
         """Examine a template and, as far as they can be read, the templates it uses."""
@@ -100,18 +104,17 @@ class Examiner:
         examined = self._examined(template, environment, settled.parameters, place)
         asked = self._asked_types(examined)
         for definition in template.resources.values():
+            check_time(partial(template.problem, definition.path))
             self._check(examined, definition, asked)
         for output in template.outputs.values():
-            self.problems += attribute_problems(template, output, asked)
+            self.problems += attribute_problems(template, output, asked, self._nearest)
         return examined
 
     def _examined(
         self, template: Template, environment: Environment, parameters: Parameters, place: Place
     ) -> Examined:
         blank = _blank(template, parameters, place, FilesFrom(place.base, self._files))
-        types = {
-            name: environment.registry.actual(each.type, (name,)) for name, each in template.resources.items()
-        }
+        types = {name: self._actual(template, environment, each) for name, each in template.resources.items()}
         examined = Examined(
             template=template,
             environment=environment,
@@ -123,6 +126,11 @@ class Examiner:
         used = (name for name, actual in types.items() if is_template(actual))
         nested = {name: self._examine_nested(examined, template.resources[name], place) for name in used}
         return replace(examined, nested={name: each for name, each in nested.items() if each})
+
+    @staticmethod
+    def _actual(template: Template, environment: Environment, definition: ResourceDefinition) -> str:
+        check_time(partial(template.problem, definition.path))
+        return environment.registry.actual(definition.type, (definition.name,))
 
     def _asked_types(self, examined: Examined) -> dict[str, AskedType]:
         asked = {}
@@ -144,8 +152,8 @@ class Examiner:
         kind = self._types.get(actual)
         self.problems += policy_problems(template, definition, kind)
         if kind is None and not is_template(actual) and definition.type:
-            self.problems.append(type_problem(template, definition, actual, self._types))
-        self.problems += attribute_problems(template, definition, asked)
+            self.problems.append(type_problem(template, definition, actual, self._types, self._nearest))
+        self.problems += attribute_problems(template, definition, asked, self._nearest)
         if kind is not None and definition.external_id is None:
             self.problems += property_problems(
                 template, definition, kind, examined.blank, examined.parameters.hidden

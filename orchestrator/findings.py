@@ -2,17 +2,22 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
+from itertools import islice
+from typing import Final
 
 from orchestrator.definition import StackDefinition, is_unknown
-from orchestrator.errors import Problem
+from orchestrator.errors import Problem, cut
 from orchestrator.graph import CircularDependency, Graph
+from orchestrator.nearest import Nearest
 from orchestrator.plugins.properties import PropertyError, check_properties, convert_properties
 from orchestrator.plugins.resource import EVERY_ATTRIBUTE, Resource
 from orchestrator.template.definitions import SNAPSHOT, OutputDefinition, ResolveError, ResourceDefinition
 from orchestrator.template.template import Template
 
 Types = Mapping[str, type[Resource]]
+
+#: Longer lists of attributes are cut in sentences for people.
+_SHOWN_ATTRIBUTES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +41,13 @@ def cycle_problems(template: Template) -> Iterator[Problem]:
         yield template.problem(path, str(error), "take one of these references or depends_on away")
 
 
-def type_problem(template: Template, definition: ResourceDefinition, actual: str, types: Types) -> Problem:
+def type_problem(
+    template: Template, definition: ResourceDefinition, actual: str, types: Types, nearest: Nearest
+) -> Problem:
     """Return the problem with a resource whose type is not installed."""
-    near = get_close_matches(actual, types, 1)
-    hint = f"did you mean {near[0]!r}?" if near else "'isotherm resource-type list' shows those there are"
+    hint = nearest.hint(actual, types, "'isotherm resource-type list' shows those there are")
     path = (*definition.path, definition.dialect.type)
-    return template.problem(path, f"there is no resource type {actual!r}", hint)
+    return template.problem(path, f"there is no resource type {cut(actual)!r}", hint)
 
 
 def policy_problems(
@@ -50,7 +56,7 @@ def policy_problems(
     """Yield what is wrong with the deletion policy and the update policy of a resource."""
     words = definition.dialect
     if definition.deletion_policy == SNAPSHOT:
-        message = f"a resource of type {definition.type!r} cannot be snapshotted"
+        message = f"a resource of type {cut(definition.type)!r} cannot be snapshotted"
         hint = "no resource type can be snapshotted yet; use Delete or Retain"
         yield template.problem((*definition.path, words.deletion_policy), message, hint)
     if kind is None or not definition.update_policy:
@@ -58,7 +64,7 @@ def policy_problems(
     path = (*definition.path, words.update_policy)
     schema = kind.update_policy_schema
     if not schema:
-        message = f"a resource of type {definition.type!r} has no update policy"
+        message = f"a resource of type {cut(definition.type)!r} has no update policy"
         yield template.problem(path, message, "take it away")
         return
     for fault in check_properties(schema, definition.update_policy):
@@ -66,18 +72,25 @@ def policy_problems(
 
 
 def attribute_problems(
-    template: Template, holder: ResourceDefinition | OutputDefinition, asked: Mapping[str, AskedType]
+    template: Template,
+    holder: ResourceDefinition | OutputDefinition,
+    asked: Mapping[str, AskedType],
+    nearest: Nearest,
 ) -> Iterator[Problem]:
     """Yield a problem for each attribute that is asked of a resource whose type does not have it."""
     for name, attribute in sorted(holder.required_attributes, key=repr):
         kind, wanted = asked.get(name), attribute[0]
         if kind is None or kind.accepts_anything or wanted in kind.attributes or wanted in EVERY_ATTRIBUTE:
             continue
-        near = get_close_matches(str(wanted), kind.attributes, 1)
-        known = ", ".join(sorted(kind.attributes)) or "none"
-        hint = f"did you mean {near[0]!r}?" if near else f"attributes: {known}"
-        message = f"resource {name!r} ({kind.name}) has no attribute {wanted!r}"
+        hint = nearest.hint(str(wanted), kind.attributes, f"attributes: {_listed(kind.attributes)}")
+        message = f"resource {name!r} ({cut(kind.name)}) has no attribute {cut(str(wanted))!r}"
         yield template.problem(holder.place_of(name, attribute), message, hint)
+
+
+def _listed(attributes: Collection[str]) -> str:
+    shown = sorted(islice(attributes, _SHOWN_ATTRIBUTES))
+    more = ", ..." if len(attributes) > len(shown) else ""
+    return f"{', '.join(map(cut, shown)) or 'none'}{more}"
 
 
 def property_problems(

@@ -1,24 +1,28 @@
 """Templates that are used as resource types: how they are found, what they are given, and what they stand in for."""
 
 from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Final
 
 from orchestrator.definition import ParentResourceProxy, StackDefinition
-from orchestrator.errors import Problem
+from orchestrator.errors import Problem, cut
 from orchestrator.limits import Limits
+from orchestrator.nearest import Nearest
 from orchestrator.plugins.properties import PropertyType
 from orchestrator.plugins.resource import Resource
+from orchestrator.template.budget import TooMuch, keep
 from orchestrator.template.definitions import ResolveError, ResourceDefinition
 from orchestrator.template.document import dotted
 from orchestrator.template.environment import Environment
 from orchestrator.template.given import Given
 from orchestrator.template.locations import FilesFrom, base_of_key, location_of
 from orchestrator.template.parameter_types import ParameterType
+from orchestrator.template.reader import most_nodes
 from orchestrator.template.template import Draft, Template
 
-#: How many times the longest template all templates together may be, each counted as often as it is used.
+#: How many times the longest template all templates together may be, each counted as often as it is used: in
+#: characters, and in keys and values.
 _MOST_TEXT: Final = 8
+_MOST_NODES: Final = 3
 
 #: The property type of the resource type that a template stands in for, by the type of its parameter.
 _FACADE_TYPES: Final = {
@@ -45,12 +49,13 @@ class NestedTemplates:
         self._files, self._limits = files, limits
         self._root = ""
         self._drafts: dict[str, Draft] = {}
-        self._resources = 0
-        self._characters = 0
+        self._nearest = Nearest()
+        self._resources = self._nodes = self._characters = 0
 
     def begin(self, root: Draft) -> None:
         """Count the root template, which has been found small enough by itself."""
         self._resources, self._characters = len(root.resource_names), len(root.source)
+        self._nodes = root.document.nodes
         self._root = root.file
 
     def _count(self, draft: Draft) -> None:
@@ -61,10 +66,16 @@ class NestedTemplates:
         """
         self._resources += len(draft.resource_names)
         self._characters += len(draft.source)
+        self._nodes += draft.document.nodes
         if self._resources > self._limits.max_resources:
             raise CannotNest(
                 f"with the templates that are used here there are more than {self._limits.max_resources} resources",
                 "raise the setting max_resources_per_stack, or make several stacks of it",
+            )
+        if self._nodes > (most := _MOST_NODES * most_nodes(self._limits.max_bytes)):
+            raise CannotNest(
+                f"the templates that are used here have more than {most} keys and values",
+                "raise the setting max_template_bytes, or make several stacks of it",
             )
         if self._characters > _MOST_TEXT * self._limits.max_bytes:
             raise CannotNest(
@@ -95,9 +106,8 @@ class NestedTemplates:
 
     def _read(self, key: str) -> Draft:
         if key not in self._files:
-            near = get_close_matches(key, self._files, 1)
-            hint = f"did you mean {near[0]!r}?" if near else ""
-            raise CannotNest(f"no file {key!r} came with the template", hint)
+            hint = self._nearest.hint(key, self._files)
+            raise CannotNest(f"no file {cut(key)!r} came with the template", hint)
         files = FilesFrom(base_of_key(key), self._files)
         # People know the file by where it is, not by the key that the template's directory gives it.
         file = location_of(key, self._root)
@@ -119,8 +129,11 @@ def nested_environment(
     place = (*definition.path, definition.dialect.properties)
     try:
         properties = definition.resolve_properties(stack)
+        keep(properties)
     except ResolveError as error:
         return environment, [error.problem]
+    except TooMuch as error:
+        return environment, [positions.problem(place, f"what is given here {error}")]
     given = {}
     for name, value in properties.items():
         is_secret = definition.properties_expression.covered((name,), hidden) is not None
@@ -135,10 +148,10 @@ def nested_environment(
     return environment.for_nested(definition.name, definition.type, given), problems
 
 
-def attributes_of_nested(template: Template) -> tuple[str, ...]:
+def attributes_of_nested(template: Template) -> Collection[str]:
     """Return what a resource made of a template tells: its outputs, and the resources in it."""
     resources = (f"resource.{name}" for name in template.resources)
-    return (*template.outputs, *resources, "OS::stack_id", "outputs")
+    return dict.fromkeys((*template.outputs, *resources, "OS::stack_id", "outputs"))
 
 
 def parent_of(definition: ResourceDefinition, stack: StackDefinition) -> ParentResourceProxy:
@@ -164,7 +177,7 @@ def facade_problems(
     the type as an output.
     """
     where = (*definition.path, definition.dialect.type)
-    what = f"{draft.file} cannot stand in for {definition.type!r}"
+    what = f"{cut(draft.file)} cannot stand in for {cut(definition.type)!r}"
     for name, prop in facade.properties_schema.items():
         schema = draft.parameters.get(name)
         if schema is None and prop.required:

@@ -4,15 +4,17 @@ from typing import Any, Final
 
 from orchestrator.definition import is_unknown
 from orchestrator.examination import Examined
+from orchestrator.limits import Limits
 from orchestrator.messages import StackJob
 from orchestrator.names import check_project, check_stack_name
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.preparation import examine_job
 from orchestrator.settings import Settings
+from orchestrator.template.budget import TooMuch, evaluation, keep
 from orchestrator.template.definitions import ResolveError, ResourceDefinition
 from orchestrator.template.expressions import Expression
 from orchestrator.template.hiding import HIDDEN
-from orchestrator.template.parameters import Parameters, ParameterSchema
+from orchestrator.template.parameters import ParameterSchema
 from orchestrator.views import ResourcePreview, StackPreview, TemplateView
 
 #: What stands for a value that only a resource still to be made can tell.
@@ -27,17 +29,23 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
     Raises:
         InvalidInput: with every problem found.
     """
-    examined = examine_job(job, ResourceTypes.load(), settings, offline=True, values_required=False)
-    template, values = examined.template, examined.parameters
+    with evaluation(Limits.of(settings)):
+        examined = examine_job(job, ResourceTypes.load(), settings, offline=True, values_required=False)
+        conditions = examined.template.verdicts()
+    template, shown = examined.template, examined.parameters.shown()
+    missing = {name for name, value in examined.parameters.values.items() if is_unknown(value)}
     return TemplateView(
         version=template.version,
         description=template.description,
-        parameters=tuple(_declared(schema, values) for schema in template.parameters.values()),
+        parameters=tuple(
+            _declared(schema, shown[name], required=name in missing)
+            for name, schema in template.parameters.items()
+        ),
         parameter_groups=tuple(
             {"label": group.label, "description": group.description, "parameters": list(group.parameters)}
             for group in template.draft.parameter_groups
         ),
-        conditions=template.verdicts(),
+        conditions=conditions,
         resources=tuple((name, each.type) for name, each in template.resources.items()),
         disabled=tuple(sorted(template.disabled)),
         outputs=tuple(template.outputs),
@@ -52,21 +60,20 @@ def preview_job(job: StackJob, settings: Settings) -> StackPreview:
     """
     check_stack_name(job.name)
     check_project(job.project)
-    examined = examine_job(job, ResourceTypes.load(), settings)
-    template = examined.template
-    return StackPreview(
-        name=job.name,
-        description=template.description,
-        parameters=examined.parameters.shown(),
-        resources=_resources(examined),
-        disabled=tuple(sorted(template.disabled)),
-        outputs={name: _shown(output.expression, examined) for name, output in template.outputs.items()},
-    )
+    with evaluation(Limits.of(settings)):
+        examined = examine_job(job, ResourceTypes.load(), settings)
+        template = examined.template
+        return StackPreview(
+            name=job.name,
+            description=template.description,
+            parameters=examined.parameters.shown(),
+            resources=_resources(examined),
+            disabled=tuple(sorted(template.disabled)),
+            outputs={name: _shown(output.expression, examined) for name, output in template.outputs.items()},
+        )
 
 
-def _declared(schema: ParameterSchema, parameters: Parameters) -> dict[str, Any]:
-    value = parameters.shown()[schema.name]
-    missing = is_unknown(parameters.values[schema.name])
+def _declared(schema: ParameterSchema, value: Any, *, required: bool) -> dict[str, Any]:
     return {
         "name": schema.name,
         "type": str(schema.type),
@@ -77,8 +84,8 @@ def _declared(schema: ParameterSchema, parameters: Parameters) -> dict[str, Any]
         "immutable": schema.immutable,
         "tags": list(schema.tags),
         "constraints": [constraint.describe() for constraint in schema.constraints],
-        "required": missing,
-        "value": None if missing else value,
+        "required": required,
+        "value": None if required else value,
     }
 
 
@@ -102,6 +109,10 @@ def _resource(name: str, definition: ResourceDefinition, examined: Examined) -> 
 
 def _shown(expression: Expression, examined: Examined) -> Any:
     try:
-        return expression.shown(examined.blank, examined.parameters.hidden, later=KNOWN_LATER)
+        shown = expression.shown(examined.blank, examined.parameters.hidden, later=KNOWN_LATER)
+        keep(shown)
     except ResolveError as error:
         return f"(error: {error.problem.message})"
+    except TooMuch as error:
+        return f"(left out: this value {error})"
+    return shown

@@ -8,8 +8,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, ClassVar
+
+from orchestrator.nearest import Nearest
 
 #: Longer texts are cut in sentences for people.
 _SHOWN_LENGTH = 60
@@ -222,8 +223,8 @@ class AllowedValues(Constraint):
 
     def _nearest(self, item: Any) -> str:
         texts = [value for value in self.values if isinstance(value, str)]
-        near = get_close_matches(item, texts, 1) if isinstance(item, str) else []
-        return f", did you mean {near[0]!r}?" if near else ""
+        near = Nearest().among(item, texts) if isinstance(item, str) else None
+        return "" if near is None else f", did you mean {near!r}?"
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,21 @@ from typing import Any, Final
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.limits import Limits
+from orchestrator.template.reader import DEEPEST
 
-#: What all calls in one value may give together, in characters and parts.
+#: What all calls in one value may give together, in characters and parts; a part is worth several characters.
 MOST_IN_A_VALUE: Final = 32 * 1024 * 1024
+#: What all values together may have that are kept until the evaluation ends.
+MOST_KEPT: Final = 64 * 1024 * 1024
+#: What a part takes in memory besides its characters, in bytes: a map or list, and anything else.
+_CONTAINER, _OTHER = 64, 8
 
 #: Makes a problem, of a message and a hint, with the place at which the budget ended.
 Place = Callable[[str, str], Problem]
+
+
+class TooMuch(ValueError):
+    """A value is more than may be spent; the text says so, as the end of a sentence about it."""
 
 
 class Budget:
@@ -25,16 +34,31 @@ class Budget:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
-        self._left = MOST_IN_A_VALUE
+        self._left, self._kept = MOST_IN_A_VALUE, MOST_KEPT
 
     def begin_value(self) -> None:
         """Count what another value costs."""
         self._left = MOST_IN_A_VALUE
 
-    def spend(self, value: Any) -> bool:
-        """Count plain data that became a part of the value; False once it is too much."""
-        self._left -= _size(value)
-        return self._left >= 0
+    def spend(self, value: Any) -> None:
+        """Count plain data that became a part of the value.
+
+        Raises:
+            TooMuch: it is too much, or too deep.
+        """
+        self._left -= _weight(value)
+        if self._left < 0:
+            raise TooMuch(f"gives more than {MOST_IN_A_VALUE} characters and parts")
+
+    def keep(self, value: Any) -> None:
+        """Count plain data, with ``UNKNOWN`` in it or not, that is kept until the evaluation ends.
+
+        Raises:
+            TooMuch: all that is kept is too much, or this is too deep.
+        """
+        self._kept -= _weight(value)
+        if self._kept < 0:
+            raise TooMuch(f"has more than {MOST_KEPT} characters and parts, together with others before it")
 
     def check_time(self, place: Place) -> None:
         """Go on, or end the whole evaluation.
@@ -76,17 +100,49 @@ def check_time(place: Place) -> None:
         budget.check_time(place)
 
 
-def spend(value: Any) -> bool:
-    """Count plain data that became a part of the value under way; False once that is too much."""
+def spend(value: Any) -> None:
+    """Count plain data that became a part of the value under way.
+
+    Raises:
+        TooMuch: it is too much, or too deep.
+    """
     budget = _current.get()
-    return budget is None or budget.spend(value)
+    if budget is not None:
+        budget.spend(value)
 
 
-def _size(value: Any) -> int:
-    if isinstance(value, str):
-        return len(value) + 1
-    if isinstance(value, dict):
-        return sum(len(key) + 1 + _size(item) for key, item in value.items()) + 1
-    if isinstance(value, list):
-        return sum(map(_size, value)) + 1
-    return 1
+def keep(value: Any) -> None:
+    """Count plain data, with ``UNKNOWN`` in it or not, that is kept until the evaluation under way ends.
+
+    Raises:
+        TooMuch: all that is kept is too much, or this is too deep.
+    """
+    budget = _current.get()
+    if budget is not None:
+        budget.keep(value)
+
+
+def _weight(value: Any) -> int:
+    """Return what plain data takes in memory, roughly.
+
+    Raises:
+        TooMuch: it is nested too deep for functions that are recursive.
+    """
+    weight, depth, level = 0, 0, [value]
+    while level:
+        if depth > DEEPEST:
+            raise TooMuch(f"is nested deeper than {DEEPEST} levels")
+        below: list[Any] = []
+        for part in level:
+            if isinstance(part, str):
+                weight += len(part) + _OTHER
+            elif isinstance(part, dict):
+                weight += sum(map(len, part)) + _CONTAINER
+                below += part.values()
+            elif isinstance(part, list):
+                weight += _CONTAINER
+                below += part
+            else:
+                weight += _OTHER
+        level, depth = below, depth + 1
+    return weight

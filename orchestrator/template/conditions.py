@@ -1,12 +1,16 @@
 """The conditions of a template, and whether they hold under the values that its parameters have."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from orchestrator.definition import UNKNOWN, StackDefinition
+from orchestrator.errors import cut
+from orchestrator.template.budget import check_time
 from orchestrator.template.document import Path
 from orchestrator.template.expressions import Expression, ExpressionParser
 from orchestrator.template.functions.base import FunctionError, KnownNames, ResolveError, kind_of
+from orchestrator.template.functions.logic import ConditionName
 from orchestrator.template.sections import SectionReader
 
 
@@ -20,13 +24,15 @@ class Conditions:
         self._section, self._path, self._reader, self._parameters = section, path, reader, parameters
         self._expressions: dict[str, Expression] = {}
         self._verdicts: dict[str, Any] = {}
-        self._under_way: list[str] = []
+        #: Those that are being evaluated, each asked for by the one before it.
+        self._under_way: dict[str, None] = {}
         self._parser: ExpressionParser
 
     def read(self, parser: ExpressionParser, names: KnownNames) -> None:
         """Build every condition, and take down what is wrong with it."""
         self._parser = parser
         for name, raw in self._section.items():
+            check_time(partial(self._reader.positions.problem, (*self._path, name)))
             expression = self._read(raw, (*self._path, name), names)
             if expression is None:
                 self._verdicts[name] = UNKNOWN
@@ -67,7 +73,7 @@ class Conditions:
         """
         if name not in self._section:
             hint = self._reader.nearest.hint(name, self._section)
-            raise FunctionError(f"there is no condition {name!r}", hint=hint)
+            raise FunctionError(f"there is no condition {cut(name)!r}", hint=hint)
 
     def verdict(self, name: str) -> Any:
         """Return whether the condition holds; ``UNKNOWN`` if that depends on a value not known yet.
@@ -79,14 +85,40 @@ class Conditions:
         if name in self._verdicts:
             return self._verdicts[name]
         if name in self._under_way:
-            circle = " -> ".join((*self._under_way[self._under_way.index(name) :], name))
+            names = list(self._under_way)
+            circle = " -> ".join((*names[names.index(name) :], name))
             raise FunctionError(f"conditions refer to each other in a circle: {circle}")
-        self._under_way.append(name)
-        try:
-            self._verdicts[name] = self._evaluate(self._expressions[name])
-        finally:
-            self._under_way.pop()
+        self._decide(name)
         return self._verdicts[name]
+
+    def _decide(self, name: str) -> None:
+        """Evaluate a condition, those that it names first: a chain may be longer than the interpreter's stack."""
+        waiting = [(name, self._named_by(name))]
+        self._under_way[name] = None
+        try:
+            while waiting:
+                current, named = waiting[-1]
+                needed = next((each for each in named if self._is_open(each)), None)
+                if needed is not None:
+                    waiting.append((needed, self._named_by(needed)))
+                    self._under_way[needed] = None
+                    continue
+                self._verdicts[current] = self._evaluate(self._expressions[current])
+                waiting.pop()
+                del self._under_way[current]
+        finally:
+            for each, _ in waiting:
+                del self._under_way[each]
+
+    def _is_open(self, name: str) -> bool:
+        """Whether a condition is still to be evaluated; one that is under way says itself that it is in a circle."""
+        return name not in self._verdicts and name not in self._under_way
+
+    def _named_by(self, name: str) -> Iterator[str]:
+        """Return the names of the conditions that a condition asks for."""
+        for call in self._expressions[name].calls:
+            operands = call.arguments if isinstance(call.arguments, list) else [call.arguments]
+            yield from (each.arguments for each in (call, *operands) if isinstance(each, ConditionName))
 
     def verdicts(self) -> dict[str, bool | None]:
         """Return whether each condition holds; None where that is not known, or cannot be."""

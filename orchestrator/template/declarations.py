@@ -165,6 +165,7 @@ class DeclarationReader:
         return tuple(constraint for constraint in found if constraint)
 
     def _constraint(self, raw: Any, path: Path, kind: ParameterType) -> Constraint | None:
+        check_time(partial(self._reader.positions.problem, path))
         if not isinstance(raw, dict):
             self._reader.fault(path, f"expected a constraint, a map, found {kind_of(raw)}")
             return None

@@ -4,7 +4,7 @@ A resource's definition can be taken apart to a *fragment*, plain types that are
 which a worker rebuilds it without the template.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -93,9 +93,12 @@ class ResourceDefinition:
         return frozenset(keys)
 
     def place_of(self, name: str, attribute: AttributePath) -> Path:
-        """Return where the call stands that asks for this attribute of the resource ``name``."""
-        calls = (*self.properties_expression.calls, *self.metadata_expression.calls)
-        return _place_of(calls, name, attribute) or self.path
+        """Return where the first call stands that asks for this attribute of the resource ``name``."""
+        return self._asking.get((name, attribute), self.path)
+
+    @cached_property
+    def _asking(self) -> dict[tuple[str, AttributePath], Path]:
+        return _asking((*self.properties_expression.calls, *self.metadata_expression.calls))
 
     def resolve_properties(self, stack: StackDefinition) -> dict[str, Any]:
         """Return the properties with all calls evaluated; ``UNKNOWN`` stands where a value is not known yet.
@@ -254,8 +257,12 @@ class OutputDefinition:
         return frozenset(self.expression.required_attributes())
 
     def place_of(self, name: str, attribute: AttributePath) -> Path:
-        """Return where the call stands that asks for this attribute of the resource ``name``."""
-        return _place_of(self.expression.calls, name, attribute) or self.path
+        """Return where the first call stands that asks for this attribute of the resource ``name``."""
+        return self._asking.get((name, attribute), self.path)
+
+    @cached_property
+    def _asking(self) -> dict[tuple[str, AttributePath], Path]:
+        return _asking(self.expression.calls)
 
     def resolve(self, stack: StackDefinition) -> Any:
         """Return the value; ``UNKNOWN`` stands where it is not known yet.
@@ -266,6 +273,6 @@ class OutputDefinition:
         return self.expression.resolve(stack)
 
 
-def _place_of(calls: Iterable[Function], name: str, attribute: AttributePath) -> Path | None:
-    asked = (name, attribute)
-    return next((call.path for call in calls if asked in call.required_attributes()), None)
+def _asking(calls: Sequence[Function]) -> dict[tuple[str, AttributePath], Path]:
+    """Return where the first call stands that asks for each attribute."""
+    return {asked: call.path for call in reversed(calls) for asked in call.required_attributes()}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.errors import InvalidInput, Position, Problem
+from orchestrator.errors import InvalidInput, Position, Problem, cut
 from orchestrator.limits import Limits
 from orchestrator.template.reader import read
 from orchestrator.template.reading import Fault, Reading, Unreadable, Where
@@ -13,8 +13,8 @@ Path = tuple[str | int, ...]
 
 
 def dotted(path: Path) -> str:
-    """Return a path as people read it: ``resources.web.properties.networks[0].port``."""
-    parts = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
+    """Return a path as people read it: ``resources.web.properties.networks[0].port``; very long keys are cut."""
+    parts = [f"[{step}]" if isinstance(step, int) else f".{cut(step)}" for step in path]
     return "".join(parts).removeprefix(".")
 
 
@@ -75,6 +75,8 @@ class Document:
     positions: Positions
     file: str
     source: str
+    #: How many keys and values there are, those that aliases share counted as often as they stand.
+    nodes: int
 
 
 def parse_document(source: str, *, file: str, limits: Limits) -> Document:
@@ -104,7 +106,8 @@ def read_document(source: str, *, file: str, limits: Limits) -> tuple[Document, 
         positions = Positions(file, Reading(None, {}, []))
         raise InvalidInput([_problem(positions, error.fault)]) from error
     positions = Positions(file, reading)
-    return Document(reading.data, positions, file, source), [_problem(positions, f) for f in reading.faults]
+    document = Document(reading.data, positions, file, source, reading.nodes)
+    return document, [_problem(positions, f) for f in reading.faults]
 
 
 def _problem(positions: Positions, fault: Fault) -> Problem:

@@ -94,8 +94,13 @@ class Expression:
 
         Raises:
             ResolveError: a call failed.
+            InvalidInput: it takes too long; see :mod:`orchestrator.template.budget`.
         """
-        return _shown(self._value, stack, hidden, later)
+        if not self.calls:
+            return _shown(self._value, stack, hidden, later)
+        with evaluation(self.calls[0].scope.limits) as budget:
+            budget.begin_value()
+            return _shown(self._value, stack, hidden, later)
 
     def requirements(self) -> Iterator[str]:
         """Return the names of the resources that must be complete first."""
@@ -254,6 +259,10 @@ class _Building:
             except ResolveError:
                 # It needs more than parameters, or is wrong: then its own checks say so.
                 return value
+            most = self.scope.limits.max_bytes
+            if not self.scope.growth.add(found, most):
+                hint = f"all that is put into the template as it is read may have {most} characters and parts"
+                raise FunctionError("what this gives makes the template too large", hint=hint)
             self.rewritten = True
             return found
         if isinstance(value, dict):

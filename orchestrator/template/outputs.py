@@ -1,7 +1,9 @@
 """Read the section of outputs."""
 
+from functools import partial
 from typing import Any
 
+from orchestrator.template.budget import check_time
 from orchestrator.template.conditions import Conditions
 from orchestrator.template.definitions import OutputDefinition
 from orchestrator.template.document import Path
@@ -22,6 +24,7 @@ class OutputReader:
         outputs = {}
         for name, output in self._reader.as_map(raw, (word,), "outputs by name").items():
             path = (word, name)
+            check_time(partial(self._reader.positions.problem, path))
             if isinstance(output, dict):
                 outputs[name] = self._output(name, output, path)
             else:

@@ -55,15 +55,20 @@ class ParameterSchema:
 
         Raises:
             ValueError: it has a wrong type or breaks a constraint; the sentence shows no hidden value.
+            InvalidInput: it takes too long; see :mod:`orchestrator.template.budget`.
         """
         value = convert(self.type, raw)
         for constraint in self.constraints:
+            check_time(self._place)
             if offline and not constraint.needs_nothing:
                 continue
             fault = constraint.check(value, secret=self.hidden)
             if fault:
                 raise ValueError(fault)
         return value
+
+    def _place(self, message: str, hint: str) -> Problem:
+        return Problem(message=message, path=dotted(self.path), hint=hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 
+from orchestrator.errors import MOST_PROBLEMS, cut
 from orchestrator.template.reading import Fault, Reading, Unreadable, Where
 from orchestrator.template.scalars import (
     MERGE,
@@ -24,7 +25,10 @@ from orchestrator.template.scalars import (
 
 #: No document may be nested deeper than this, whatever the settings say: functions over data are recursive.
 DEEPEST: Final = 200
-
+#: A key or a value takes far more memory than its characters in the text: where these are few, the others are counted.
+#: A small limit is for characters.
+_BYTES_PER_NODE: Final = 4
+_FEW_NODES: Final = 1_000
 _MORE_BYTES: Final = "make it smaller, or raise the setting max_template_bytes"
 
 _MAP_TAGS = (None, "!", "tag:yaml.org,2002:map")
@@ -37,17 +41,30 @@ _MERGE_KEY: Final = object()
 class _Frame:
     """A map or list that is being read; a list's keys are its indexes."""
 
-    __slots__ = ("anchor", "data", "height", "key", "key_where", "merged", "places", "size", "where")
+    __slots__ = (
+        "anchor",
+        "before",
+        "data",
+        "height",
+        "key",
+        "key_where",
+        "merged",
+        "places",
+        "size",
+        "where",
+    )
 
-    def __init__(self, data: Any, event: Any, where: Where) -> None:
+    def __init__(self, data: Any, event: Any, where: Where, before: int) -> None:
         self.data: Any = data
         self.anchor: str | None = event.anchor
+        #: How many nodes came before this one.
+        self.before = before
         self.where = where
         self.places: dict[Any, Where] = {}
         self.key: Any = _MISSING
         self.key_where: Where = where
         self.merged: list[dict[str, Any]] = []
-        #: Characters and nodes, with all aliases expanded.
+        #: Characters and containers, with all aliases expanded.
         self.size = 1
         #: Levels of containers below and including this one.
         self.height = 1
@@ -69,7 +86,12 @@ def read(source: str, *, max_bytes: int, max_depth: int) -> Reading:
         Unreadable: the syntax is wrong, or a limit is passed.
     """
     reader = _Reader(source, max_bytes=max_bytes, max_depth=min(max_depth, DEEPEST))
-    return Reading(reader.run(), reader.places, reader.faults)
+    return Reading(reader.run(), reader.places, reader.faults, reader.nodes)
+
+
+def most_nodes(max_bytes: int) -> int:
+    """Return how many keys and values a text of at most so many bytes may have."""
+    return max(max_bytes // _BYTES_PER_NODE, _FEW_NODES)
 
 
 class _Reader:
@@ -81,12 +103,15 @@ class _Reader:
         self._scalar_value = json_value if is_json else plain_value
         self._scalars: dict[str, Any] = {}
         self._max_bytes, self._max_depth = max_bytes, max_depth
+        self._max_nodes = most_nodes(max_bytes)
         self._stack: list[_Frame] = []
-        #: Finished nodes by their anchor: value, size, height.
-        self._anchors: dict[str, tuple[Any, int, int]] = {}
+        #: Finished nodes by their anchor: value, size, height, nodes.
+        self._anchors: dict[str, tuple[Any, int, int, int]] = {}
         self._total = 0
         self._documents = 0
         self._root: Any = None
+        #: Keys and values, with all aliases expanded.
+        self.nodes = 0
         self.places: dict[int, dict[Any, Where]] = {}
         self.faults: list[Fault] = []
 
@@ -125,9 +150,10 @@ class _Reader:
         text: str = event.value
         size = 1 + len(text)
         self._total += size
+        self._count(1, event)
         value = self._value(event, text)
         if event.anchor:
-            self._anchors[event.anchor] = (value, size, 0)
+            self._anchors[event.anchor] = (value, size, 0, 1)
         if text == "<<" and (event.implicit[0] or event.tag == MERGE) and self._awaits_key():
             value = _MERGE_KEY
         self._add(value, _where(event), size, 0)
@@ -148,14 +174,16 @@ class _Reader:
                     frame.places[key] = places[key]
         self.places[id(frame.data)] = frame.places
         if frame.anchor:
-            self._anchors[frame.anchor] = (frame.data, frame.size, frame.height)
+            nodes = self.nodes - frame.before
+            self._anchors[frame.anchor] = (frame.data, frame.size, frame.height, nodes)
         self._add(frame.data, frame.where, frame.size, frame.height)
 
     def _on_alias(self, event: Any) -> None:
         where = _where(event)
         if event.anchor not in self._anchors:
-            self._stop(where, f"the alias *{event.anchor} refers to no anchor that ended before it")
-        value, size, height = self._anchors[event.anchor]
+            self._stop(where, f"the alias *{cut(event.anchor)} refers to no anchor that ended before it")
+        value, size, height, nodes = self._anchors[event.anchor]
+        self._count(nodes, event)
         self._total += size
         if self._total > self._max_bytes:
             message = f"with its aliases expanded the text has more than {self._max_bytes} bytes"
@@ -170,7 +198,8 @@ class _Reader:
         self._check_depth(len(self._stack) + 1, where)
         if event.tag not in tags:
             self._fault(where, f"the tag {short_tag(event.tag)} is not supported here")
-        self._stack.append(_Frame(data, event, where))
+        self._stack.append(_Frame(data, event, where, self.nodes))
+        self._count(1, event)
 
     def _add(self, value: Any, where: Where, size: int, height: int) -> None:
         if not self._stack:
@@ -201,7 +230,8 @@ class _Reader:
         elif key in frame.data:
             first = frame.places[key]
             self._fault(
-                frame.key_where, f"the key {key!r} comes twice; it stands in line {(first >> 32) + 1} already"
+                frame.key_where,
+                f"the key {cut(key)!r} comes twice; it stands in line {(first >> 32) + 1} already",
             )
         else:
             frame.data[key] = value
@@ -252,6 +282,13 @@ class _Reader:
                 Fault((), 0, f"the text has {size} bytes; at most {self._max_bytes} are allowed", _MORE_BYTES)
             )
 
+    def _count(self, nodes: int, event: Any) -> None:
+        """Count nodes that are added, and refuse more than a useful text has."""
+        self.nodes += nodes
+        if self.nodes > self._max_nodes:
+            message = f"with its aliases expanded the text has more than {self._max_nodes} keys and values"
+            self._stop(_where(event), message, _MORE_BYTES)
+
     def _check_depth(self, depth: int, where: Where) -> None:
         if depth > self._max_depth:
             message = f"nested deeper than {self._max_depth} levels"
@@ -262,7 +299,8 @@ class _Reader:
         return tuple(step for frame in self._stack for step in frame.step())
 
     def _fault(self, where: Where, message: str, hint: str = "") -> None:
-        self.faults.append(Fault(self._path(), where, message, hint))
+        if len(self.faults) < MOST_PROBLEMS:
+            self.faults.append(Fault(self._path(), where, message, hint))
 
     def _stop(self, where: Where, message: str, hint: str = "") -> None:
         raise Unreadable(Fault(self._path(), where, message, hint))

@@ -24,8 +24,12 @@ class Unreadable(Exception):
 
 
 class Reading(NamedTuple):
-    """What a text says: its data, the places by the container's ``id()`` and key, and what was left out."""
+    """What a text says: its data, the places by the container's ``id()`` and key, and what was left out.
+
+    ``nodes`` is how many keys and values the data has, those that aliases share counted as often as they stand.
+    """
 
     data: Any
     places: dict[int, dict[Any, Where]]
     faults: list[Fault]
+    nodes: int = 0

@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from orchestrator.definition import UNKNOWN
+from orchestrator.template.budget import check_time
 from orchestrator.template.conditions import Conditions
 from orchestrator.template.definitions import DELETE, RETAIN, SNAPSHOT, ResourceDefinition
 from orchestrator.template.document import Path
@@ -53,9 +55,11 @@ class ResourceReader:
             self._reader.fault((word,), message, hint)
             return {}
         for name, resource in section.items():
+            check_time(partial(self._reader.positions.problem, (word, name)))
             self._check(name, resource, (word, name), parameters)
         definitions = {}
         for name, resource in section.items():
+            check_time(partial(self._reader.positions.problem, (word, name)))
             if isinstance(resource, dict) and name not in self.disabled:
                 with self._noting_mistakes(name):
                     definitions[name] = self._definition(name, resource, (word, name))

@@ -5,13 +5,14 @@ because a condition decides it, is read once they are known: :meth:`Draft.under`
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from orchestrator.definition import UNKNOWN, StackDefinition
-from orchestrator.errors import InvalidInput, Problem
+from orchestrator.errors import InvalidInput, Problem, cut
 from orchestrator.limits import Limits
 from orchestrator.nearest import Nearest
-from orchestrator.template.budget import evaluation
+from orchestrator.template.budget import check_time, evaluation
 from orchestrator.template.cfn_declarations import declarations_of
 from orchestrator.template.conditions import Conditions
 from orchestrator.template.definitions import OutputDefinition, ResourceDefinition
@@ -101,8 +102,10 @@ class Template:
         nearest = Nearest()
         problems: list[Problem] = []
         for resource in self.resources.values():
+            check_time(partial(self.problem, resource.path))
             problems += self._missing(resource, names, nearest)
         for output in self.outputs.values():
+            check_time(partial(self.problem, output.path))
             problems += output.expression.missing(names, nearest)
         return problems
 
@@ -116,13 +119,15 @@ class Template:
     def _missing_dependencies(
         self, resource: ResourceDefinition, names: KnownNames, nearest: Nearest
     ) -> Iterator[Problem]:
-        for name in resource.depends_on:
-            if name not in names.resources:
-                path = (*resource.path, resource.dialect.depends_on)
-                written = self.draft.section(path)
-                place = (*path, written.index(name)) if isinstance(written, list) else path
-                hint = nearest.hint(name, names.resources)
-                yield self.problem(place, f"there is no resource {name!r}", hint)
+        path = (*resource.path, resource.dialect.depends_on)
+        missing = [name for name in resource.depends_on if name not in names.resources]
+        written = self.draft.section(path) if missing else None
+        places: dict[str, Path] = {}
+        for index, name in enumerate(written if isinstance(written, list) else ()):
+            places.setdefault(name, (*path, index))
+        for name in missing:
+            hint = nearest.hint(name, names.resources)
+            yield self.problem(places.get(name, path), f"there is no resource {cut(name)!r}", hint)
 
 
 class Draft:

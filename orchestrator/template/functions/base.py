@@ -22,7 +22,7 @@ from orchestrator.definition import (
 from orchestrator.errors import IsothermError, NotFound, Problem
 from orchestrator.limits import Limits
 from orchestrator.nearest import Nearest
-from orchestrator.template.budget import MOST_IN_A_VALUE, check_time, spend
+from orchestrator.template.budget import TooMuch, check_time, spend
 from orchestrator.template.document import Path, Positions
 from orchestrator.template.functions.growth import Growth
 from orchestrator.template.versions import ALWAYS, NEVER, Lifetime, TemplateVersion
@@ -213,12 +213,11 @@ class Function(ABC):
         check_time(self._place)
         try:
             value = self.call(arguments, stack)
-            if not spend(value):
-                raise FunctionError(
-                    f"what is called here gives more than {MOST_IN_A_VALUE} characters and parts"
-                )
+            spend(value)
             # What a parameter or an attribute holds belongs to everybody.
             return plain_copy(value)
+        except TooMuch as error:
+            raise ResolveError(self.problem(FunctionError(f"what is called here {error}"))) from error
         except FunctionError as error:
             raise ResolveError(self.problem(error)) from error
         except NotFound as error:

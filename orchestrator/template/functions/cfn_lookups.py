@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Collection, Mapping
+from itertools import islice
 from typing import Any, ClassVar, Final
 
 from orchestrator.definition import UNKNOWN, StackDefinition
+from orchestrator.errors import cut
 from orchestrator.nearest import Nearest
 from orchestrator.template.functions.base import (
     LATER,
@@ -69,7 +71,7 @@ class FnFindInMap(Macro):
         _refuse_calls(found, functions_of(builder.scope.version))
         most = builder.scope.limits.max_bytes
         if not builder.scope.growth.add(found, most):
-            hint = f"all that is found in maps may have {most} characters and parts"
+            hint = f"all that is put into the template as it is read may have {most} characters and parts"
             raise FunctionError("what is found here makes the template too large", hint=hint)
         return plain_copy(found)
 
@@ -185,11 +187,12 @@ def _entry(place: Any, key: Any, index: int, nearest: Nearest | None) -> Any:
         raise FunctionError(f"expected the name of an entry as text, found {kind_of(key)}", path=(index,))
     if key in place:
         return place[key]
-    names = ", ".join(list(place)[:_SHOWN_KEYS]) or "none"
+    names = ", ".join(map(cut, islice(place, _SHOWN_KEYS))) or "none"
     listed = f"entries: {names}{', ...' if len(place) > _SHOWN_KEYS else ''}"
     if nearest is None:
         raise FunctionError(f"{where} has no entry of the name that this gives", path=(index,), hint=listed)
-    raise FunctionError(f"{where} has no entry {key!r}", path=(index,), hint=nearest.hint(key, place, listed))
+    hint = nearest.hint(key, place, listed)
+    raise FunctionError(f"{where} has no entry {cut(key)!r}", path=(index,), hint=hint)
 
 
 def _refuse_calls(value: Any, functions: Collection[str]) -> None:

@@ -1,9 +1,11 @@
 """CFN's functions that refer to parameters and resources: Ref, Fn::GetAtt, Fn::ResourceFacade."""
 
 from collections.abc import Collection, Iterable
+from itertools import chain
 from typing import Any, ClassVar
 
 from orchestrator.definition import ParentResourceProxy, StackDefinition
+from orchestrator.errors import cut
 from orchestrator.template.functions.base import (
     LATER,
     Example,
@@ -69,8 +71,8 @@ class Ref(Function):
             return None
         if name in names.resources:
             return missing_resource(name, names, ())
-        known = (*names.parameters, *names.resources)
-        return UnknownName(f"there is no parameter or resource {name!r}", name, known)
+        known = chain(names.parameters, names.resources)
+        return UnknownName(f"there is no parameter or resource {cut(name)!r}", name, known)
 
     @property
     def _of_resource(self) -> bool:

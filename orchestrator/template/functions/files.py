@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from orchestrator.definition import StackDefinition
-from orchestrator.nearest import Nearest
+from orchestrator.errors import cut
 from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, KnownNames, kind_of
 from orchestrator.template.functions.references import UnknownName
 
@@ -30,8 +30,11 @@ class GetFile(Function):
         if not isinstance(arguments, str):
             raise FunctionError(f"expected the file's name, found {kind_of(arguments)}")
         if arguments not in stack.files:
-            hint = Nearest().hint(arguments, stack.files)
-            raise FunctionError(f"no file {arguments!r} came with the template", hint=hint)
+            if arguments != self.arguments:
+                # What a call gives may be a secret.
+                raise FunctionError("no file of the name that this gives came with the template")
+            hint = self.scope.nearest.hint(arguments, stack.files)
+            raise FunctionError(f"no file {cut(arguments)!r} came with the template", hint=hint)
         return stack.files[arguments]
 
     def required_files(self) -> Iterable[str] | None:
@@ -43,4 +46,4 @@ class GetFile(Function):
         key = self.arguments
         if not isinstance(key, str) or key in names.files:
             return None
-        return UnknownName(f"no file {key!r} came with the template", key, names.files)
+        return UnknownName(f"no file {cut(key)!r} came with the template", key, names.files)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, ClassVar, Final
 
 from orchestrator.definition import UNKNOWN, AttributePath, StackDefinition, follow, is_unknown
-from orchestrator.nearest import Nearest
+from orchestrator.errors import cut
 from orchestrator.template.functions.base import (
     LATER,
     Example,
@@ -48,8 +48,11 @@ class GetParam(Function):
         if not isinstance(name, str):
             raise FunctionError(f"expected the parameter's name, found {kind_of(name)}")
         if name not in stack.parameters:
-            hint = Nearest().hint(name, stack.parameters)
-            raise FunctionError(f"there is no parameter {name!r}, or it has no value", hint=hint)
+            if name != _first(self.arguments, "the parameter's name"):
+                # What a call gives may be a secret.
+                raise FunctionError("there is no parameter of the name that this gives, or it has no value")
+            hint = self.scope.nearest.hint(name, stack.parameters)
+            raise FunctionError(f"there is no parameter {cut(name)!r}, or it has no value", hint=hint)
         value = stack.parameters[name]
         for step in path:
             if is_unknown(value):
@@ -70,7 +73,7 @@ class GetParam(Function):
         name = _first(self.arguments, "the parameter's name")
         if not isinstance(name, str) or name in names.parameters:
             return None
-        return UnknownName(f"there is no parameter {name!r}", name, names.parameters)
+        return UnknownName(f"there is no parameter {cut(name)!r}", name, names.parameters)
 
 
 class GetResource(Function):
@@ -236,7 +239,7 @@ def missing_resource(name: Any, names: KnownNames, path: tuple[int, ...]) -> Fun
         )
     if name in names.resources:
         return None
-    return UnknownName(f"there is no resource {name!r}", name, names.resources, path=path)
+    return UnknownName(f"there is no resource {cut(name)!r}", name, names.resources, path=path)
 
 
 def _is_step(step: object) -> bool:
