@@ -295,7 +295,8 @@ class Coordinator:
                 phase=node.phase,
                 stack=new.stack,
                 action=node.action,
-                node_data=(),
+                # Those of nodes that are done from the start are read from the store.
+                node_data=None if node.requirements else (),
             )
             for node in new.plan.ready
         ]

@@ -74,6 +74,12 @@ def test_a_property_changes_in_place() -> None:
     assert ids(story.world, story.id) == story.before
 
 
+def test_what_changes_is_given_the_data_of_what_does_not() -> None:
+    story = Story({"a": value("1"), "b": value("{get_attr: [a, value]}", "s")})
+    assert story.update({"a": value("1"), "b": value("{get_attr: [a, value]}", "l")}) == [("change", "b")]
+    assert present(story.world) == {"a": ("1", ""), "b": ("1", "l")}
+
+
 def test_what_cannot_change_is_replaced_and_its_dependents_follow_before_it_goes() -> None:
     story = Story({"a": value("1"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"})
     assert story.update({"a": value("9"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"}) == [
