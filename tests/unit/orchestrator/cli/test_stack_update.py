@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.views import PropertyChange, ResourcePlan, UpdatePlan
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal
 
 TEMPLATE = (
@@ -90,3 +92,61 @@ def test_a_template_that_is_given_takes_the_place_of_the_existing_one(
     assert terminal.run("stack", "update", "web", "--existing", "-t", "web.yaml").exit_code == 0
     (job,) = service.jobs
     assert (job.template, job.parameters) == (TEMPLATE, {"count": "3"})
+
+
+# -- dry runs --------------------------------------------------------------------------------------------------
+
+PLAN = UpdatePlan(
+    name="web",
+    state="CREATE_COMPLETE",
+    parameters={"count": 5},
+    resources=(
+        ResourcePlan(name="disk", type="Disk", action="UNCHANGED"),
+        ResourcePlan(
+            name="server",
+            type="Server",
+            action="REPLACE",
+            reason="cannot be changed in place: size",
+            changes=(
+                PropertyChange(name="size", before=3, after=5, meaning="REPLACE", is_certain=True),
+                PropertyChange(
+                    name="key", before="******", after="******", meaning="UPDATE", is_certain=False
+                ),
+            ),
+        ),
+        ResourcePlan(name="new", type="Disk", action="CREATE"),
+        ResourcePlan(name="old", type="Disk", action="DELETE"),
+    ),
+)
+
+
+def test_a_dry_run_shows_what_would_be_and_changes_nothing(terminal: Terminal, service: FakeService) -> None:
+    service.plan_held = PLAN
+    result = terminal.run("stack", "update", "web", "-t", "web.yaml", "-P", "count=5", "--dry-run")
+    assert result.exit_code == 0, result.output
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "server Server replace cannot be changed in place: size" in lines
+    assert "server size 3 5" in lines
+    assert "plan 1 to create, 1 to replace, 1 to delete, 1 unchanged" in lines
+    assert service.jobs == []
+    assert [job.parameters for job in service.planned] == [{"count": "5"}]
+
+
+def test_a_dry_run_is_told_to_programs_too(terminal: Terminal, service: FakeService) -> None:
+    service.plan_held = PLAN
+    words = ("stack", "update", "web", "--existing", "--dry-run", "--no-wait")
+    as_json = json.loads(terminal.run(*words, "-f", "json").stdout)
+    assert as_json == yaml.safe_load(terminal.run(*words, "-f", "yaml").stdout)
+    assert as_json["resources"][1]["changes"][0] == {
+        "name": "size",
+        "before": 3,
+        "after": 5,
+        "meaning": "REPLACE",
+        "is_certain": True,
+    }
+    assert service.jobs == []
+
+
+def test_a_stack_of_nothing_has_a_plan(terminal: Terminal) -> None:
+    shown = terminal.run("stack", "update", "web", "-t", "web.yaml", "--dry-run").stdout
+    assert "there are no resources" in shown
