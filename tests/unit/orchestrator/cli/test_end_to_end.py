@@ -287,6 +287,123 @@ def test_no_color_is_honoured(write: Write, monkeypatch: pytest.MonkeyPatch) -> 
     assert not re.search(r"\x1b\[(\d+;)*3\d", refused)
 
 
+CHANGING = """\
+heat_template_version: 2021-04-16
+parameters:
+  word: {type: string, default: hello}
+  password: {type: string, hidden: true, default: s3cret}
+resources:
+  first:
+    type: OS::Heat::TestResource
+    properties: {value: {get_param: word}}
+  random:
+    type: OS::Heat::RandomString
+    properties: {length: 8}
+  last:
+    type: OS::Heat::TestResource
+    properties: {value: {get_attr: [random, value]}}
+  secret:
+    type: OS::Heat::TestResource
+    properties: {value: {get_param: password}}
+outputs:
+  said: {value: {get_attr: [first, output]}}
+  random: {value: {get_attr: [last, output]}}
+"""
+
+
+def held(*names: str) -> dict[str, str]:
+    """Return the physical ids of a stack's resources."""
+    listed = json.loads(run("stack", "resource", "list", "web", "-f", "json").stdout)
+    return {view["name"]: view["physical_id"] for view in listed if view["name"] in names or not names}
+
+
+def test_an_update_changes_in_place_what_can_be_and_replaces_the_rest(write: Write) -> None:
+    assert run("stack", "create", "web", "-t", write(CHANGING)).exit_code == 0
+    before = held()
+    updated = run("stack", "update", "web", "-t", write(CHANGING), "-P", "word=again")
+    assert updated.exit_code == 0, updated.output
+    assert updated.stdout.startswith("web UPDATE_COMPLETE after")
+    assert "said    again" in updated.stdout
+    assert held() == before
+    assert "random" not in updated.stderr
+
+    replaced = run("stack", "update", "web", "-t", write(CHANGING.replace("length: 8", "length: 9")))
+    assert replaced.exit_code == 0, replaced.output
+    changed = {name for name, physical_id in held().items() if physical_id != before[name]}
+    assert changed == {"random"}
+    assert len(run("stack", "output", "show", "web", "random", "-f", "value").stdout.strip()) == 9
+
+    gone = run("stack", "update", "web", "-t", write(TEMPLATE))
+    assert gone.exit_code == 0, gone.output
+    assert set(held()) == {"first", "second"}
+    assert run("stack", "delete", "web").exit_code == 0
+
+
+def test_a_dry_run_says_what_would_be_and_touches_nothing(write: Write) -> None:
+    assert run("stack", "create", "web", "-t", write(CHANGING)).exit_code == 0
+    before = run("stack", "show", "web").stdout, held()
+    events = run("stack", "event", "list", "web", "-f", "json").stdout
+    other = write(
+        CHANGING.replace("length: 8", "length: 9").replace("  last:", "  final:").replace("[last", "[final")
+    )
+    words = ("stack", "update", "web", "-t", other, "-P", "password=t0ps3cret", "-P", "word=bye", "--dry-run")
+    planned = run(*words, "-f", "json")
+    assert planned.exit_code == 0, planned.output
+    plan = json.loads(planned.stdout)
+    assert {each["name"]: each["action"] for each in plan["resources"]} == {
+        "first": "UPDATE",
+        "random": "REPLACE",
+        "final": "CREATE",
+        "secret": "UPDATE",
+        "last": "DELETE",
+    }
+    shown = run(*words).stdout
+    assert re.search(r"^first +value +hello +bye$", shown, re.MULTILINE)
+    assert re.search(r"^random +length +8 +9$", shown, re.MULTILINE)
+    assert re.search(r"^secret +value +\*{6} +\*{6}$", shown, re.MULTILINE)
+    assert "s3cret" not in planned.output + shown
+    assert (run("stack", "show", "web").stdout, held()) == before
+    assert run("stack", "event", "list", "web", "-f", "json").stdout == events
+
+
+def test_one_value_may_change_and_the_rest_stay(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_text("parameters: {word: from the environment}\n")
+    words = ("-t", write(CHANGING), "-e", "env.yaml", "-P", "password=t0p")
+    assert run("stack", "create", "web", *words).exit_code == 0
+    for name in ("web.yaml", "env.yaml"):
+        (tmp_path / name).unlink()
+    planned = json.loads(run("stack", "update", "web", "--existing", "--dry-run", "-f", "json").stdout)
+    assert {each["action"] for each in planned["resources"]} == {"UNCHANGED"}
+    updated = run("stack", "update", "web", "--existing", "-P", "word=other")
+    assert updated.exit_code == 0, updated.output
+    assert "said    other" in updated.stdout
+    assert "secret UPDATE" not in updated.stderr
+    (tmp_path / "new.yaml").write_text("parameters: {word: newest}\n")
+    assert "said    newest" in run("stack", "update", "web", "--existing", "-e", "new.yaml").stdout
+
+
+def test_a_wrong_template_leaves_the_stack_as_it_is(write: Write) -> None:
+    assert run("stack", "create", "web", "-t", write(TEMPLATE)).exit_code == 0
+    before = run("stack", "show", "web").stdout, held()
+    for more in ([], ["--dry-run"]):
+        refused = run("stack", "update", "web", "-t", write(WRONG), *more)
+        assert refused.exit_code == 2
+        assert refused.stdout == ""
+        assert "web.yaml:4:" in refused.stderr
+        assert "'OS::Heat::None'" in refused.stderr
+    assert run("stack", "update", "wbe", "-t", write(TEMPLATE)).exit_code == 2
+    assert (run("stack", "show", "web").stdout, held()) == before
+
+
+def test_an_update_that_fails_ends_with_one_and_the_next_one_heals(write: Write) -> None:
+    assert run("stack", "create", "web", "-t", write(TEMPLATE)).exit_code == 0
+    failed = run("stack", "update", "web", "-t", write(FAILING))
+    assert failed.exit_code == 1
+    assert failed.stdout.startswith("web UPDATE_FAILED after")
+    assert "\n  bad CREATE_FAILED: " in failed.stdout
+    assert run("stack", "update", "web", "-t", write(TEMPLATE)).exit_code == 0
+
+
 def test_listing_stacks_loads_neither_the_queue_nor_plugins(write: Write) -> None:
     assert run("stack", "list").exit_code == 0  # the database is made
     code = (
