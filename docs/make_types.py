@@ -22,7 +22,8 @@ The types that come with Isotherm. `isotherm resource-type list` shows what is i
 included, and `isotherm resource-type show NAME` what this page shows of one.
 
 Below a property of the type map or list, its children follow: `ready.timeout` is inside `ready`, and `list.*` stands
-for every item of `list`. This version creates and deletes, so what a change of a property would mean is not said here.
+for every item of `list`. What a change of a property means in an update stands behind its meaning, for a property and
+all its children at once: `isotherm stack update --dry-run` tells it of one stack.
 """
 
 
@@ -59,7 +60,14 @@ def _rows(properties: Mapping[str, Any], prefix: str) -> Iterator[list[str]]:
     for name, schema in properties.items():
         path = f"{prefix}{name}"
         rules = "".join(f" {_sentence(rule)}" for rule in schema["constraints"])
-        yield [f"`{path}`", schema["type"], _default(schema), f"{schema['description']}{rules}".strip()]
+        # What a change means is decided by the outermost property.
+        change = "" if prefix else f" {_when_changed(schema)}"
+        yield [
+            f"`{path}`",
+            schema["type"],
+            _default(schema),
+            f"{schema['description']}{rules}{change}".strip(),
+        ]
         children = schema.get("schema")
         if schema["type"] == "map" and children:
             yield from _rows(children, f"{path}.")
@@ -73,6 +81,12 @@ def _default(schema: Mapping[str, Any]) -> str:
     if schema["default"] is None:
         return ""
     return f"`{json.dumps(schema['default'])}`"
+
+
+def _when_changed(schema: Mapping[str, Any]) -> str:
+    if schema["immutable"]:
+        return "Cannot be changed."
+    return "Changed in place." if schema["update_allowed"] else "A change replaces the resource."
 
 
 def _sentence(rule: str) -> str:
