@@ -1,0 +1,101 @@
+"""A stack is created and updated by real processes on a real broker and a real database."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.service import Service
+from orchestrator.settings import Settings
+from tests.services.engine import running
+from tests.unit.docs.pages import Session
+
+TEMPLATE = """\
+heat_template_version: 2021-04-16
+parameters:
+  length: {type: number, default: 8}
+  said: {type: string, default: hello}
+resources:
+  random: {type: OS::Heat::RandomString, properties: {length: {get_param: length}}}
+  copy: {type: OS::Heat::TestResource, properties: {value: {get_attr: [random, value]}}}
+  word: {type: OS::Heat::TestResource, properties: {value: {get_param: said}}}
+outputs:
+  copied: {value: {get_attr: [copy, output]}}
+  said: {value: {get_attr: [word, output]}}
+"""
+
+
+@pytest.fixture
+def session(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[Session]:
+    """Somebody with a template, and a coordinator and two workers on an up-to-date database."""
+    session = Session(tmp_path)
+    session.environment |= {"ISOTHERM_BROKER_URL": redis_url, "ISOTHERM_DATABASE_URL": postgres_url}
+    (session.directory / "t.yaml").write_text(TEMPLATE)
+    isotherm(session, "db", "upgrade")
+    processes = ("isotherm coordinator", "isotherm worker --name one", "isotherm worker --name two")
+    with running([session.start(each) for each in processes]) as engines:
+        yield session
+    assert "Traceback" not in "".join(engine.log for engine in engines)
+
+
+def isotherm(session: Session, *words: str, code: int = 0) -> str:
+    """Type a command, which must end with a code; return what it writes."""
+    done = subprocess.run(
+        ["isotherm", *words],
+        cwd=session.directory,
+        env=session.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def service(redis_url: str, postgres_url: str, tmp_path: Path) -> Iterator[Service]:
+    """What tells how the stack does."""
+    settings = Settings(broker_url=redis_url, database_url=postgres_url, state_directory=tmp_path / "state")
+    with Service.open(settings) as service:
+        yield service
+
+
+def physical_ids(service: Service) -> dict[str, str | None]:
+    listed = service.resources("s")
+    assert len(listed) == 3
+    return {view.name: view.physical_id for view in listed}
+
+
+def outputs(service: Service) -> dict[str, Any]:
+    return {view.key: view.value for view in service.outputs("s")}
+
+
+def test_a_stack_is_updated_with_a_replacement(session: Session, service: Service) -> None:
+    isotherm(session, "stack", "create", "s", "-t", "t.yaml")
+    before, first = physical_ids(service), outputs(service)
+
+    words = ("stack", "update", "s", "--existing", "-P", "length=12", "-P", "said=bye")
+    plan = json.loads(isotherm(session, *words, "--dry-run", "-f", "json"))
+    assert {each["name"]: each["action"] for each in plan["resources"]} == {
+        "random": "REPLACE",
+        "copy": "DEPENDS",
+        "word": "UPDATE",
+    }
+    assert (physical_ids(service), outputs(service)) == (before, first)
+
+    assert isotherm(session, *words).startswith("s UPDATE_COMPLETE after")
+    after, second = physical_ids(service), outputs(service)
+    assert {name for name in after if after[name] != before[name]} == {"random"}
+    assert (len(second["copied"]), second["said"]) == (12, "bye")
+
+    # What is refused leaves everything as it is.
+    isotherm(session, "stack", "update", "s", "--existing", "-P", "lenght=1", code=2)
+    assert (physical_ids(service), outputs(service)) == (after, second)
+
+    # Ordered by the stack's id, and followed from elsewhere.
+    isotherm(session, "stack", "update", service.stack("s").id, "-t", "t.yaml", "--no-wait")
+    assert "UPDATE_COMPLETE" in isotherm(session, "stack", "watch", "s")
+    assert outputs(service)["said"] == "hello"
