@@ -15,7 +15,7 @@ from hooks.errors import LifecycleRefused
 from hooks.events import Event, EventSink, dispatch
 from hooks.lifecycle import LifecyclePlugin, Operation, run_post_ops, run_pre_ops
 from orchestrator.comparison import compare, job_of_template, refuse_deleted
-from orchestrator.definition import NodeData
+from orchestrator.definition import NodeData, is_unknown
 from orchestrator.errors import (
     Bug,
     Conflict,
@@ -259,9 +259,10 @@ class Coordinator:
         template = self._template(stack.template_id, context)
         files = {key: self._store.templates.file(digest) for key, digest in latest.get("files", {}).items()}
         try:
-            return definition.resolve_properties(definition_of_rows(context, template, inputs, files))
+            properties = definition.resolve_properties(definition_of_rows(context, template, inputs, files))
         except ResolveError:
             return {}
+        return {name: value for name, value in properties.items() if not is_unknown(value)}
 
     def _template(self, template_id: str, context: Mapping[str, Any]) -> Template:
         return load_template(self._store, template_id, context, self._settings)

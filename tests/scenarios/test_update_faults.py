@@ -201,3 +201,18 @@ def test_what_is_taken_back_is_what_its_name_stands_for() -> None:
     row = world.store.stacks.resource(story.id, "a")
     assert (row.physical_id, row.replaced_by) == (story.before["a"], None)
     assert done(world) == []
+
+
+def test_what_a_dead_worker_was_making_of_what_is_not_known_any_more_is_taken_away() -> None:
+    world = World()
+    pair = {"a": value("1", "s"), "b": value("{get_attr: [a, value]}")}
+    stack_id = world.create(template(pair))
+    step(world)
+    die_after_claim(world)
+    world.cloud.polls = {"a": 9}
+    world.update(template({**pair, "a": value("1", "l")}))
+    step(world)
+    world.delete()
+    world.settle()
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    assert world.cloud.objects == {}
