@@ -1,4 +1,4 @@
-"""The one Python API that every face uses: create, update, delete, watch, show.
+"""The one Python API that every face uses: create, update, cancel, delete, watch, show.
 
 Embedded or distributed is decided by the settings and seen here only: embedded, this process does the work itself;
 distributed, jobs go to the queue and the store tells what became of them.
@@ -20,9 +20,11 @@ from orchestrator.graph import Graph
 from orchestrator.limits import Limits
 from orchestrator.matching import node_data_of
 from orchestrator.messages import (
+    CANCEL_TASK,
     CREATE_TASK,
     DELETE_TASK,
     UPDATE_TASK,
+    CancelJob,
     DeleteJob,
     StackJob,
 )
@@ -138,6 +140,23 @@ class Service:
             told = replace(job, name=stack.name)
             prepare_update(told, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
             stack_id = self._submit(UPDATE_TASK, job.to_wire(), stack.name)
+        return self.stack(stack_id)
+
+    def cancel(self, name: str, *, rollback: bool = True) -> StackView:
+        """End what is under way on a stack, and return it as it is then: on its way back, or failed.
+
+        Raises:
+            NotFound: there is no such stack.
+            Conflict: nothing is under way that can be cancelled, or a lifecycle plugin refused.
+            Unavailable: the queue cannot be reached, or no coordinator took the job.
+        """
+        stack = self._find(name)
+        job = CancelJob(name=stack.id, project=self.settings.project, rollback=rollback)
+        if self._embedded is not None:
+            self._embedded.start()
+            stack_id = self._embedded.runtime.coordinator.cancel(job)
+        else:
+            stack_id = self._submit(CANCEL_TASK, job.to_wire(), stack.name)
         return self.stack(stack_id)
 
     def delete(self, name: str) -> StackView | None:

@@ -40,11 +40,19 @@ def refuse_to_leave(shell: Shell, *, wait: bool) -> None:
 
 
 def follow_or_leave(
-    shell: Shell, service: StackService, view: StackView, *, action: str, wait: bool, form: str, after: int
+    shell: Shell,
+    service: StackService,
+    view: StackView,
+    *,
+    action: str,
+    status: str = "COMPLETE",
+    wait: bool,
+    form: str,
+    after: int,
 ) -> None:
     """Follow an operation to its end unless told not to ``wait``, write what became of it, and exit.
 
-    ``action`` is the one whose end is asked for; ``after`` is the last event that people have seen already.
+    ``action`` and ``status`` are the end that is asked for; ``after`` is the last event that people have seen already.
 
     Raises:
         Exit: always, with the exit code.
@@ -60,13 +68,10 @@ def follow_or_leave(
         _final_word(service, view, outputs, seconds=seconds)
     else:
         show(form, {**view.to_dict(), "outputs": [output.to_dict() for output in outputs]})
-    raise click.exceptions.Exit(_verdict(view, action=action, wait=wait))
-
-
-def _verdict(view: StackView, *, action: str, wait: bool) -> int:
-    # A rollback, or a delete that somebody else ordered meanwhile, is not the end that was asked for.
-    reached = view.status == "COMPLETE" and view.action == action != "ROLLBACK"
-    return DONE if reached or not wait else STACK_FAILED
+    # A rollback, or a delete that somebody else ordered meanwhile, is the end only of who asked for it.
+    raise click.exceptions.Exit(
+        DONE if (view.action, view.status) == (action, status) or not wait else STACK_FAILED
+    )
 
 
 def _final_word(

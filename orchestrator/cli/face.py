@@ -25,6 +25,9 @@ class StackService(Protocol):
     def plan_update(self, job: StackJob, /) -> UpdatePlan:
         """Return what an update would do, and do nothing."""
 
+    def cancel(self, name: str, *, rollback: bool) -> StackView:
+        """End what is under way, or raise; with ``rollback`` what was complete last is on its way back afterwards."""
+
     def delete(self, name: str) -> StackView | None:
         """Begin to delete; None if there was nothing left to do."""
 

@@ -15,6 +15,7 @@ from orchestrator.cli.processes import coordinator, worker
 from orchestrator.cli.resource_type import resource_type
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.stack import stack
+from orchestrator.cli.stack_cancel import cancel
 from orchestrator.cli.stack_event import event
 from orchestrator.cli.stack_output import output
 from orchestrator.cli.stack_preview import preview
@@ -65,7 +66,7 @@ def isotherm() -> None:
     """
 
 
-for child in (preview, update, resource, event, output):
+for child in (preview, update, cancel, resource, event, output):
     stack.add_command(child)
 for child in (functions, versions):
     template.add_command(child)

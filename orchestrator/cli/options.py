@@ -114,6 +114,16 @@ def timeout_option(command: Command) -> Command:
     )(command)
 
 
+def rollback_option(command: Command) -> Command:
+    """Add the option ``--rollback``."""
+    return click.option(
+        "--rollback",
+        "rollback",
+        is_flag=True,
+        help="If it fails, bring back what the stack was when it was complete last; of a new stack, nothing is left.",
+    )(command)
+
+
 def wait_option(command: Command) -> Command:
     """Add the options ``--wait`` (the default, for those who are used to type it) and ``--no-wait``."""
     return click.option(

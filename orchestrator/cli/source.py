@@ -16,6 +16,7 @@ class Given(TypedDict):
     environments: Iterable[str]
     parameters: Mapping[str, str]
     timeout_minutes: float | None
+    rollback: bool
 
 
 def stack_job(
@@ -26,6 +27,7 @@ def stack_job(
     environments: Iterable[str],
     parameters: Mapping[str, str],
     timeout_minutes: float | None = None,
+    rollback: bool = False,
 ) -> StackJob:
     """Return the job for a template and environments on disk, or at URLs where the settings allow to fetch them.
 
@@ -45,6 +47,7 @@ def stack_job(
         environments=loaded.environments,
         parameters=parameters,
         timeout_minutes=timeout_minutes,
+        rollback=rollback,
         project=settings.project,
     )
 
@@ -57,6 +60,7 @@ def existing_job(
     environments: Iterable[str],
     parameters: Mapping[str, str],
     timeout_minutes: float | None = None,
+    rollback: bool = False,
 ) -> StackJob:
     """Return the job for what is given, on top of the definition that a stack has, ``present``.
 
@@ -76,6 +80,7 @@ def existing_job(
             environments=environments,
             parameters=parameters,
             timeout_minutes=timeout_minutes,
+            rollback=rollback,
         )
         return upon_existing(given, present, limits)
     loaded = load_environments(
@@ -89,6 +94,7 @@ def existing_job(
         environments=loaded.environments,
         parameters=parameters,
         timeout_minutes=timeout_minutes,
+        rollback=rollback,
         project=present.project,
     )
     return upon_existing(given, present, limits)

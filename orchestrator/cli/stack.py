@@ -9,7 +9,14 @@ from orchestrator.cli.ending import follow_or_leave, outputs_table, refuse_to_le
 from orchestrator.cli.errors import BAD_INPUT
 from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import Table, fields_table, moment, printable, show
-from orchestrator.cli.options import example, format_option, template_options, timeout_option, wait_option
+from orchestrator.cli.options import (
+    example,
+    format_option,
+    rollback_option,
+    template_options,
+    timeout_option,
+    wait_option,
+)
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import stack_job
@@ -29,6 +36,7 @@ def stack() -> None:
 )
 @click.argument("name")
 @template_options
+@rollback_option
 @timeout_option
 @wait_option
 @format_option()
@@ -40,6 +48,7 @@ def create(
     template: str,
     environments: tuple[str, ...],
     parameters: dict[str, str],
+    rollback: bool,
     timeout_minutes: float | None,
     wait: bool,
     form: str,
@@ -56,6 +65,7 @@ def create(
         environments=environments,
         parameters=parameters,
         timeout_minutes=timeout_minutes,
+        rollback=rollback,
     )
     with shell.service() as service:
         made = service.create(job)
@@ -124,7 +134,9 @@ def watch(shell: Shell, name: str, form: str) -> None:
     with shell.service() as service:
         present = service.stack(name)
         after = last_event(service, present.id)
-        follow_or_leave(shell, service, present, action=present.action, wait=True, form=form, after=after)
+        # A rollback is not what anybody set out for.
+        action = "" if present.action == "ROLLBACK" else present.action
+        follow_or_leave(shell, service, present, action=action, wait=True, form=form, after=after)
 
 
 @stack.command(

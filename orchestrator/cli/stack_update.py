@@ -8,6 +8,7 @@ from orchestrator.cli.options import (
     example,
     format_option,
     optional_template_options,
+    rollback_option,
     timeout_option,
     wait_option,
 )
@@ -35,6 +36,7 @@ from orchestrator.cli.source import Given, existing_job, stack_job
 @click.option(
     "--dry-run", "is_dry_run", is_flag=True, help="Show what an update would do, and change nothing."
 )
+@rollback_option
 @timeout_option
 @wait_option
 @format_option()
@@ -48,6 +50,7 @@ def update(
     parameters: dict[str, str],
     is_upon_existing: bool,
     is_dry_run: bool,
+    rollback: bool,
     timeout_minutes: float | None,
     wait: bool,
     form: str,
@@ -68,7 +71,12 @@ def update(
         raise click.UsageError("give a template with -t, or --existing to keep the one that is there")
     if not is_dry_run:
         refuse_to_leave(shell, wait=wait)
-    more = Given(environments=environments, parameters=parameters, timeout_minutes=timeout_minutes)
+    more = Given(
+        environments=environments,
+        parameters=parameters,
+        timeout_minutes=timeout_minutes,
+        rollback=rollback,
+    )
     with shell.service() as service:
         if template is None or is_upon_existing:
             job = existing_job(service.definition(name), shell.settings, template=template, **more)

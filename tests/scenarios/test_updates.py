@@ -105,6 +105,16 @@ def test_what_is_new_is_made_and_what_is_gone_is_taken_away_after_those_that_nee
     assert [name for _, name in done(story.world)] == ["b", "c"]
 
 
+def test_what_is_visited_is_given_what_it_needs_of_what_is_not() -> None:
+    story = Story({"a": value("1"), "b": value("{get_attr: [a, value]}", "s")})
+    assert story.update({"a": value("1"), "b": value("{get_attr: [a, value]}", "l")}) == [("change", "b")]
+    assert story.update({"a": value("1"), "c": value("{get_attr: [a, value]}")}) == [
+        ("make", "c"),
+        ("unmake", "b"),
+    ]
+    assert present(story.world) == {"a": ("1", ""), "c": ("1", "")}
+
+
 def test_dependencies_may_be_turned_around() -> None:
     story = Story({"a": value("1"), "b": "depends_on: a"})
     assert story.update({"a": f"{value('1')}, depends_on: b", "b": ""}) == []

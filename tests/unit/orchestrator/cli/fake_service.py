@@ -117,6 +117,14 @@ class FakeService:
         self.planned.append(job)
         return self.plan_held
 
+    def cancel(self, name: str, *, rollback: bool) -> StackView:
+        view = self.stack(name)
+        if view.status != "IN_PROGRESS":
+            raise Conflict(f"stack {name!r} is {view.state}: there is nothing to cancel")
+        cancelled = replace(view, action="ROLLBACK") if rollback else replace(view, status="FAILED")
+        self.stacks_held[view.name] = cancelled
+        return self.stacks_held[view.name]
+
     def definition(self, name: str, /) -> StackJob:
         return replace(self.held_definition, name=self.stack(name).name)
 

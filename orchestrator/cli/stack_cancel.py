@@ -1,0 +1,34 @@
+"""``isotherm stack cancel``: end what is under way."""
+
+import click
+
+from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
+from orchestrator.cli.options import example, format_option, wait_option
+from orchestrator.cli.progress import last_event
+from orchestrator.cli.shell import Shell
+
+
+@click.command(epilog=example("isotherm stack cancel web", "isotherm stack cancel web --no-rollback"))
+@click.argument("name")
+@click.option(
+    "--rollback/--no-rollback",
+    default=True,
+    help="Bring back what the stack was when it was complete last (the default), or leave it as it is.",
+)
+@wait_option
+@format_option()
+@click.pass_obj
+def cancel(shell: Shell, name: str, *, rollback: bool, wait: bool, form: str) -> None:
+    """End a create or an update that is under way.
+
+    Steps under way end by themselves; nothing new starts. Of a stack that never was complete, a rollback leaves
+    nothing.
+    """
+    refuse_to_leave(shell, wait=wait)
+    with shell.service() as service:
+        after = last_event(service, service.stack(name).id) if wait else 0
+        going = service.cancel(name, rollback=rollback)
+        action, status = ("ROLLBACK", "COMPLETE") if rollback else (going.action, "FAILED")
+        follow_or_leave(
+            shell, service, going, action=action, status=status, wait=wait, form=form, after=after
+        )
