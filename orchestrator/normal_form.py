@@ -8,6 +8,7 @@ from orchestrator.limits import Limits
 from orchestrator.messages import StackJob
 from orchestrator.preparation import environment_of
 from orchestrator.settings import Settings
+from orchestrator.template.budget import evaluation
 from orchestrator.template.normal import normal, resolved
 from orchestrator.template.parameters import pseudo_parameters
 from orchestrator.template.template import Draft, in_order
@@ -21,8 +22,10 @@ def normal_form(source: str, *, file: str, settings: Settings) -> dict[str, Any]
     Raises:
         InvalidInput: it cannot be read; with every problem found.
     """
-    draft = Draft.read(source, file=file, files={}, limits=Limits.of(settings))
-    template = draft.under(draft.unknown_values())
+    limits = Limits.of(settings)
+    with evaluation(limits):
+        draft = Draft.read(source, file=file, files={}, limits=limits)
+        template = draft.under(draft.unknown_values())
     if template.problems:
         raise InvalidInput(in_order(template.problems))
     return normal(draft)
@@ -37,6 +40,11 @@ def decided_form(job: StackJob, settings: Settings) -> dict[str, Any]:
         InvalidInput: it cannot be read, a value is wrong, or something cannot be decided; with every problem found.
     """
     limits = Limits.of(settings)
+    with evaluation(limits):
+        return _decided(job, settings, limits)
+
+
+def _decided(job: StackJob, settings: Settings, limits: Limits) -> dict[str, Any]:
     environment, problems = environment_of(job, limits)
     try:
         draft = Draft.read(job.template, file=job.template_file, files=job.files, limits=limits)

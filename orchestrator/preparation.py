@@ -4,10 +4,11 @@ Pure but for what it is handed: nothing is stored, nobody is asked. All problems
 """
 
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
 
 from orchestrator.collector import paused_collection
 from orchestrator.definition import AttributePath, NodeData, ResourceProxy, StackDefinition
@@ -15,18 +16,26 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.examination import Examined, Examiner, Place
 from orchestrator.findings import Types
 from orchestrator.limits import Limits
-from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.messages import StackJob
 from orchestrator.names import check_project, check_stack_name
 from orchestrator.plan import Plan, Wish, plan_create
 from orchestrator.settings import Settings
 from orchestrator.store.templates import StoredTemplate, digest_of
-from orchestrator.template.budget import evaluation
+from orchestrator.template.budget import TooMuch, check_time, evaluation, weight_of
+from orchestrator.template.contents import MOST_BYTES
 from orchestrator.template.definitions import OutputDefinition, ResourceDefinition
-from orchestrator.template.document import read_document
+from orchestrator.template.document import dotted, read_document
 from orchestrator.template.environment import Environment
 from orchestrator.template.locations import base_between
 from orchestrator.template.parameters import Parameters
+from orchestrator.template.reader import most_nodes
+from orchestrator.template.registry_reader import MOST_PATTERNS
+from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Draft, Template, in_order
+
+#: The characters of a file's digest.
+_DIGEST: Final = 64
+_FEWER: Final = "make them smaller, or raise the setting max_template_bytes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +85,8 @@ def examine_job(
     """
     limits = Limits.of(settings)
     problems = [*_size_problems(job, limits)]
+    if problems:
+        raise InvalidInput(problems)
     environment, faults = environment_of(job, limits)
     problems += faults
     # What a wrong one would have said is not missing.
@@ -142,8 +153,9 @@ def prepare(job: StackJob, types: Types, settings: Settings, *, stack_id: str = 
     check_stack_name(job.name)
     check_project(job.project)
     check_timeout(job.timeout_minutes)
-    examined = examine_job(job, types, settings, stack_id=stack_id)
-    _refuse_what_cannot_be_made(examined)
+    with evaluation(Limits.of(settings)):
+        examined = examine_job(job, types, settings, stack_id=stack_id)
+        _refuse_what_cannot_be_made(examined)
     digests = {key: digest_of(content) for key, content in job.files.items()}
     return Prepared(
         stack_id=examined.blank.id,
@@ -165,24 +177,38 @@ def prepare(job: StackJob, types: Types, settings: Settings, *, stack_id: str = 
 
 def environment_of(job: StackJob, limits: Limits) -> tuple[Environment, list[Problem]]:
     """Return what a job says of its template's parameters and types, as far as it is right, and what is not."""
-    environment, problems = Environment(), list[Problem]()
-    for source in job.environments:
-        said, faults = _environment(source, job, limits)
-        environment = environment.merge(said)
+    environment, nodes = Environment(), 0
+    problems = [*_environment_problems(job, limits)]
+    for source in job.environments if not problems else ():
+        try:
+            document, faults = read_document(source.source, file=source.file, limits=limits)
+        except InvalidInput as error:
+            problems += error.problems
+            continue
+        nodes += document.nodes
+        if nodes > (most := most_nodes(limits.max_bytes)):
+            message = f"all environments together have more than {most} keys and values"
+            problems.append(document.positions.problem((), message, _FEWER))
+            break
+        base = base_between(source.file, job.template_file)
+        environment = environment.merge(Environment.of_document(document, faults, base=base))
         problems += faults
+    if environment.registry.most_patterns() > MOST_PATTERNS:
+        message = f"all environments together have more than {MOST_PATTERNS} names of resources with a '*'"
+        problems.append(Problem(path="environments", message=message, hint="one pattern can match many"))
+        environment = replace(environment, registry=Registry())
     return environment.merge(Environment.of_parameters(job.parameters)), problems
 
 
-def _environment(
-    source: EnvironmentSource, job: StackJob, limits: Limits
-) -> tuple[Environment, list[Problem]]:
-    """Return what an environment file says, as far as it is right, and what is not."""
-    try:
-        document, problems = read_document(source.source, file=source.file, limits=limits)
-    except InvalidInput as error:
-        return Environment(), list(error.problems)
-    base = base_between(source.file, job.template_file)
-    return Environment.of_document(document, problems, base=base), problems
+def _environment_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
+    """Yield what keeps the environments from being read at all: each keeps the limits, but together they do not."""
+    if len(job.environments) > limits.max_files:
+        message = f"there are {len(job.environments)} environments; at most {limits.max_files} are allowed"
+        yield Problem(path="environments", message=message, hint="raise the setting max_template_files")
+    size = sum(len(each.source) for each in job.environments)
+    if size > limits.max_bytes:
+        message = f"all environments together have {size} characters; at most {limits.max_bytes} are allowed"
+        yield Problem(path="environments", message=message, hint=_FEWER)
 
 
 def _pseudo_values(job: StackJob, stack_id: str, settings: Settings) -> dict[str, Any]:
@@ -197,10 +223,18 @@ def _pseudo_values(job: StackJob, stack_id: str, settings: Settings) -> dict[str
 
 
 def _size_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
-    for what, many in (("files", job.files), ("environments", job.environments)):
-        if len(many) > limits.max_files:
-            message = f"there are {len(many)} {what}; at most {limits.max_files} are allowed"
-            yield Problem(path=what, message=message, hint="raise the setting max_template_files")
+    if len(job.files) > limits.max_files:
+        message = f"there are {len(job.files)} files; at most {limits.max_files} are allowed"
+        yield Problem(path="files", message=message, hint="raise the setting max_template_files")
+    for name, value in job.parameters.items():
+        try:
+            weight_of(value)
+        except TooMuch as error:
+            yield Problem(path=dotted(("parameters", name)), message=f"this value {error}")
+    size = sum(map(len, job.files.values()))
+    if size > MOST_BYTES:
+        message = f"all files together have {size} characters; at most {MOST_BYTES} are allowed"
+        yield Problem(path="files", message=message, hint="let resources read what is large from elsewhere")
 
 
 def _refuse_what_cannot_be_made(examined: Examined) -> None:
@@ -212,6 +246,7 @@ def _refuse_what_cannot_be_made(examined: Examined) -> None:
     template, registry = examined.template, examined.environment.registry
     problems = []
     for name, definition in template.resources.items():
+        check_time(partial(template.problem, definition.path))
         if name in examined.nested:
             message = "a stack cannot be made of templates in templates yet"
             hint = "'isotherm template validate' and 'isotherm stack preview' understand them"
@@ -220,8 +255,21 @@ def _refuse_what_cannot_be_made(examined: Examined) -> None:
         if hooks:
             message = f"the environment sets hooks here ({', '.join(hooks)}), which are not supported yet"
             problems.append(template.problem(definition.path, message, "take them out of the environment"))
+    problems += _file_problems(template)
     if problems:
         raise InvalidInput(problems)
+
+
+def _file_problems(template: Template) -> Iterator[Problem]:
+    """Yield a problem if resources may read so many files that telling each of them which would take too much."""
+    times = Counter(definition.required_files for definition in template.resources.values())
+    size = sum(count * sum(len(key) + _DIGEST for key in keys) for keys, count in times.items())
+    if size > MOST_BYTES:
+        message = (
+            "too many resources call get_file with a name that only a call tells: each may read every file"
+        )
+        words = template.draft.dialect
+        yield template.problem((words.resources,), message, "write the names out, or bring fewer files")
 
 
 def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.uuid4())) -> list[Wish]:
@@ -229,9 +277,10 @@ def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.u
     template = prepared.template
     wanted = wanted_attributes(template)
     result = []
+    named = _digests(prepared)
     for name, definition in template.resources.items():
         fragment: dict[str, Any] = {"definition": definition.fragment()}
-        files = {key: prepared.stored.files[key] for key in sorted(definition.required_files)}
+        files = named[definition.required_files]
         if files:
             fragment["files"] = files
         result.append(
@@ -245,6 +294,12 @@ def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.u
             )
         )
     return result
+
+
+def _digests(prepared: Prepared) -> dict[frozenset[str], dict[str, str]]:
+    """Return the digests of the files that resources read, by their keys."""
+    all_keys = {definition.required_files for definition in prepared.template.resources.values()}
+    return {keys: {key: prepared.stored.files[key] for key in sorted(keys)} for keys in all_keys}
 
 
 def wanted_attributes(template: Template) -> Mapping[str, set[AttributePath]]:

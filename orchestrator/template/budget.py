@@ -46,7 +46,7 @@ class Budget:
         Raises:
             TooMuch: it is too much, or too deep.
         """
-        self._left -= _weight(value)
+        self._left -= weight_of(value)
         if self._left < 0:
             raise TooMuch(f"gives more than {MOST_IN_A_VALUE} characters and parts")
 
@@ -56,7 +56,7 @@ class Budget:
         Raises:
             TooMuch: all that is kept is too much, or this is too deep.
         """
-        self._kept -= _weight(value)
+        self._kept -= weight_of(value)
         if self._kept < 0:
             raise TooMuch(f"has more than {MOST_KEPT} characters and parts, together with others before it")
 
@@ -122,7 +122,7 @@ def keep(value: Any) -> None:
         budget.keep(value)
 
 
-def _weight(value: Any) -> int:
+def weight_of(value: Any) -> int:
     """Return what plain data takes in memory, roughly.
 
     Raises:

@@ -1,6 +1,7 @@
 """What is in the files of whoever gives an order: text, from the disk or, where that is allowed, from the network."""
 
 import posixpath
+import time
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,8 @@ from orchestrator.template.locations import is_url, is_web, shown
 #: All files of one order together; it holds them all when it is sent.
 MOST_BYTES: Final = 64 * 1024 * 1024
 
+#: All files that are fetched together take no longer, but for the last of them.
+_FETCHING_SECONDS = 600.0
 _ENABLE = "set ISOTHERM_FETCH_URLS=true to let this machine fetch it"
 #: A directory may hold millions of names, of which one would be suggested.
 _MOST_NAMES = 1_000
@@ -42,10 +45,11 @@ class Contents:
     """Reads files, each location once, in bounded size."""
 
     def __init__(self, limits: Limits, *, fetch_urls: bool, most_bytes: int = MOST_BYTES) -> None:
-        """Read from the disk, and with ``fetch_urls`` also over http and https."""
+        """Read from the disk, and with ``fetch_urls`` also over http and https, in bounded time."""
         self._limits, self._fetch_urls = limits, fetch_urls
         self._most_bytes, self._bytes = most_bytes, 0
         self._texts: dict[str, str] = {}
+        self._seconds_left = _FETCHING_SECONDS
 
     def text(self, location: str) -> str:
         """Return the text at a location: a path, from the working directory on, or a URL.
@@ -62,10 +66,15 @@ class Contents:
     def _fetched(self, url: str) -> bytes:
         if not self._fetch_urls:
             raise Unreadable("is not on this machine, which fetches nothing", _ENABLE)
+        if self._seconds_left < 0:
+            raise Unreadable(f"is not fetched any more: the others took {_FETCHING_SECONDS:g} seconds")
+        begun = time.monotonic()
         try:
             return fetch(url, max_bytes=self._limits.max_bytes)
         except CannotFetch as error:
             raise Unreadable(str(error)) from error
+        finally:
+            self._seconds_left -= time.monotonic() - begun
 
     def _read(self, location: str) -> bytes:
         path = Path(_local_path(location))

@@ -89,7 +89,10 @@ class ResourceDefinition:
         keys: set[str] = set()
         for call in (*self.properties_expression.calls, *self.metadata_expression.calls):
             files = call.required_files()
-            keys.update(self.all_files if files is None else files)
+            if files is None:
+                # Often very many, for many resources: one set for all of them.
+                return frozenset(self.all_files)
+            keys.update(files)
         return frozenset(keys)
 
     def place_of(self, name: str, attribute: AttributePath) -> Path:

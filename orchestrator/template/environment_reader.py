@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from hooks.events import NAMESPACE
-from orchestrator.errors import Problem
+from orchestrator.errors import Problem, cut
 from orchestrator.nearest import Nearest
 from orchestrator.template.document import Document, Path, dotted
 from orchestrator.template.functions.base import kind_of
@@ -55,7 +55,7 @@ class EnvironmentReader:
         for key in data:
             if key not in SECTIONS:
                 hint = self._nearest.hint(key, SECTIONS, f"sections: {', '.join(SECTIONS)}")
-                self._fault((key,), f"there is no section {key!r} in an environment", hint)
+                self._fault((key,), f"there is no section {cut(key)!r} in an environment", hint)
         strategies = self._strategies(data)
         default = strategies.pop("default", None)
         registry = RegistryReader(self._document.positions, self._problems, self._nearest, self._base)

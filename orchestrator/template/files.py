@@ -11,8 +11,9 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.limits import Limits
 from orchestrator.messages import EnvironmentSource
 from orchestrator.template.contents import Contents, Unreadable
-from orchestrator.template.document import Document, Path, Positions, read_document
+from orchestrator.template.document import Document, Path, dotted, read_document
 from orchestrator.template.environment import Environment
+from orchestrator.template.given import Given
 from orchestrator.template.locations import (
     base_between,
     base_of_key,
@@ -27,6 +28,8 @@ from orchestrator.template.locations import (
 _CALL = "get_file"
 #: The key of a resource's type in either format.
 _TYPES = ("type", "Type")
+#: So many times as often as there may be files, they may be named in other words; each is looked into.
+_SPELLINGS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +118,8 @@ class _Loading:
         self._locations: dict[str, str] = {}
         self._walked: set[str] = set()
         self._mentions: deque[_Mention] = deque()
+        #: What has been noted: the key, the location, and whether it is a template.
+        self._noted: set[tuple[str, str, bool]] = set()
 
     def all(self, text: str, environments: Iterable[str], template: str) -> StackFiles:
         """Return a template's text with its environments, and everything that was named.
@@ -135,7 +140,7 @@ class _Loading:
         text = self._ordered(file)
         document = self._document(text, file)
         if document:
-            self._mentions.extend(_mentions(document, base="", location=file))
+            self._note(_mentions(document, base="", location=file))
         return text
 
     def environment(self, file: str, template: str) -> EnvironmentSource:
@@ -145,17 +150,7 @@ class _Loading:
         if document:
             # Its problems, and those of the environment, are told by whoever parses it.
             environment = Environment.of_document(document, [], base=base_between(file, template))
-            for target in environment.registry.template_targets():
-                written = target.given
-                mention = _Mention(
-                    name=written.value,
-                    key=target.name,
-                    location=location_of(written.value, file),
-                    document=file,
-                    is_template=True,
-                    problem=written.problem,
-                )
-                self._mentions.append(mention)
+            self._note(_targets(environment, file))
         return EnvironmentSource(file=file, source=text)
 
     def _ordered(self, file: str) -> str:
@@ -166,6 +161,17 @@ class _Loading:
             self.problems.append(error.problem(file))
             return ""
 
+    def _note(self, mentions: Iterable[_Mention]) -> None:
+        """Keep what is named until it is looked into, unless it was named before."""
+        for mention in mentions:
+            named = mention.key, mention.location, mention.is_template
+            if named not in self._noted:
+                if len(self._noted) == _SPELLINGS * self._limits.max_files:
+                    self._refuse_more(mention)
+                    break
+                self._noted.add(named)
+                self._mentions.append(mention)
+
     # -- what they name ----------------------------------------------------------------------------------------
 
     def files(self) -> dict[str, str]:
@@ -173,10 +179,8 @@ class _Loading:
         while self._mentions:
             mention = self._mentions.popleft()
             if mention.key not in self._locations:
-                if len(self._files) == self._limits.max_files:
-                    message = f"more than {self._limits.max_files} files are named"
-                    hint = "raise the setting max_template_files, or name fewer"
-                    self.problems.append(mention.problem(message, hint))
+                if len(self._locations) == self._limits.max_files:
+                    self._refuse_more(mention)
                     break
                 self._load(mention)
             elif not _is_same(self._locations[mention.key], mention.location):
@@ -195,6 +199,10 @@ class _Loading:
             name = shown(mention.name)
             self.problems.append(mention.problem(f"the file {name!r} {error}", error.hint(name)))
 
+    def _refuse_more(self, mention: _Mention) -> None:
+        message = f"more than {self._limits.max_files} files are named"
+        self.problems.append(mention.problem(message, "raise the setting max_template_files, or name fewer"))
+
     def _refuse_second(self, mention: _Mention) -> None:
         other = shown(self._locations[mention.key])
         message = f"the files {shown(mention.location)!r} and {other!r} would both be called {mention.key!r}"
@@ -207,7 +215,7 @@ class _Loading:
         document = self._document(self._files[mention.key], file)
         if document:
             base = base_of_key(mention.key)
-            self._mentions.extend(_mentions(document, base=base, location=mention.location))
+            self._note(_mentions(document, base=base, location=mention.location))
 
     def _document(self, text: str, file: str) -> Document | None:
         """Return a text as data, as far as it can be read; None if it cannot."""
@@ -233,33 +241,44 @@ def _is_same(location: str, other: str) -> bool:
 
 def _mentions(document: Document, *, base: str, location: str) -> Iterator[_Mention]:
     """Yield the files that a template names; its names start at ``base``, it is itself at ``location``."""
-    found: list[tuple[Path, str, bool]] = []
+    found: dict[tuple[str, bool], Path] = {}
     _collect(document.data, (), found)
-    for path, name, as_type in found:
+    for (name, as_type), path in found.items():
         yield _Mention(
             name=name,
             key=key_of(name, base),
             location=location_of(name, location),
             document=location,
             is_template=as_type,
-            problem=_problems_at(document.positions, path),
+            # Nothing of the document stays: many wait at once.
+            problem=Given(name, dotted(path), document.positions.at(path)).problem,
         )
 
 
-def _problems_at(positions: Positions, path: Path) -> Callable[[str, str], Problem]:
-    return lambda message, hint: positions.problem(path, message, hint)
+def _targets(environment: Environment, file: str) -> Iterator[_Mention]:
+    """Yield the template files in the registry of an environment, which is at ``file``."""
+    for target in environment.registry.template_targets():
+        written = target.given
+        yield _Mention(
+            name=written.value,
+            key=target.name,
+            location=location_of(written.value, file),
+            document=file,
+            is_template=True,
+            problem=written.problem,
+        )
 
 
-def _collect(value: Any, path: Path, found: list[tuple[Path, str, bool]]) -> None:
-    """Add every name of a file, with its place, and whether it is a type: written out in get_file, or as a type."""
+def _collect(value: Any, path: Path, found: dict[tuple[str, bool], Path]) -> None:
+    """Add each name of a file, in get_file or as a type, with whether it is a type, and its first place."""
     if isinstance(value, dict):
         if len(value) == 1 and isinstance(value.get(_CALL), str):
-            found.append(((*path, _CALL), value[_CALL], False))
+            found.setdefault((value[_CALL], False), (*path, _CALL))
         for key, item in value.items():
             if isinstance(item, (dict, list)):
                 _collect(item, (*path, key), found)
             elif key in _TYPES and isinstance(item, str) and is_template(item):
-                found.append(((*path, key), item, True))
+                found.setdefault((item, True), (*path, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
             _collect(item, (*path, index), found)

@@ -5,15 +5,22 @@ How a parameter is merged is decided by the first file that sets it: by what the
 replace earlier ones.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final
 
 from orchestrator.errors import Problem
+from orchestrator.template.budget import check_time
+from orchestrator.template.document import dotted
 from orchestrator.template.functions.base import kind_of
+from orchestrator.template.functions.growth import Growth
 from orchestrator.template.given import Given
 from orchestrator.template.parameter_types import ParameterType, convert
+
+#: What the values of all parameters together may add to earlier ones, in characters and parts.
+MOST_MERGED: Final = 2 * 1024 * 1024
 
 
 class Strategy(StrEnum):
@@ -66,6 +73,15 @@ class Latest(Mapping[str, Given]):
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys(name for section in self._sections for name in section))
 
+    def items(self) -> ItemsView[str, Given]:
+        """Return each name with its value, found in one pass over all sections."""
+        latest: dict[str, Given] = {}
+        for section in self._sections:
+            for name, given in section.items():
+                if given.value is not None or name not in latest or latest[name].value is None:
+                    latest[name] = given
+        return latest.items()
+
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
@@ -94,6 +110,7 @@ class _Folding:
     def __init__(self, layers: Sequence[Layer], types: Mapping[str, ParameterType]) -> None:
         self._layers, self._types = layers, types
         self.problems: list[Problem] = []
+        self._growth = Growth()
         self._strategies = self._fix_strategies()
 
     def section(self, sections: Sequence[Mapping[str, Given]]) -> dict[str, Given]:
@@ -103,6 +120,7 @@ class _Folding:
 
     def _value(self, name: str, sections: Sequence[Mapping[str, Given]]) -> Given | None:
         """Return what the values of one parameter come to; None if there is none."""
+        check_time(partial(_problem, name))
         merged, is_converted = None, False
         for section, layer in zip(sections, self._layers, strict=True):
             new = section.get(name)
@@ -120,6 +138,7 @@ class _Folding:
         layers = [layer for layer in self._layers if not layer.replaces]
         fixed: dict[str, Strategy] = {}
         for name in self._types:
+            check_time(partial(_problem, name))
             first: Given | None = None
             for layer in layers:
                 given, said = layer.value_of(name), layer.strategies.get(name)
@@ -144,6 +163,12 @@ class _Folding:
             hint = f"say {name}: overwrite under parameter_merge_strategies in the first file that sets it"
             self.problems.append(new.problem(message, hint))
             return new, False
+        if not self._growth.add(new.value, MOST_MERGED):
+            message = (
+                f"all that environments add to what is there has more than {MOST_MERGED} characters and parts"
+            )
+            self.problems.append(new.problem(message, "let later values replace earlier ones"))
+            return new, False
         try:
             # Not once more for each further file: what has been merged grows.
             earlier = old.value if is_converted else convert(kind, old.value)
@@ -167,6 +192,10 @@ def _conflict(name: str, said: Given, strategy: Strategy, first: Given) -> Probl
         f"the parameter {name!r} has the strategy {strategy.value!r} since {where}, which sets it first",
         f"say {said.value.value!r} in {where} as well, or take this away",
     )
+
+
+def _problem(name: str, message: str, hint: str) -> Problem:
+    return Problem(message=message, path=dotted(("parameters", name)), hint=hint)
 
 
 class _DifferentKinds(ValueError):

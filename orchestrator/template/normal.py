@@ -6,10 +6,11 @@ parts with the template.
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN
-from orchestrator.errors import InvalidInput, Problem
+from orchestrator.errors import InvalidInput, Problem, cut
 from orchestrator.template.document import Path
 from orchestrator.template.parameter_types import ParameterType, as_boolean
 from orchestrator.template.parameters import ParameterSchema
@@ -26,6 +27,8 @@ _BOOLEANS: Final = frozenset({"hidden", "immutable", "NoEcho"})
 _MAY_BE_EMPTY: Final = _TEXTS | {"tags", "constraints"}
 #: What constraints with several numbers call them.
 _BOUNDS: Final = ("min", "max", "step", "offset")
+#: Longer lists of parameters are cut in sentences for people.
+_SHOWN_PARAMETERS: Final = 20
 
 
 def normal(draft: Draft) -> dict[str, Any]:
@@ -222,5 +225,7 @@ def _unknown_places(value: Any, path: Path) -> Iterator[Path]:
 
 
 def _undecided(template: Template, path: Path, missing: Collection[str]) -> Problem:
-    hint = f"parameters without a value: {', '.join(missing)}" if missing else ""
+    named = ", ".join(map(cut, islice(missing, _SHOWN_PARAMETERS)))
+    more = ", ..." if len(missing) > _SHOWN_PARAMETERS else ""
+    hint = f"parameters without a value: {named}{more}" if missing else ""
     return template.problem(path, "this depends on a parameter that has no value", hint)

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Final
 
-from orchestrator.errors import Problem
+from orchestrator.errors import Problem, cut
 from orchestrator.nearest import Nearest
 from orchestrator.template.document import Path, Positions, dotted
 from orchestrator.template.functions.base import kind_of
@@ -20,7 +20,9 @@ RESTRICTED_ACTIONS: Final = ("update", "replace")
 _SECTION: Final = "resource_registry"
 _WORDS: Final = {"hooks": HOOKS, "restricted_actions": RESTRICTED_ACTIONS}
 #: Each resource is compared with each pattern.
-_MOST_PATTERNS: Final = 100
+MOST_PATTERNS: Final = 100
+#: So long are the names of resources; longer patterns match in ways that take long.
+_LONGEST_PATTERN: Final = 255
 
 
 class RegistryReader:
@@ -121,7 +123,9 @@ class RegistryReader:
             elif isinstance(value, dict):
                 resources[name] = self._resource(value, here, directory, pattern="*" in name)
             else:
-                message = f"expected what is said of the resource {name!r}, a map, found {kind_of(value)}"
+                message = (
+                    f"expected what is said of the resource {cut(name)!r}, a map, found {kind_of(value)}"
+                )
                 self._fault(here, message)
         self._count_patterns(resources, path)
         return Entries(resources=resources, removed_resources=frozenset(removed))
@@ -170,9 +174,13 @@ class RegistryReader:
 
     def _count_patterns(self, resources: Collection[str], path: Path) -> None:
         patterns = sum("*" in name for name in resources)
-        if patterns > _MOST_PATTERNS:
-            message = f"{patterns} names of resources with a '*', where {_MOST_PATTERNS} are the most"
+        if patterns > MOST_PATTERNS:
+            message = f"{patterns} names of resources with a '*', where {MOST_PATTERNS} are the most"
             self._fault(path, message, "one pattern can match many resources")
+        for name in resources:
+            if "*" in name and len(name) > _LONGEST_PATTERN:
+                message = f"a name with a '*' has at most {_LONGEST_PATTERN} characters, this one {len(name)}"
+                self._fault((*path, name), message)
 
     def _given(self, value: str, path: Path) -> Given:
         return Given(value, dotted(path), self._positions.at(path))

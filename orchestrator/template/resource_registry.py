@@ -1,8 +1,10 @@
 """What resource types stand for: other types or template files; and what is said of single resources by name."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from operator import neg
 from typing import Final
 
 from orchestrator.template.given import Given
@@ -41,7 +43,7 @@ class Aliases:
         """Return the entry that says what a type stands for: its own, else that of the longest beginning."""
         if type_name in self.targets and type_name not in left_out:
             return type_name
-        for length in self._lengths:
+        for length in self._lengths[bisect_left(self._lengths, -len(type_name), key=neg) :]:
             entry = f"{type_name[:length]}*"
             target = self.targets.get(entry)
             if target and entry not in left_out and _covers(entry, target.name, type_name):
@@ -52,11 +54,14 @@ class Aliases:
         """Return both as one; what is ``removed`` goes, unless the later say it again."""
         if not later.targets and not removed:
             return self
-        beginnings = tuple(name[:-1] for name in removed if name.endswith("*"))
+        beginnings = {name[:-1] for name in removed if name.endswith("*")}
+        # Not each name with each beginning: there may be very many of both.
+        lengths = sorted({len(beginning) for beginning in beginnings})
         kept = {
             name: target
             for name, target in self.targets.items()
-            if name not in removed and not name.startswith(beginnings)
+            if name not in removed
+            and not any(name[:length] in beginnings for length in lengths[: bisect_right(lengths, len(name))])
         }
         return Aliases({**kept, **later.targets})
 
@@ -107,6 +112,10 @@ class Entries:
         if resource in self.resources:
             yield self.resources[resource]
 
+    def most_patterns(self) -> int:
+        """Return how many patterns there are at the level that has the most."""
+        return max((len(self._patterns), *(each.most_patterns() for each in self.resources.values())))
+
     def inside(self, resource: str) -> Mapping[str, "Entries"]:
         """Return what is said of the resources in the nested stack of ``resource``."""
         merged = Entries()
@@ -151,6 +160,10 @@ class Registry:
         resources that they belong to. A circle ends where it closes.
         """
         return self._find(type_name, resource_path).name
+
+    def most_patterns(self) -> int:
+        """Return how many patterns for resources' names there are at the level that has the most."""
+        return self.entries.most_patterns()
 
     def is_template(self, name: str) -> bool:
         """Whether a resource of this (actual) type is made from a template file."""

@@ -161,11 +161,14 @@ class ListJoin(Function):
         if not isinstance(delimiter, str):
             raise FunctionError(f"expected the delimiter as text, found {kind_of(delimiter)}", path=(0,))
         texts: list[str] = []
+        length = -len(delimiter)
         for index, items in enumerate(lists, 1):
             self._expect_list(items, index)
-            texts += (self._as_text(item, (index, at)) for at, item in enumerate(items or ()))
-        length = sum(map(len, texts)) + len(delimiter) * max(len(texts) - 1, 0)
-        check_length(length)
+            for at, item in enumerate(items or ()):
+                text = self._as_text(item, (index, at))
+                length += len(text) + len(delimiter)
+                check_length(length)
+                texts.append(text)
         return delimiter.join(texts)
 
     def _expect_list(self, items: Any, index: int) -> None:
