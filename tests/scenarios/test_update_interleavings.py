@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -168,7 +169,7 @@ def test_updates_one_after_the_other_touch_nothing_but_what_changed(sequence: Se
     watch = Watch(world)
     stack_id = begin(world, sequence[0])
     world.settle()
-    for before, after in zip(sequence, sequence[1:], strict=False):
+    for before, after in pairwise(sequence):
         ids = {row.name: row.physical_id for row in world.store.stacks.resources(stack_id)}
         world.cloud.log.clear()
         become(world, after)

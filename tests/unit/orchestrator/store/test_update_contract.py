@@ -1,0 +1,397 @@
+"""What every store promises to updates: effective actions, what goes on, replacements, quiet nodes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from orchestrator.messages import CLEANUP, CONVERGE, END, JOIN, CheckOrder
+from orchestrator.plan import Match, Row, Wish, plan_delete, plan_update
+from orchestrator.store import tables
+from orchestrator.store.claims import Claim, Ending, Finished, Outcome
+from orchestrator.store.traversals import NewTraversal
+from tests.unit.orchestrator.store.conftest import Bench
+
+RECORDED = ["row", "name", "CREATE", "COMPLETE", "p", "r", []]
+
+
+def rows_of(bench: Bench) -> list[Row]:
+    return [
+        Row(
+            id=row.id,
+            name=row.name,
+            type=row.type,
+            action=row.action,
+            status=row.status,
+            requires=row.requires,
+        )
+        for row in bench.store.stacks.resources("s-id")
+    ]
+
+
+def begin_update(
+    bench: Bench,
+    requires: Mapping[str, set[str]],
+    *,
+    clean: Sequence[str] = (),
+    number: int = 2,
+    known: Sequence[str] | None = None,
+) -> tuple[CheckOrder, ...]:
+    """Begin an update of the stack to resources that require each other so; return the first orders."""
+    rows = rows_of(bench)
+    by_name = {row.name: row for row in rows}
+    wishes = [
+        Wish(
+            name=name,
+            type="Test",
+            resource_id=f"new-{number}-{name}",
+            fragment={"definition": {}, "n": number},
+            requires=frozenset(others),
+            wanted=frozenset(),
+        )
+        for name, others in requires.items()
+    ]
+    matches = {
+        wish.name: Match(row=by_name.get(wish.name), clean=wish.name in clean, node_data=RECORDED)
+        for wish in wishes
+    }
+    plan = plan_update(wishes, matches, rows)
+    new = NewTraversal(
+        id=f"s-t{number}",
+        stack_id="s-id",
+        stack="s",
+        project="p",
+        template_id="none",
+        timeout_minutes=60,
+        plan=plan,
+        context={},
+        new_types={wish.resource_id: "Test" for wish in wishes if wish.name not in by_name},
+        known=[row.id for row in rows] if known is None else known,
+    )
+    if not bench.store.traversals.begin_next(new, expected=f"s-t{number - 1}"):
+        return ()
+    return tuple(order_of(bench, node.no, number=number) for node in plan.ready)
+
+
+def begin_delete(bench: Bench, *, number: int = 2) -> bool:
+    rows = rows_of(bench)
+    new = NewTraversal(
+        id=f"s-t{number}",
+        stack_id="s-id",
+        stack="s",
+        project="p",
+        template_id="none",
+        timeout_minutes=60,
+        plan=plan_delete(rows),
+        context={},
+        new_types={},
+        known=[row.id for row in rows],
+    )
+    return bench.store.traversals.begin_next(new, expected=f"s-t{number - 1}")
+
+
+def order_of(bench: Bench, no: int, *, number: int = 2) -> CheckOrder:
+    node = tables.node
+    with bench.store.database.read() as connection:
+        row = connection.execute(
+            node.select().where(tables.in_traversal(f"s-t{number}"), node.c.no == no)
+        ).one()
+    return CheckOrder(
+        stack_id="s-id",
+        traversal_id=f"s-t{number}",
+        no=no,
+        key=row.key,
+        phase=row.phase,
+        stack="s",
+        action=row.action,
+        node_data=(),
+    )
+
+
+def created(bench: Bench, requires: Mapping[str, set[str]]) -> None:
+    """Make a stack of resources, all the way."""
+    ready: list[CheckOrder] = list(bench.begin(dict(requires)))
+    while ready:
+        order = ready.pop()
+        if order.phase == END:
+            bench.store.traversals.complete(order.traversal_id)
+            ending = bench.store.traversals.claim_end(order, worker="c")
+            assert ending is not None
+            bench.store.traversals.finish_end(ending)
+        elif order.phase == JOIN:
+            ready += bench.store.nodes.release_join(order).ready
+        else:
+            ready += bench.run(order)
+
+
+def end(bench: Bench, claim: Claim, ending: Ending, *, changed: bool = True, data: bool = True) -> Finished:
+    """End a claim's step, perhaps with other node data than is on record."""
+    return bench.store.nodes.finish(
+        claim,
+        Outcome(
+            ending=ending,
+            physical_id="physical",
+            reference_id="other",
+            token="token" if ending is Ending.WAITING else None,
+            node_data=RECORDED if ending is Ending.DONE and data else None,
+            changed=changed,
+            new_id="replacement" if ending is Ending.REPLACE else "",
+        ),
+    )
+
+
+def pass_on(bench: Bench, orders: Sequence[CheckOrder]) -> list[CheckOrder]:
+    """Carry joins out as a worker does; return what is left."""
+    left, waiting = [], list(orders)
+    while waiting:
+        order = waiting.pop()
+        if order.phase == JOIN:
+            waiting.extend(bench.store.nodes.release_join(order).ready)
+        else:
+            left.append(order)
+    return left
+
+
+def keys(orders: Sequence[CheckOrder]) -> list[tuple[str, str]]:
+    return sorted((order.phase, order.key) for order in orders)
+
+
+def node_of(bench: Bench, key: str, phase: str, *, number: int = 2) -> sa.Row[Any]:
+    node = tables.node
+    mine = (tables.in_traversal(f"s-t{number}"), node.c.key == key, node.c.phase == phase)
+    with bench.store.database.read() as connection:
+        return connection.execute(node.select().where(*mine)).one()
+
+
+# -- claim -----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_still_to_be_made_is_created_although_an_update_was_planned(bench: Bench) -> None:
+    bench.begin({"a": set()})
+    (order,) = begin_update(bench, {"a": set()})
+    claim = bench.claim(order)
+    assert (claim.action, claim.was) == ("CREATE", ("INIT", "COMPLETE"))
+
+
+def test_a_create_that_was_interrupted_is_gone_on_with(bench: Bench) -> None:
+    (a,) = bench.begin({"a": set()})
+    end(bench, bench.claim(a), Ending.WAITING)
+    (order,) = begin_update(bench, {"a": set()})
+    claim = bench.claim(order)
+    assert (claim.action, claim.was) == ("CREATE", ("CREATE", "IN_PROGRESS"))
+    assert (claim.started, claim.token) == (True, "token")
+
+
+def test_what_was_made_is_updated(bench: Bench) -> None:
+    created(bench, {"a": set()})
+    (order,) = begin_update(bench, {"a": set()})
+    claim = bench.claim(order)
+    assert (claim.action, claim.was, claim.started) == ("UPDATE", ("CREATE", "COMPLETE"), False)
+    row = bench.store.stacks.resource("s-id", "a")
+    assert (row.action, row.status) == ("UPDATE", "IN_PROGRESS")
+
+
+def test_an_update_that_was_interrupted_keeps_its_token_and_when_it_began(bench: Bench) -> None:
+    created(bench, {"a": set()})
+    (first,) = begin_update(bench, {"a": set()})
+    began = bench.claim(first)
+    end(bench, began, Ending.WAITING)
+    bench.clock.pass_(5)
+    (second,) = begin_update(bench, {"a": set()}, number=3)
+    claim = bench.claim(second)
+    assert (claim.action, claim.was, claim.token) == ("UPDATE", ("UPDATE", "IN_PROGRESS"), "token")
+    assert claim.started_at == began.started_at
+
+
+def test_a_waiting_step_keeps_the_reference_id_that_others_know(bench: Bench) -> None:
+    created(bench, {"a": set()})
+    (order,) = begin_update(bench, {"a": set()})
+    end(bench, bench.claim(order), Ending.WAITING)
+    assert bench.store.stacks.resource("s-id", "a").reference_id == "reference-a"
+
+
+def test_what_failed_stays_failed_while_it_is_worked_on_and_however_often(bench: Bench) -> None:
+    (a,) = bench.begin({"a": set()})
+    end(bench, bench.claim(a), Ending.FAILED)
+    (order,) = begin_update(bench, {"a": set()})
+    claim = bench.claim(order)
+    assert (claim.action, claim.was) == ("UPDATE", ("CREATE", "FAILED"))
+    bench.clock.pass_(61)
+    again = next(each for each in bench.sweep() if each.phase == CONVERGE)
+    claim = bench.claim(again)
+    assert (claim.action, claim.was) == ("UPDATE", ("CREATE", "FAILED"))
+    end(bench, claim, Ending.DONE)
+    row = bench.store.stacks.resource("s-id", "a")
+    assert (row.action, row.status) == ("UPDATE", "COMPLETE")
+
+
+def test_what_an_older_traversal_took_away_is_told_to_be_gone(bench: Bench) -> None:
+    created(bench, {"a": set()})
+    (gone,) = begin_update(bench, {})
+    old = bench.claim(gone)
+    (order,) = begin_update(bench, {"a": set()}, number=3)
+    assert bench.store.nodes.claim(order, worker="w") is None
+    woken = next(each for each in end(bench, old, Ending.DONE).ready if each.phase == CONVERGE)
+    claim = bench.claim(woken)
+    assert (claim.action, claim.was) == ("UPDATE", ("DELETE", "COMPLETE"))
+
+
+# -- what goes on ----------------------------------------------------------------------------------------------
+
+
+def test_a_node_goes_on_when_what_it_ended_was_begun_for_another_definition(bench: Bench) -> None:
+    (a,) = bench.begin({"a": set()})
+    end(bench, bench.claim(a), Ending.WAITING)
+    (order,) = begin_update(bench, {"a": set()})
+    finished = end(bench, bench.claim(order), Ending.NEXT)
+    assert [(each.phase, each.key) for each in finished.ready] == [(CONVERGE, "a")]
+    claim = bench.claim(finished.ready[0])
+    assert (claim.action, claim.was, claim.started) == ("UPDATE", ("CREATE", "COMPLETE"), False)
+    assert [(each.phase, each.key) for each in end(bench, claim, Ending.DONE).ready] == [(JOIN, "a")]
+
+
+def test_a_replacement_takes_the_name_and_what_was_goes_when_all_have_moved_over(bench: Bench) -> None:
+    created(bench, {"a": set()})
+    (order,) = begin_update(bench, {"a": set()})
+    finished = end(bench, bench.claim(order), Ending.REPLACE)
+    old, new = sorted(bench.store.stacks.resources("s-id"), key=lambda row: row.id == "replacement")
+    assert (old.action, old.status, old.replaced_by) == ("CREATE", "COMPLETE", "replacement")
+    assert (new.action, new.status, new.requires) == ("INIT", "COMPLETE", old.requires)
+    assert not node_of(bench, "a", CLEANUP).quiet
+    claim = bench.claim(finished.ready[0])
+    assert (claim.action, claim.resource_id, claim.fragment["old"]) == ("CREATE", "replacement", False)
+    (cleanup,) = end(bench, claim, Ending.DONE).ready
+    assert (cleanup.phase, bench.claim(cleanup).resource_id) == (CLEANUP, "s-a")
+
+
+@pytest.mark.parametrize("ending", [Ending.NEXT, Ending.REPLACE])
+def test_a_superseded_traversal_does_not_go_on_and_wakes_who_waits(bench: Bench, ending: Ending) -> None:
+    created(bench, {"a": set()})
+    (order,) = begin_update(bench, {"a": set()})
+    old = bench.claim(order)
+    (newer,) = begin_update(bench, {"a": set()}, number=3)
+    assert bench.store.nodes.claim(newer, worker="w") is None
+    finished = end(bench, old, ending)
+    assert [(each.traversal_id, each.key) for each in finished.ready] == [("s-t3", "a")]
+    (row,) = bench.store.stacks.resources("s-id")
+    assert row.replaced_by is None
+    assert row.action == ("CREATE" if ending is Ending.REPLACE else "UPDATE")
+    assert row.status == "COMPLETE"
+    assert node_of(bench, "a", CONVERGE).state == "superseded"
+
+
+@pytest.mark.parametrize("ending", [Ending.NEXT, Ending.REPLACE])
+def test_a_failed_traversal_does_not_go_on_and_comes_to_rest(bench: Bench, ending: Ending) -> None:
+    created(bench, {"a": set(), "b": set()})
+    orders = {order.key: order for order in begin_update(bench, {"a": set(), "b": set()})}
+    claim = bench.claim(orders["a"])
+    end(bench, bench.claim(orders["b"]), Ending.FAILED)
+    end(bench, claim, ending)
+    bench.clock.pass_(1000)
+    assert [each.phase for each in bench.sweep()] == [END]
+    assert len(bench.store.stacks.resources("s-id")) == 2
+
+
+def test_a_plan_that_does_not_know_a_replacement_is_not_begun(bench: Bench) -> None:
+    created(bench, {"a": set()})
+    (order,) = begin_update(bench, {"a": set()})
+    end(bench, bench.claim(order), Ending.REPLACE)
+    assert begin_update(bench, {"a": set()}, number=3, known=["s-a"]) == ()
+    assert bench.store.stacks.find("s", project="p").traversal_id == "s-t2"
+    assert node_of(bench, "a", CONVERGE).state == "ready"
+    assert begin_delete(bench, number=3)
+
+
+# -- quiet nodes -----------------------------------------------------------------------------------------------
+
+
+def test_what_depends_on_what_stayed_the_same_is_passed_on(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": {"a"}, "c": {"b"}})
+    (order,) = begin_update(bench, {"a": set(), "b": {"a"}, "c": {"b"}}, clean=["b", "c"])
+    ready = end(bench, bench.claim(order), Ending.DONE, changed=False).ready
+    assert {each.phase for each in ready} == {JOIN}
+    assert keys(pass_on(bench, ready)) == [(END, "")]
+
+
+def test_what_depends_on_what_changed_is_visited_and_what_depends_on_that_only_if_it_changes(
+    bench: Bench,
+) -> None:
+    created(bench, {"a": set(), "b": {"a"}, "c": {"b"}})
+    (order,) = begin_update(bench, {"a": set(), "b": {"a"}, "c": {"b"}}, clean=["b", "c"])
+    (b,) = pass_on(bench, end(bench, bench.claim(order), Ending.DONE, changed=True).ready)
+    assert (b.phase, b.key) == (CONVERGE, "b")
+    ready = end(bench, bench.claim(b), Ending.DONE, changed=False).ready
+    assert keys(pass_on(bench, ready)) == [(END, "")]
+
+
+def test_that_something_changed_goes_through_joins(bench: Bench) -> None:
+    many = {f"r{number:03}": set[str]() for number in range(100)}
+    created(bench, {**many, "last": set(many)})
+    orders = begin_update(bench, {**many, "last": set(many)}, clean=["last"])
+    left: list[CheckOrder] = []
+    for order in orders:
+        changed = order.key == "r042"
+        left += pass_on(bench, end(bench, bench.claim(order), Ending.DONE, changed=changed).ready)
+    assert keys(left) == [(CONVERGE, "last")]
+
+
+def test_a_quiet_node_gives_what_is_on_record(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": {"a"}, "c": {"b"}})
+    (order,) = begin_update(bench, {"a": set(), "b": {"a"}, "c": {"b"}}, clean=["b"])
+    (c,) = pass_on(bench, end(bench, bench.claim(order), Ending.DONE, changed=False).ready)
+    claim = bench.claim(c)
+    assert bench.store.nodes.inputs(claim) == [RECORDED]
+    assert claim.recorded == RECORDED
+
+
+def test_what_is_done_from_the_start_gives_what_is_on_record(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": {"a"}})
+    (order,) = begin_update(bench, {"a": set(), "b": {"a"}}, clean=["a"])
+    assert order.key == "b"
+    sent = CheckOrder(
+        stack_id="s-id", traversal_id="s-t2", no=order.no, key="b", phase=CONVERGE, stack="s", node_data=None
+    )
+    assert bench.store.nodes.inputs(bench.claim(sent)) == [RECORDED]
+
+
+def test_a_quiet_node_whose_message_was_lost_is_published_again_as_a_join(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": {"a"}})
+    (order,) = begin_update(bench, {"a": set(), "b": {"a"}}, clean=["b"])
+    end(bench, bench.claim(order), Ending.DONE, changed=False)
+    bench.clock.pass_(11)
+    again = bench.sweep()
+    assert keys(again) == [(JOIN, "a"), (JOIN, "b")]
+    assert keys(pass_on(bench, again)) == [(END, "")]
+    assert not bench.store.nodes.release_join(again[0]).accepted
+
+
+def test_a_node_that_has_work_is_no_join_whoever_says_so(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": {"a"}})
+    (order,) = begin_update(bench, {"a": set(), "b": {"a"}}, clean=["b"])
+    (b,) = pass_on(bench, end(bench, bench.claim(order), Ending.DONE, changed=True).ready)
+    assert not bench.store.nodes.release_join(b).accepted
+    assert bench.store.nodes.claim(b, worker="w") is not None
+
+
+# -- what is planned with --------------------------------------------------------------------------------------
+
+
+def test_the_history_tells_what_was_planned_from_what_was_done(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": {"a"}})
+    (order,) = begin_update(bench, {"a": set(), "b": {"a"}})
+    stack = bench.store.stacks.find("s", project="p")
+    assert bench.store.stacks.history(stack).unsettled == {"s-a", "s-b"}
+    end(bench, bench.claim(order), Ending.DONE)
+    history = bench.store.stacks.history(stack)
+    assert {key: fragment.get("n") for key, fragment in history.planned.items()} == {"s-a": 2, "s-b": 2}
+    assert {key: fragment.get("n") for key, fragment in history.applied.items()} == {"s-a": 2, "s-b": None}
+
+
+def test_a_failed_traversal_changes_nothing_more_than_it_has_begun(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": set(), "c": set()})
+    orders = {order.key: order for order in begin_update(bench, {"a": set(), "b": set(), "c": set()})}
+    bench.claim(orders["a"])
+    end(bench, bench.claim(orders["b"]), Ending.FAILED)
+    stack = bench.store.stacks.find("s", project="p")
+    assert bench.store.stacks.history(stack).unsettled == {"s-a"}
