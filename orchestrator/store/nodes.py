@@ -183,6 +183,11 @@ class Nodes:
             connection.execute(_text(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
             connection.execute(_text(statements.event_at(self._db.now)), values)
             reason = f"Resource {claim.action} failed: resources.{order.key}: {outcome.reason}"
+            if order.phase == CLEANUP:
+                # What is wanted is there already: to bring back what was would undo what works.
+                connection.execute(
+                    _text("UPDATE traversal SET options = '{}' WHERE id = :traversal_id"), values
+                )
             end = fail_traversal(
                 connection,
                 self._db,

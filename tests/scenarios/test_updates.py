@@ -326,6 +326,17 @@ def test_an_update_may_come_at_any_message_of_a_rollback(deliveries: int) -> Non
     assert len(world.cloud.objects) == 2
 
 
+def test_a_cleanup_that_fails_does_not_undo_what_works() -> None:
+    story = Story({"a": value("1"), "b": value("1")})
+    world = story.world
+    world.cloud.failing_deletes = {"a": True}
+    story.update({"a": value("2"), "b": value("1")}, "UPDATE_FAILED", rollback=True)
+    assert sorted(value for _, value in world.cloud.objects.values()) == ["1", "1", "2"]
+    assert story.update({"a": value("2"), "b": value("1")}) == [("unmake", "a")]
+    assert present(world) == {"a": ("2", ""), "b": ("1", "")}
+    assert len(world.cloud.objects) == 2
+
+
 # -- cancel ----------------------------------------------------------------------------------------------------
 
 

@@ -35,6 +35,8 @@ class Cloud:
         self.sizes: dict[str, str] = {}
         self.log: list[tuple[str, str]] = []
         self.made = 0
+        #: The resources whose next deletion fails.
+        self.failing_deletes: dict[str, bool] = {}
         #: The resources whose next update fails.
         self.failing_updates: dict[str, bool] = {}
         #: How often making the resource of a name fails: negative for ever, positive so many times, retryably.
@@ -129,6 +131,8 @@ def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whos
 
         def handle_delete(self) -> None:
             cloud.instruction()
+            if cloud.failing_deletes.pop(self.name, None):
+                raise ResourceFailure("stuck")
             if self.state.physical_id in cloud.objects:
                 del cloud.objects[self.state.physical_id]
                 cloud.log.append(("unmake", self.name))
