@@ -316,7 +316,8 @@ class _Step:
 
     def _delete(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
-        if claim.fragment.get("policy") == RETAIN:
+        if claim.fragment.get("policy") == RETAIN or claim.was[0] == "INIT":
+            # It is left alone, or nothing was ever begun.
             return None, True
         if claim.started:
             token = claim.token

@@ -184,8 +184,8 @@ def convert_properties(
     """Return typed properties in which every name of ``schema`` is a key, with defaults filled in.
 
     A name without value or default becomes None. Converting twice is not the same as once, since a given null
-    becomes an empty value: keep what was given, and convert that. With ``constraints=False`` none is asked: a
-    deletion must not fail because a rule became stricter.
+    becomes an empty value: keep what was given, and convert that. With ``constraints=False`` none is asked, and
+    nothing is required: a deletion must not fail because a rule became stricter, or because nothing was made yet.
 
     Raises:
         PropertyError: the first error found.
@@ -208,7 +208,7 @@ def _convert_map(
             found += 1
             converted[name] = prop.convert(given[name], (*path, name), walk)
         else:
-            if prop.required and prop.default is None:
+            if walk.constraints and prop.required and prop.default is None:
                 expected = f"expected {_EXPECTED[prop.type]}, found nothing"
                 message = f"a value is required: {expected}"
                 # Its path may not be shown where the map around it may not.

@@ -95,7 +95,8 @@ class Nodes:
             **values,
             "state": "running" if free else "waiting",
             "due_at": row.now + lease,
-            "attempt": row.attempt,
+            # To wait for another is no attempt: nothing has begun.
+            "attempt": row.attempt if free else row.attempt - 1,
             "action": row.action,
             "resource_id": row.resource_id,
             "now": row.now,

@@ -84,7 +84,9 @@ PG_CLAIM = Statement(
         UPDATE node SET
             state = CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 'running' ELSE 'waiting' END,
             due_at = {{now}} + CASE WHEN EXISTS (SELECT 1 FROM taken) THEN :lease_seconds ELSE :locked_seconds END,
-            attempt = attempt + 1, worker = :worker, woken = false
+            -- To wait for another is no attempt: nothing has begun.
+            attempt = attempt + CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 1 ELSE 0 END,
+            worker = :worker, woken = false
         WHERE node.traversal_id = :traversal_id AND node.no = :no AND EXISTS (SELECT 1 FROM n)
     ), said AS (
         INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)

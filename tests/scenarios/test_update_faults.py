@@ -6,6 +6,8 @@ import pytest
 
 from hooks.lifecycle import LifecyclePlugin, Operation
 from orchestrator.messages import END
+from orchestrator.plugins.properties import Property, PropertyType
+from orchestrator.plugins.resource import Resource, ResourceFailure
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.world import World
 
@@ -216,3 +218,79 @@ def test_what_a_dead_worker_was_making_of_what_is_not_known_any_more_is_taken_aw
     world.settle()
     assert world.state(stack_id) == "DELETE_COMPLETE"
     assert world.cloud.objects == {}
+
+
+def test_a_step_that_waits_for_an_older_one_does_not_begin_once_its_update_failed() -> None:
+    world = Story({"a": value("1", "s"), "b": value("2", "s")}).world
+    world.update(template({"a": value("1", "m"), "b": value("2", "s")}))
+    world.stall(0)
+    world.cloud.failing_updates = {"b": True}
+    world.update(template({"a": value("1", "l"), "b": value("2", "l")}))
+    world.deliver([order.key for order in world.messages].index("a"))
+    while world.messages:
+        world.deliver()
+    assert world.state() == "UPDATE_FAILED"
+    done(world)
+    world.wake_stalled()
+    world.settle()
+    assert done(world) == []
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("operation", ["update", "delete"])
+def test_what_was_never_given_its_properties_is_taken_away_whatever_they_require(
+    begun: bool, operation: str
+) -> None:
+    world = World()
+    kind = world.checker._types["Cloud::Object"]
+    needed = {"needed": Property(type=PropertyType.STRING, required=True)}
+    kind.properties_schema = {**kind.properties_schema, **needed}
+    pair = dict.fromkeys(("a", "b"), "properties: {needed: 1}")
+    stack_id = world.create(template(pair))
+    if begun:
+        claim = world.store.nodes.claim(world.messages.pop(), worker="dead")
+        assert claim is not None
+        world.checker.act(claim)
+    if operation == "update":
+        world.update(template({"a": pair["a"]}))
+    else:
+        world.delete()
+    world.settle()
+    assert world.state(stack_id) == ("UPDATE_COMPLETE" if operation == "update" else "DELETE_COMPLETE")
+    assert len(world.cloud.objects) == (1 if operation == "update" else 0)
+
+
+def test_a_cleanup_that_failed_is_tried_again_by_the_next_update() -> None:
+    story = Story({"a": value("1"), "b": "depends_on: a"})
+    kind = story.world.checker._types["Cloud::Object"]
+    unmake = kind.handle_delete
+
+    def stuck(_: Resource) -> None:
+        raise ResourceFailure("stuck")
+
+    kind.handle_delete = stuck  # type: ignore[assignment, method-assign]
+    story.update({"a": value("9"), "b": "depends_on: a"}, "UPDATE_FAILED")
+    kind.handle_delete = unmake  # type: ignore[method-assign]
+    assert story.update({"a": value("9"), "b": "depends_on: a"}) == [("unmake", "a")]
+
+
+def test_what_ran_out_of_time_is_replaced_by_the_next_update() -> None:
+    story = Story({"a": value("1", "s"), "b": value("{get_attr: [a, value]}")})
+    story.world.cloud.polls = {"a": 100_000}
+    wanted = {"a": value("1", "l"), "b": value("{get_attr: [a, value]}")}
+    story.update(wanted, "UPDATE_FAILED", timeout_minutes=1)
+    story.world.cloud.polls = {}
+    assert story.update(wanted) == [("make", "a"), ("unmake", "a")]
+
+
+def test_one_change_of_many_costs_one_visit() -> None:
+    many = {f"r{number:04}": value(str(number), "s") for number in range(2000)}
+    many["last"] = f"depends_on: [{', '.join(many)}]"
+    world = Story(many).world
+    world.update(template({**many, "r0007": value("7", "l")}))
+    delivered = []
+    while world.messages:
+        delivered.append((world.messages[0].phase, world.messages[0].key))
+        world.deliver()
+    assert delivered == [("converge", "r0007"), ("end", "")]
+    assert world.state() == "UPDATE_COMPLETE"
