@@ -37,7 +37,7 @@ from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.sweeping import Swept
 from orchestrator.store.traversals import Ending, NewTraversal
-from orchestrator.template.definitions import DELETE, RETAIN, ResolveError, ResourceDefinition
+from orchestrator.template.definitions import DELETE, RETAIN, ResourceDefinition
 from orchestrator.template.template import Template
 
 log = structlog.get_logger()
@@ -260,7 +260,7 @@ class Coordinator:
         files = {key: self._store.templates.file(digest) for key, digest in latest.get("files", {}).items()}
         try:
             properties = definition.resolve_properties(definition_of_rows(context, template, inputs, files))
-        except ResolveError:
+        except IsothermError:
             return {}
         return {name: value for name, value in properties.items() if not is_unknown(value)}
 

@@ -236,6 +236,19 @@ def test_a_step_that_waits_for_an_older_one_does_not_begin_once_its_update_faile
     assert done(world) == []
 
 
+def test_what_a_dead_worker_was_making_of_what_nobody_asks_for_any_more_is_taken_away() -> None:
+    world = World()
+    world.create(template({"a": value("1", "s"), "b": value("{get_attr: [a, value]}")}))
+    step(world)
+    die_after_claim(world)
+    world.update(template({"a": value("1", "l")}))
+    world.deliver([order.key for order in world.messages].index("a"))
+    world.update(template({"a": value("1", "x")}))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("1", "x")}
+
+
 @pytest.mark.parametrize("begun", [False, True])
 @pytest.mark.parametrize("operation", ["update", "delete"])
 def test_what_was_never_given_its_properties_is_taken_away_whatever_they_require(
