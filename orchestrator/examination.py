@@ -167,6 +167,7 @@ class Examiner:
         """Examine the template that a resource is made of; None, after taking down why, if it cannot be."""
         template, key = examined.template, examined.types[definition.name]
         where = (*definition.path, definition.dialect.type)
+        check_time(partial(template.problem, where))
         try:
             draft = self._nested.draft(key, place.within)
         except InvalidInput as error:

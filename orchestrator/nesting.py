@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from orchestrator.definition import ParentResourceProxy, StackDefinition
-from orchestrator.errors import Problem, cut
+from orchestrator.errors import InvalidInput, Problem, cut
 from orchestrator.limits import Limits
 from orchestrator.nearest import Nearest
 from orchestrator.plugins.properties import PropertyType
@@ -22,7 +22,7 @@ from orchestrator.template.template import Draft, Template
 #: How many times the longest template all templates together may be, each counted as often as it is used: in
 #: characters, and in keys and values.
 _MOST_TEXT: Final = 8
-_MOST_NODES: Final = 3
+_MOST_NODES: Final = 2
 
 #: The property type of the resource type that a template stands in for, by the type of its parameter.
 _FACADE_TYPES: Final = {
@@ -49,6 +49,8 @@ class NestedTemplates:
         self._files, self._limits = files, limits
         self._root = ""
         self._drafts: dict[str, Draft] = {}
+        #: Those that are no templates.
+        self._unreadable: set[str] = set()
         self._nearest = Nearest()
         self._resources = self._nodes = self._characters = 0
 
@@ -88,7 +90,7 @@ class NestedTemplates:
 
         Raises:
             CannotNest: it is not there, it would be too deep or too much, or it uses itself.
-            InvalidInput: it is no template at all.
+            InvalidInput: it is no template at all; only the first time with why.
         """
         if key in within:
             circle = " -> ".join((*within[within.index(key) :], key))
@@ -98,6 +100,8 @@ class NestedTemplates:
                 f"templates in templates go deeper than {self._limits.max_nested_depth} levels",
                 "raise the setting max_nested_stack_depth",
             )
+        if key in self._unreadable:
+            raise InvalidInput([])
         draft = self._drafts.get(key)
         if draft is None:
             draft = self._drafts[key] = self._read(key)
@@ -111,7 +115,11 @@ class NestedTemplates:
         files = FilesFrom(base_of_key(key), self._files)
         # People know the file by where it is, not by the key that the template's directory gives it.
         file = location_of(key, self._root)
-        return Draft.read(self._files[key], file=file, files=files, limits=self._limits)
+        try:
+            return Draft.read(self._files[key], file=file, files=files, limits=self._limits)
+        except InvalidInput:
+            self._unreadable.add(key)
+            raise
 
 
 def nested_environment(

@@ -15,6 +15,7 @@ from orchestrator.template.functions.base import (
     Function,
     FunctionError,
     Macro,
+    Scope,
     kind_of,
     plain_copy,
 )
@@ -69,11 +70,7 @@ class FnFindInMap(Macro):
             told = written[index] == step
             found = _entry(found, step, index, builder.scope.nearest if told else None)
         _refuse_calls(found, functions_of(builder.scope.version))
-        most = builder.scope.limits.max_bytes
-        if not builder.scope.growth.add(found, most):
-            hint = f"all that is put into the template as it is read may have {most} characters and parts"
-            raise FunctionError("what is found here makes the template too large", hint=hint)
-        return plain_copy(found)
+        return _put_in(found, builder.scope)
 
 
 class FnGetAZs(Macro):
@@ -86,7 +83,7 @@ class FnGetAZs(Macro):
     @classmethod
     def expand(cls, arguments: Any, builder: Builder) -> Any:  # noqa: ARG003 - every region has the same zones
         """Return the zones."""
-        return list(builder.scope.limits.availability_zones)
+        return _put_in(list(builder.scope.limits.availability_zones), builder.scope)
 
 
 class FnSelect(Function):
@@ -171,6 +168,19 @@ class FnMemberListToMap(Function):
                 members.setdefault(int(match[1]), {})[match[2]] = right
         whole = (member for _, member in sorted(members.items()) if key in member and value in member)
         return {member[key]: member[value] for member in whole}
+
+
+def _put_in(found: Any, scope: Scope) -> Any:
+    """Return a copy of what is put into the template in place of a call.
+
+    Raises:
+        FunctionError: all that is put in so becomes too much.
+    """
+    most = scope.limits.max_bytes
+    if not scope.growth.add(found, most):
+        hint = f"all that is put into the template as it is read may have {most} characters and parts"
+        raise FunctionError("what is found here makes the template too large", hint=hint)
+    return plain_copy(found)
 
 
 def _entry(place: Any, key: Any, index: int, nearest: Nearest | None) -> Any:

@@ -13,6 +13,7 @@ from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import Problem
 from orchestrator.limits import Limits
 from orchestrator.template.functions.cfn_lookups import FnGetAZs, FnMemberListToMap
+from orchestrator.template.functions.growth import Growth
 from orchestrator.template.template import Draft, Template
 
 VERSIONS = ("2010-09-09", "2012-12-12", "2013-05-23")
@@ -202,7 +203,7 @@ def test_a_reference_beside_it_does_not_disturb() -> None:
 
 def test_zones_are_those_of_the_scope_whatever_the_region() -> None:
     limits = Limits(availability_zones=("east", "west"))
-    builder: Any = SimpleNamespace(scope=SimpleNamespace(limits=limits))
+    builder: Any = SimpleNamespace(scope=SimpleNamespace(limits=limits, growth=Growth()))
     for region in ("", {"Ref": "AWS::Region"}, None):
         assert FnGetAZs.expand(region, builder) == ["east", "west"]
 
