@@ -61,14 +61,17 @@ class NestedTemplates:
         self._root = root.file
 
     def _count(self, draft: Draft) -> None:
-        """Count one use of a template.
-
-        Raises:
-            CannotNest: all that is used together is too much.
-        """
+        """Count one use of a template."""
         self._resources += len(draft.resource_names)
         self._characters += len(draft.source)
         self._nodes += draft.document.nodes
+
+    def _refuse_more(self) -> None:
+        """Refuse to go on once all that is used together is too much.
+
+        Raises:
+            CannotNest: it is.
+        """
         if self._resources > self._limits.max_resources:
             raise CannotNest(
                 f"with the templates that are used here there are more than {self._limits.max_resources} resources",
@@ -102,10 +105,12 @@ class NestedTemplates:
             )
         if key in self._unreadable:
             raise InvalidInput([])
-        draft = self._drafts.get(key)
-        if draft is None:
-            draft = self._drafts[key] = self._read(key)
+        self._refuse_more()
+        draft = self._drafts.get(key) or self._read(key)
         self._count(draft)
+        self._refuse_more()
+        # One that is too much is not kept.
+        self._drafts[key] = draft
         return draft
 
     def _read(self, key: str) -> Draft:
