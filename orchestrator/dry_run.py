@@ -21,7 +21,7 @@ from orchestrator.template.budget import evaluation
 from orchestrator.template.definitions import RETAIN, ResolveError, ResourceDefinition
 from orchestrator.template.expressions import Expression
 from orchestrator.template.hiding import HIDDEN
-from orchestrator.validation import KNOWN_LATER
+from orchestrator.validation import KNOWN_LATER, kept
 from orchestrator.views import PropertyChange, ResourcePlan, UpdatePlan
 
 #: What becomes of a resource.
@@ -156,7 +156,7 @@ class DryRun:
             yield PropertyChange(
                 name=name,
                 before=self._shown_before(name, definition, row, applied.get(name, old)),
-                after=KNOWN_LATER if is_unknown(told) else told,
+                after=KNOWN_LATER if is_unknown(told) else kept(told),
                 meaning=_meaning(kind.properties_schema.get(name)),
                 is_certain=certain,
             )

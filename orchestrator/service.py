@@ -35,6 +35,7 @@ from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
+from orchestrator.template.budget import TooMuch, evaluation, keep
 from orchestrator.template.definitions import OutputDefinition
 from orchestrator.template.template import Template
 from orchestrator.views import (
@@ -427,9 +428,11 @@ class Service:
         rows = self._store.stacks.resources(stack.id)
         ready = [node_data_of(row) for row in rows if row.action != "INIT" and row.status == "COMPLETE"]
         definition = definition_of_rows(context, template, ready, template.files)
-        return tuple(
-            _output_view(key, output, output.resolve, definition) for key, output in template.outputs.items()
-        )
+        with evaluation(Limits.of(self.settings)):
+            return tuple(
+                _output_view(key, output, output.resolve, definition)
+                for key, output in template.outputs.items()
+            )
 
 
 def _output_view(
@@ -440,6 +443,9 @@ def _output_view(
 ) -> OutputView:
     try:
         value = resolve(definition)
+        keep(value)
+    except TooMuch as error:
+        return OutputView(key=key, description=output.description, error=f"the value {error}")
     except IsothermError as error:
         return OutputView(key=key, description=output.description, error=str(error))
     if is_unknown(value):

@@ -109,10 +109,15 @@ def _resource(name: str, definition: ResourceDefinition, examined: Examined) -> 
 
 def _shown(expression: Expression, examined: Examined) -> Any:
     try:
-        shown = expression.shown(examined.blank, examined.parameters.hidden, later=KNOWN_LATER)
-        keep(shown)
+        return kept(expression.shown(examined.blank, examined.parameters.hidden, later=KNOWN_LATER))
     except ResolveError as error:
         return f"(error: {error.problem.message})"
+
+
+def kept(value: Any) -> Any:
+    """Return a value that is to be shown; in place of one that is too much to keep, why it is left out."""
+    try:
+        keep(value)
     except TooMuch as error:
         return f"(left out: this value {error})"
-    return shown
+    return value
