@@ -69,7 +69,9 @@ def preview_job(job: StackJob, settings: Settings) -> StackPreview:
             parameters=examined.parameters.shown(),
             resources=_resources(examined),
             disabled=tuple(sorted(template.disabled)),
-            outputs={name: _shown(output.expression, examined) for name, output in template.outputs.items()},
+            outputs={
+                name: kept(_shown(output.expression, examined)) for name, output in template.outputs.items()
+            },
         )
 
 
@@ -100,16 +102,23 @@ def _resource(name: str, definition: ResourceDefinition, examined: Examined) -> 
         type=definition.type,
         actual_type=examined.types[name],
         action="CREATE" if definition.external_id is None else "ADOPT",
-        properties=_shown(definition.properties_expression, examined) or {},
+        properties=_properties(_shown(definition.properties_expression, examined)),
         requires=tuple(sorted(definition.requirements)),
         deletion_policy=definition.deletion_policy,
         resources=_resources(nested) if nested else (),
     )
 
 
+def _properties(shown: Any) -> dict[str, Any]:
+    """Return properties by name; those of which only the whole can be told stand under ``*``."""
+    if isinstance(shown, dict):
+        return {name: kept(value) for name, value in shown.items()}
+    return {} if shown is None else {"*": kept(shown)}
+
+
 def _shown(expression: Expression, examined: Examined) -> Any:
     try:
-        return kept(expression.shown(examined.blank, examined.parameters.hidden, later=KNOWN_LATER))
+        return expression.shown(examined.blank, examined.parameters.hidden, later=KNOWN_LATER)
     except ResolveError as error:
         return f"(error: {error.problem.message})"
 
