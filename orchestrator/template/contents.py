@@ -51,14 +51,17 @@ class Contents:
         self._texts: dict[str, str] = {}
         self._seconds_left = _FETCHING_SECONDS
 
-    def text(self, location: str) -> str:
+    def text(self, location: str, *, named_by_file: bool = False) -> str:
         """Return the text at a location: a path, from the working directory on, or a URL.
+
+        Whoever gives an order may name a pipe or a device. What is ``named_by_file`` must be a regular one: others may
+        never end, or not even begin.
 
         Raises:
             Unreadable: it is missing, too large, no text, or not to be fetched.
         """
         if location not in self._texts:
-            content = self._fetched(location) if is_web(location) else self._read(location)
+            content = self._fetched(location) if is_web(location) else self._read(location, named_by_file)
             self._count(content)
             self._texts[location] = _decoded(content)
         return self._texts[location]
@@ -76,9 +79,11 @@ class Contents:
         finally:
             self._seconds_left -= time.monotonic() - begun
 
-    def _read(self, location: str) -> bytes:
+    def _read(self, location: str, named_by_file: bool) -> bytes:
         path = Path(_local_path(location))
         try:
+            if named_by_file and not (path.is_file() or path.is_dir()) and path.exists():
+                raise Unreadable("is a pipe or a device, which no file may name")
             with path.open("rb") as file:
                 # Not the file's size: a device or a pipe has none and may never end.
                 return file.read(self._limits.max_bytes + 1)

@@ -194,7 +194,7 @@ class _Loading:
         try:
             if is_web(mention.document) and not is_web(mention.location):
                 raise Unreadable("is named by a file from the network, which may name none of this machine")
-            self._files[mention.key] = self._contents.text(mention.location)
+            self._files[mention.key] = self._contents.text(mention.location, named_by_file=True)
         except Unreadable as error:
             name = shown(mention.name)
             self.problems.append(mention.problem(f"the file {name!r} {error}", error.hint(name)))

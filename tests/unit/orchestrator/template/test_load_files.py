@@ -333,11 +333,22 @@ def test_everything_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_files_are_limited_and_endless_ones_are_not_read_to_the_end(tmp_path: Path) -> None:
-    path = template_reading(tmp_path, "/dev/zero")
+    write(tmp_path, "stack/large", "x" * 1001)
+    path = template_reading(tmp_path, "large")
     with pytest.raises(InvalidInput, match="more than 1000 bytes"):
         load_template(path, limits=Limits(max_bytes=1000))
     with pytest.raises(InvalidInput, match="more than 10 bytes"):
         load_template(path, limits=Limits(max_bytes=10))
+    with pytest.raises(InvalidInput, match="more than 1000 bytes"):
+        load_template("/dev/zero", limits=Limits(max_bytes=1000))
+
+
+def test_what_never_ends_or_never_begins_is_not_read_because_a_file_names_it(tmp_path: Path) -> None:
+    write(tmp_path, "stack/t.yaml", "")
+    os.mkfifo(tmp_path / "stack" / "pipe")
+    for name in ("/dev/zero", "pipe"):
+        with pytest.raises(InvalidInput, match=f"the file '{name}' is a pipe or a device"):
+            load_template(template_reading(tmp_path, name))
 
 
 def test_only_so_many_files_are_read(tmp_path: Path) -> None:
