@@ -448,6 +448,7 @@ class Traversals:
         traversal, node = tables.traversal, tables.node
         sql = (
             sa.select(traversal.c.options, node.c.state)
+            .select_from(traversal)
             .join(node, tables.in_traversal(traversal.c.id))
             .where(traversal.c.id == traversal_id, traversal.c.status == "FAILED", node.c.phase == END)
         )

@@ -43,6 +43,7 @@ class Bench:
         stack: str = "s",
         minutes: float = 60,
         job_id: str | None = None,
+        rollback: bool = False,
     ) -> list[CheckOrder]:
         """Begin a stack of resources that require each other so; return the first orders."""
         wishes = [
@@ -68,6 +69,7 @@ class Bench:
             context={"name": stack},
             new_types={f"{stack}-{name}": "Test" for name in requires},
             job_id=job_id,
+            options={"rollback": True} if rollback else {},
         )
         self.store.traversals.begin_create(new)
         return [
