@@ -99,3 +99,25 @@ def test_a_stack_is_updated_with_a_replacement(session: Session, service: Servic
     isotherm(session, "stack", "update", service.stack("s").id, "-t", "t.yaml", "--no-wait")
     assert "UPDATE_COMPLETE" in isotherm(session, "stack", "watch", "s")
     assert outputs(service)["said"] == "hello"
+
+
+def test_what_fails_or_is_cancelled_is_as_it_was_before(session: Session, service: Service) -> None:
+    isotherm(session, "stack", "create", "s", "-t", "t.yaml")
+    before = physical_ids(service)
+    failing = TEMPLATE.replace("default: 8", "default: 9").replace(
+        "outputs:",
+        "  bad: {type: OS::Heat::TestResource, depends_on: copy, properties: {fail: true}}\noutputs:",
+    )
+    (session.directory / "bad.yaml").write_text(failing)
+    written = isotherm(session, "stack", "update", "s", "-t", "bad.yaml", "--rollback", code=1)
+    assert written.startswith("s ROLLBACK_COMPLETE after")
+    # The password may have been replaced, and the old one cleaned up, before the failure came.
+    assert physical_ids(service).keys() == before.keys()
+    assert physical_ids(service)["word"] == before["word"]
+    assert (len(outputs(service)["copied"]), outputs(service)["said"]) == (8, "hello")
+
+    slow = TEMPLATE.replace("{get_param: said}", "bye, wait_secs: 4")
+    (session.directory / "slow.yaml").write_text(slow)
+    isotherm(session, "stack", "update", "s", "-t", "slow.yaml", "--no-wait")
+    assert isotherm(session, "stack", "cancel", "s").startswith("s ROLLBACK_COMPLETE after")
+    assert outputs(service)["said"] == "hello"
