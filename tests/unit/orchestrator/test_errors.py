@@ -1,4 +1,4 @@
-"""The tree in the errors module's docstring is the tree of the classes."""
+"""The tree of errors is that of their module, and what they tell is no more than people read."""
 
 import importlib
 import pkgutil
@@ -9,7 +9,7 @@ import pytest
 import orchestrator
 from orchestrator import errors
 from orchestrator.cli.errors import exit_code
-from orchestrator.errors import IsothermError
+from orchestrator.errors import MOST_PROBLEMS, InvalidInput, IsothermError, Problem, cut
 
 #: The exit code by name.
 ENTRIES = dict(re.findall(r"[├└]── (\w+).*?\(exit (\d)\)", errors.__doc__ or "", re.DOTALL))
@@ -37,3 +37,20 @@ def test_every_error_is_in_the_tree_and_nothing_else() -> None:
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: str(kind.__name__))
 def test_an_error_ends_a_command_as_the_tree_says(kind: type[IsothermError]) -> None:
     assert exit_code(kind.__new__(kind)) == int(ENTRIES[kind.__name__])
+
+
+def test_a_problem_quotes_no_more_than_people_read() -> None:
+    problem = Problem(message="m" * 100_000, path="p" * 100_000, hint="h" * 100_000)
+    assert (len(problem.message), len(problem.path), len(problem.hint)) == (2_000, 2_000, 2_000)
+    assert problem.message.endswith("...")
+    assert Problem.from_wire(problem.to_wire()) == problem
+    assert (cut("abcdef", 6), cut("abcdefg", 6)) == ("abcdef", "abc...")
+
+
+def test_of_very_many_problems_the_first_are_kept_and_their_number_is_told() -> None:
+    problems = [Problem(message=str(number)) for number in range(MOST_PROBLEMS + 1)]
+    assert InvalidInput(problems[:-1]).problems == tuple(problems[:-1])
+    kept = InvalidInput(iter(problems)).problems
+    assert kept[:-1] == tuple(problems[: MOST_PROBLEMS - 1])
+    assert kept[-1].message == "these are the first 999 problems; there are more"
+    assert InvalidInput(kept).problems == kept
