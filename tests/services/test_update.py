@@ -86,7 +86,7 @@ def test_a_stack_is_updated_with_a_replacement(session: Session, service: Servic
     }
     assert (physical_ids(service), outputs(service)) == (before, first)
 
-    assert isotherm(session, *words).startswith("s UPDATE_COMPLETE after")
+    assert isotherm(session, *words).startswith("s UPDATE_COMPLETE")
     after, second = physical_ids(service), outputs(service)
     assert {name for name in after if after[name] != before[name]} == {"random"}
     assert (len(second["copied"]), second["said"]) == (12, "bye")
@@ -110,7 +110,7 @@ def test_what_fails_or_is_cancelled_is_as_it_was_before(session: Session, servic
     )
     (session.directory / "bad.yaml").write_text(failing)
     written = isotherm(session, "stack", "update", "s", "-t", "bad.yaml", "--rollback", code=1)
-    assert written.startswith("s ROLLBACK_COMPLETE after")
+    assert written.startswith("s ROLLBACK_COMPLETE")
     # The password may have been replaced, and the old one cleaned up, before the failure came.
     assert physical_ids(service).keys() == before.keys()
     assert physical_ids(service)["word"] == before["word"]
@@ -119,5 +119,5 @@ def test_what_fails_or_is_cancelled_is_as_it_was_before(session: Session, servic
     slow = TEMPLATE.replace("{get_param: said}", "bye, wait_secs: 4")
     (session.directory / "slow.yaml").write_text(slow)
     isotherm(session, "stack", "update", "s", "-t", "slow.yaml", "--no-wait")
-    assert isotherm(session, "stack", "cancel", "s").startswith("s ROLLBACK_COMPLETE after")
+    assert isotherm(session, "stack", "cancel", "s").startswith("s ROLLBACK_COMPLETE")
     assert outputs(service)["said"] == "hello"
