@@ -21,9 +21,11 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.preparation import Prepared, plan_job, wanted_attributes
 from orchestrator.settings import Settings
 from orchestrator.template.definitions import ResolveError, ResourceDefinition
+from orchestrator.template.dialects import dialect_of
 from orchestrator.template.functions.registry import all_functions
 from orchestrator.template.versions import FORMATS
 from orchestrator.validation import preview_job, validate_job
+from tests.unit.orchestrator.template.functions.test_any_function import ARGUMENTS, PURE, VALUES, versions_of
 from tests.unit.orchestrator.template.rich import ENVIRONMENT, TEXTS, job_of
 
 #: Small, so that what is made up reaches them, and fast: no text here has a reason to take long.
@@ -366,3 +368,24 @@ def test_any_tree_is_refused_with_reasons_or_understood(
             parameters=parameters if isinstance(parameters, dict) else {},
         )
     )
+
+
+@fuzzed(max_examples=200)
+@given(name=st.sampled_from(sorted(PURE)), arguments=ARGUMENTS, value=VALUES, data=st.data())
+def test_calls_of_any_values_come_to_the_same_on_a_worker(
+    name: str, arguments: Any, value: Any, data: st.DataObject
+) -> None:
+    version = data.draw(st.sampled_from(versions_of(PURE[name])), label="version")
+    words = dialect_of(version)
+    given_value = {words.type: "json" if version.is_hot else "Json"}
+    called = {name: arguments}
+    properties = {"p": called, "q": [{"get_param" if version.is_hot else "Ref": "v"}, called]}
+    template = {
+        version.key: version.date,
+        words.parameters: {"v": given_value},
+        words.resources: {"r": {words.type: "OS::Heat::None", words.properties: properties}},
+    }
+    order = StackJob(name="s", template=as_json(template), parameters={"v": value})
+    planned = with_reasons(functools.partial(plan_job, order, ResourceTypes.load(), SETTINGS))
+    if planned is not None:
+        check_plan(*planned)
