@@ -13,8 +13,11 @@ from typing import Any, Final, NamedTuple, Self
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.names import NAME, is_name
 
-#: The phases of a node: make or change a resource; clean a row up; count many nodes as one; end the traversal.
-CONVERGE, CLEANUP, JOIN, END = "converge", "cleanup", "join", "end"
+#: The phases of a node: make or change a resource; clean a row up; do something with a resource as it is; count many
+#: nodes as one; end the traversal.
+CONVERGE, CLEANUP, OPERATE, JOIN, END = "converge", "cleanup", "operate", "join", "end"
+#: The phases in which a worker does something to a resource.
+CHECKED_PHASES: Final = (CONVERGE, CLEANUP, OPERATE)
 
 #: The names of the tasks.
 CHECK_TASK = "resource.check"

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from orchestrator.codec import Codec
 from orchestrator.errors import NotFound
-from orchestrator.messages import CLEANUP, CONVERGE
+from orchestrator.messages import CHECKED_PHASES, CONVERGE
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.traversals import database_time
@@ -29,6 +29,12 @@ class StackRow:
     reason: str
     traversal_id: str
     template_id: str
+    #: The stack that this one is in, the row there that it is, the outermost of the stacks it is in (itself, if it is
+    #: in none), and how many those are.
+    parent_id: str | None
+    parent_resource: str | None
+    root_id: str
+    depth: int
     #: The last that completed; None if none ever did.
     completed_template_id: str | None
     timeout_minutes: float
@@ -58,6 +64,8 @@ class ResourceRow:
     metadata: Mapping[str, Any]
     metadata_version: int
     data: Mapping[str, Any]
+    #: Whether somebody said so.
+    unhealthy: bool
     created_at: float
     updated_at: float
 
@@ -139,7 +147,7 @@ class Stacks:
     def progress(self, traversal_id: str) -> NodeCounts:
         """Count a traversal's resources by state."""
         node = tables.node
-        mine = tables.in_traversal(traversal_id) & node.c.phase.in_((CONVERGE, CLEANUP))
+        mine = tables.in_traversal(traversal_id) & node.c.phase.in_(CHECKED_PHASES)
         with self._db.read() as connection:
             counts = connection.execute(
                 sa.select(node.c.state, sa.func.count()).where(mine).group_by(node.c.state)

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from orchestrator.messages import CLEANUP, CONVERGE, END, CheckOrder
+from orchestrator.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import statements, tables
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, retrying
@@ -124,14 +124,14 @@ class Sweeper:
     def _is_queued(connection: sa.Connection, backlog: int) -> bool:
         """Whether at least half of the nodes that were sent can still be in the queue."""
         node = tables.node
-        sent = (node.c.due_at.is_not(None), node.c.state == "ready", node.c.phase.in_((CONVERGE, CLEANUP)))
+        sent = (node.c.due_at.is_not(None), node.c.state == "ready", node.c.phase.in_(CHECKED_PHASES))
         count = connection.execute(sa.select(sa.func.count()).select_from(node).where(*sent)).scalar_one()
         return backlog * 2 >= count
 
     def _postpone(self, connection: sa.Connection, now: float) -> None:
         """Look again later whether what was sent has arrived."""
         node = tables.node
-        sent = (node.c.due_at <= now, node.c.state == "ready", node.c.phase.in_((CONVERGE, CLEANUP)))
+        sent = (node.c.due_at <= now, node.c.state == "ready", node.c.phase.in_(CHECKED_PHASES))
         connection.execute(node.update().where(*sent).values(due_at=now + self._timings.redeliver_seconds))
 
     @staticmethod
@@ -209,7 +209,7 @@ class Sweeper:
 
 def _was_sent(row: Any) -> bool:
     """Whether a due node is one whose message should be in the queue."""
-    return row.state == "ready" and row.phase in (CONVERGE, CLEANUP)
+    return row.state == "ready" and row.phase in CHECKED_PHASES
 
 
 def _settle(row: Any, now: float, redeliver_seconds: float) -> dict[str, Any]:

@@ -23,7 +23,12 @@ stack = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("project", sa.Text, nullable=False),
     sa.Column("parent_id", sa.Text),
+    #: The id of the parent's row that this stack is.
     sa.Column("parent_resource", sa.Text),
+    #: The outermost of the stacks that this one is in; its own id if it is in none.
+    sa.Column("root_id", sa.Text, nullable=False, server_default=""),
+    #: How many stacks it is in.
+    sa.Column("depth", sa.Integer, nullable=False, server_default="0"),
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("status", sa.Text, nullable=False),
     sa.Column("reason", sa.Text, nullable=False, server_default=""),
@@ -46,6 +51,8 @@ stack = sa.Table(
         sqlite_where=sa.text("deleted_at IS NULL"),
         postgresql_where=sa.text("deleted_at IS NULL"),
     ),
+    sa.Index("ix_stack_parent_id", "parent_id"),
+    sa.Index("ix_stack_root_id", "root_id"),
 )
 
 #: A file's content, under the SHA-256 of it.
@@ -97,6 +104,8 @@ resource = sa.Table(
     sa.Column("template_id", sa.Text, nullable=False),
     #: When the action under way was first claimed.
     sa.Column("started_at", sa.Double, nullable=False, server_default="0"),
+    #: Somebody said so: the next update replaces it, whatever it looks like.
+    sa.Column("unhealthy", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("lock_traversal", sa.Text),
     sa.Column("lock_no", sa.Integer),
     sa.Column("lock_attempt", sa.Integer),
@@ -168,6 +177,10 @@ node = sa.Table(
     sa.Column("quiet", sa.Boolean, nullable=False, server_default=sa.false()),
     #: Some requirement ended with other data than it had before.
     sa.Column("changed", sa.Boolean, nullable=False, server_default=sa.false()),
+    #: The breakpoint at which it stands.
+    sa.Column("hook", sa.Text),
+    #: The breakpoints that it was let past, as JSON.
+    sa.Column("cleared", sa.Text, nullable=False, server_default="[]"),
     sa.Column("worker", sa.Text),
     sa.Index("ix_node_traversal", sa.text("(traversal_id || '')")),
     sa.Index(
@@ -233,9 +246,23 @@ snapshot = sa.Table(
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("status", sa.Text, nullable=False),
     sa.Column("reason", sa.Text, nullable=False, server_default=""),
-    sa.Column("data", sa.LargeBinary),
+    #: The definition that the stack had.
+    sa.Column("template_id", sa.Text, nullable=False),
+    #: The traversal that makes it.
+    sa.Column("traversal_id", sa.Text, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Index("ix_snapshot_stack_id", "stack_id"),
+)
+
+#: What a snapshot holds of each resource.
+snapshot_resource = sa.Table(
+    "snapshot_resource",
+    metadata,
+    sa.Column("snapshot_id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("type", sa.Text, nullable=False),
+    #: What its type left behind, packed.
+    sa.Column("entry", sa.LargeBinary, nullable=False),
 )
 
 reservation = sa.Table(

@@ -184,7 +184,11 @@ class Traversals:
                 now = database_time(connection, self._db)
                 connection.execute(
                     tables.stack.insert().values(
-                        **self._stack_values(new, now), id=new.stack_id, project=new.project, created_at=now
+                        **self._stack_values(new, now),
+                        id=new.stack_id,
+                        root_id=new.stack_id,
+                        project=new.project,
+                        created_at=now,
                     )
                 )
                 self._write_traversal(connection, new, now)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 
 from orchestrator.coordinator import Coordinator
-from orchestrator.messages import CLEANUP, CONVERGE, END, CancelJob, CheckOrder, DeleteJob, StackJob
+from orchestrator.messages import CHECKED_PHASES, END, CancelJob, CheckOrder, DeleteJob, StackJob
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
 from orchestrator.settings import Settings
@@ -239,7 +239,7 @@ class World:
     def stall(self, index: int) -> None:
         """Deliver a message to a worker that does the work and stands still before it can say so."""
         order = self.messages.pop(index)
-        if order.phase not in (CONVERGE, CLEANUP):
+        if order.phase not in CHECKED_PHASES:
             return
         claim = self.store.nodes.claim(order, worker="slow")
         if claim is not None:

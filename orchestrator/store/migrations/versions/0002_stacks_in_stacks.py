@@ -1,0 +1,42 @@
+"""Stacks in stacks, breakpoints, what was said to be unhealthy, and snapshots of single resources."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    op.add_column("stack", sa.Column("root_id", sa.Text(), nullable=False, server_default=""))
+    op.add_column("stack", sa.Column("depth", sa.Integer(), nullable=False, server_default="0"))
+    op.execute("UPDATE stack SET root_id = id")
+    op.create_index("ix_stack_parent_id", "stack", ["parent_id"])
+    op.create_index("ix_stack_root_id", "stack", ["root_id"])
+    op.add_column("resource", sa.Column("unhealthy", sa.Boolean(), nullable=False, server_default=sa.false()))
+    op.add_column("node", sa.Column("hook", sa.Text(), nullable=True))
+    op.add_column("node", sa.Column("cleared", sa.Text(), nullable=False, server_default="[]"))
+    # Nothing has written a snapshot yet.
+    op.drop_table("snapshot")
+    op.create_table(
+        "snapshot",
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("stack_id", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), server_default="", nullable=False),
+        sa.Column("action", sa.Text(), nullable=False),
+        sa.Column("status", sa.Text(), nullable=False),
+        sa.Column("reason", sa.Text(), server_default="", nullable=False),
+        sa.Column("template_id", sa.Text(), nullable=False),
+        sa.Column("traversal_id", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_snapshot")),
+    )
+    op.create_index("ix_snapshot_stack_id", "snapshot", ["stack_id"])
+    op.create_table(
+        "snapshot_resource",
+        sa.Column("snapshot_id", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("type", sa.Text(), nullable=False),
+        sa.Column("entry", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("snapshot_id", "name", name=op.f("pk_snapshot_resource")),
+    )
