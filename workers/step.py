@@ -112,7 +112,8 @@ class _Step:
         actions = {"CREATE": self._create, "UPDATE": self._update, "DELETE": self._delete}
         token, answer = actions[self.claim.action](resource)
         if isinstance(answer, Wait):
-            return self._left_behind(Ending.WAITING, seconds=max(0.0, answer.seconds), token=token)
+            seconds = max(0.0, answer.seconds)
+            return self._left_behind(Ending.WAITING, seconds=seconds, token=answer.next_token(token))
         if not answer:
             return self._left_behind(Ending.WAITING, seconds=POLL_SECONDS, token=token)
         return self._left_behind(Ending.NEXT) if self._carries_on else self._done(resource)
@@ -164,7 +165,7 @@ class _Step:
             raise ResourceFailure(f"resource type {claim.type!r} is not installed where the check ran")
         stack = self._stack()
         cleanup = claim.order.phase == CLEANUP
-        self.given = self._applied() if cleanup else self._brought_about(stack)
+        self.given = self._applied() if cleanup else self._brought_about(kind, stack)
         properties = self._converted(kind, cleanup=cleanup)
         metadata = claim.metadata if claim.metadata is not None else self.metadata
         return kind(
@@ -226,11 +227,11 @@ class _Step:
         self.metadata = definition.resolve_metadata(stack)
         return {} if definition.external_id is not None else definition.resolve_properties(stack)
 
-    def _brought_about(self, stack: StackDefinition) -> Mapping[str, Any]:
+    def _brought_about(self, kind: type[Resource], stack: StackDefinition) -> Mapping[str, Any]:
         """Return the properties that the template gives, or those that an action goes on with that is under way."""
         claim = self.claim
         self.target = self._resolved(stack)
-        if claim.started:
+        if claim.started and not kind.supersedes:
             begun = claim.properties if claim.action == "CREATE" else claim.in_flight
             return self.target if begun is None else begun
         return self.target
@@ -258,19 +259,23 @@ class _Step:
         claim = self.claim
         if self._external_id is not None:
             return None, self._taken_as_it_is(resource, self._external_id)
-        if claim.started:
+        if self._goes_on(resource):
             token = claim.token
         else:
             # An earlier attempt died at some instruction, perhaps after the effect and before it was written down.
             found = resource.find() if claim.attempt > 1 or claim.was == _BEING_CREATED else None
             if found is None:
                 token = resource.handle_create()
-            elif claim.fragment.get("old"):
+            elif claim.fragment.get("old") and not resource.supersedes:
                 raise ReplaceResource("what an interrupted create made may follow another definition")
             else:
                 resource.state.physical_id = found
                 token = resource.resume_create()
         return token, resource.check_create_complete(token)
+
+    def _goes_on(self, resource: Resource) -> bool:
+        """Whether the action is under way, and for what is wanted now."""
+        return self.claim.started and not (resource.supersedes and resource.is_outdated(self.claim.token))
 
     @staticmethod
     def _taken_as_it_is(resource: Resource, external_id: str) -> bool:
@@ -285,12 +290,12 @@ class _Step:
             if claim.physical_id != self._external_id:
                 raise ResourceFailure("the external_id of a resource cannot be changed")
             return None, True
-        if claim.started:
+        if self._goes_on(resource):
             return claim.token, resource.check_update_complete(claim.token)
-        if claim.was[1] == "FAILED" or claim.was[0] == "DELETE":
+        if claim.was[0] == "DELETE" or (claim.was[1] == "FAILED" and resource.needs_replace_failed()):
             raise ReplaceResource(f"it was {claim.was[0]}_{claim.was[1]}")
         changes = self._changes(resource)
-        if not changes.names:
+        if not changes.names and not resource.always_updates:
             return None, True
         _refuse_or_replace(resource, changes)
         token = resource.handle_update(changes)

@@ -28,11 +28,21 @@ CANNOT_TELL: Final = CannotTell.CANNOT_TELL
 EVERY_ATTRIBUTE: Final = frozenset({"*", "show"})
 
 
+class _Kept(Enum):
+    KEPT = "the token stays as it is"
+
+
 @dataclass(frozen=True, slots=True)
 class Wait:
     """A step's answer "not finished": look again after ``seconds``, or earlier when woken (a signal came)."""
 
     seconds: float
+    #: What to go on with, where an action has several parts; as it is, that with which it went on so far.
+    token: Any = _Kept.KEPT
+
+    def next_token(self, token: Any) -> Any:
+        """Return the token to go on with, where it was ``token`` so far."""
+        return token if self.token is _Kept.KEPT else self.token
 
 
 class ResourceFailure(Exception):
@@ -95,6 +105,11 @@ class Resource:
     accepts_anything: ClassVar[bool] = False
     #: Raise when the meaning of stored state changes, so that an update visits resources made by older code.
     type_version: ClassVar[int] = 1
+    #: Whether what is under way for one definition need not be ended before the resource is given another: see
+    #: :meth:`is_outdated`.
+    supersedes: ClassVar[bool] = False
+    #: Whether an update that changes no property is carried out all the same.
+    always_updates: ClassVar[bool] = False
     #: The name of the property that refers to another resource whose *current* metadata this one reads (a wait
     #: condition reads its handle's signals); see :attr:`watched_metadata`.
     watches: ClassVar[str | None] = None
@@ -154,6 +169,17 @@ class Resource:
 
     def check_update_complete(self, token: Any) -> bool | Wait:
         """Tell whether the change is complete."""
+        return True
+
+    def is_outdated(self, token: Any) -> bool:
+        """Tell whether the action that goes on with ``token`` was begun for another definition than the present one.
+
+        Asked of types that supersede: their action is then begun anew.
+        """
+        return False
+
+    def needs_replace_failed(self) -> bool:
+        """Tell whether another object must take the place of this one, which failed; else it is changed in place."""
         return True
 
     # -- deleting ----------------------------------------------------------------------------------------------

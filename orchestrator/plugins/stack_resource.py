@@ -1,0 +1,223 @@
+"""The contract of resource types that are stacks themselves: templates used as types, groups, stacks in stacks.
+
+Such a type says what its stack is to be (:meth:`StackResource.child`); the engine makes that stack, changes it and
+deletes it. The resource waits without a worker: the child's end wakes it. A child under way may be given another
+definition at any moment, so nothing that was begun for an old one is waited for.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Protocol
+
+import msgpack
+
+from orchestrator.definition import AttributePath
+from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, Wait
+
+#: How long a resource waits for its stack at most before it looks by itself; its stack's end wakes it.
+LOOK_AGAIN_SECONDS: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """What the stack that a resource is, is to be."""
+
+    #: The template: its text, or its parts as plain values, in which nothing is called.
+    template: str | Mapping[str, Any]
+    #: What problems in it call it.
+    file: str
+    #: The values of its parameters.
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    #: Attributes of the resources in it that are asked for from outside: each the resource's name, and the path.
+    asks: tuple[AttributePath, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """The template's text."""
+        if isinstance(self.template, str):
+            return self.template
+        return json.dumps(self.template, indent=1, sort_keys=False, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blueprint:
+    """What is known of a child before anything exists: enough to find mistakes in it, and to count its resources."""
+
+    #: Values that are not known yet may be ``UNKNOWN``, anywhere in parameters and in a template of plain values.
+    child: Child
+    #: How often each of its resources will be there (a group shows one of its members).
+    times: int = 1
+    #: Where in the properties the template's resources come from, for problems: ``("resource_def",)``.
+    place: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildState:
+    """How a child is doing."""
+
+    action: str
+    status: str
+    reason: str
+    #: The operation in force.
+    traversal_id: str
+    is_deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A resource of a child: the one in force, where a name has several rows."""
+
+    name: str
+    type: str
+    uuid: str
+    action: str
+    status: str
+    physical_id: str | None
+    #: What ``get_resource`` resolves to; None until the resource exists.
+    reference_id: str | None
+    #: What was asked for of it, by path.
+    attributes: Mapping[AttributePath, Any]
+    #: Seconds since the epoch.
+    created_at: float
+
+
+class ChildStack(Protocol):
+    """The one stack that a resource is, as its type may handle it. Every call may be repeated without harm."""
+
+    @property
+    def id(self) -> str:
+        """The child's id, also before there is one: it is the row's."""
+
+    def state(self) -> ChildState | None:
+        """Return how the child is doing; None if it was never made."""
+
+    def become(self, child: Child) -> str:
+        """Begin to make the child, or to change it, whatever it is doing now; return the operation's id.
+
+        Raises:
+            ResourceFailure: the definition has mistakes, or the limits of the tree are passed; nothing was touched.
+        """
+
+    def delete(self) -> str | None:
+        """Begin to delete the child; return the operation's id, None if there is nothing to delete."""
+
+    def members(self) -> Sequence[Member]:
+        """Return the child's resources, oldest first."""
+
+    def outputs(self) -> Mapping[str, Any]:
+        """Return the child's outputs; one that cannot be told is None."""
+
+
+class StackResource(Resource):
+    """Base of resource types that are stacks.
+
+    A subclass implements :meth:`child`, :meth:`blueprint` and :meth:`attribute`.
+    """
+
+    #: The engine need not carry an action to its end before it gives this resource another definition.
+    supersedes: ClassVar[bool] = True
+    #: An update is always passed on: the child finds out itself what there is to do.
+    always_updates: ClassVar[bool] = True
+
+    #: Set by the engine.
+    stacks: ChildStack
+    #: The attributes that others ask of this resource: each a name of an attribute, and a path into it.
+    wanted: Sequence[AttributePath] = ()
+
+    def child(self) -> Child:
+        """Return what the child is to be, by ``self.properties``, ``self.state`` and ``self.wanted``.
+
+        The same answer for the same: an update of a child that is so already touches nothing.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def blueprint(cls, name: str, properties: Mapping[str, Any]) -> Blueprint | None:
+        """Return what a resource called ``name`` will be made of, as far as known; None if nothing is.
+
+        ``properties`` are converted; those not known yet are ``UNKNOWN``, as a whole or inside.
+        """
+        raise NotImplementedError
+
+    # -- what the engine calls ---------------------------------------------------------------------------------
+
+    def begin(self, child: Child, **more: Any) -> dict[str, Any]:
+        """Let the child become what ``child`` says; return the token with which to wait for it, ``more`` inside."""
+        operation = self.stacks.become(child)
+        self.state.physical_id = self.stacks.id
+        return {**more, "operation": operation, "definition": self.fingerprint(child)}
+
+    @staticmethod
+    def fingerprint(child: Child) -> str:
+        """Return what tells one definition of a child from another."""
+        parts = [child.source, child.file, child.parameters, sorted(child.asks, key=repr)]
+        return hashlib.sha256(msgpack.packb(parts)).hexdigest()
+
+    def is_outdated(self, token: Any) -> bool:
+        """Tell whether what a token waits for was begun for another definition than this resource has now."""
+        return bool(token["definition"] != self.fingerprint(self.child()))
+
+    def find(self) -> str | None:
+        """Return the child's id if there is one."""
+        state = self.stacks.state()
+        return None if state is None or state.is_deleted else self.stacks.id
+
+    def handle_create(self) -> Any:
+        """Begin to make the child."""
+        return self.begin(self.child())
+
+    def resume_create(self) -> Any:
+        """Go on with what an interrupted create has made: the child becomes what it is to be now."""
+        return self.begin(self.child())
+
+    def handle_update(self, changes: PropertyChanges) -> Any:
+        """Begin to change the child."""
+        return self.begin(self.child())
+
+    def check_create_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the child is complete."""
+        return self.is_complete(token)
+
+    def check_update_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the child is complete."""
+        return self.is_complete(token)
+
+    def is_complete(self, token: Mapping[str, Any]) -> bool | Wait:
+        """Tell whether the operation of a token is complete.
+
+        Raises:
+            ResourceFailure: it failed, or the child is gone.
+        """
+        state = self.stacks.state()
+        if state is None or state.is_deleted:
+            raise ResourceFailure("its stack was deleted by others")
+        if state.status == "IN_PROGRESS":
+            return Wait(LOOK_AGAIN_SECONDS)
+        if state.status == "FAILED":
+            raise ResourceFailure(state.reason)
+        if state.traversal_id != token["operation"] and state.action == "DELETE":
+            raise ResourceFailure("its stack is being deleted by others")
+        return True
+
+    def needs_replace_failed(self) -> bool:
+        """Tell whether a failed resource must be replaced: not while its stack is there, which can be mended."""
+        return self.find() is None
+
+    def handle_delete(self) -> Any:
+        """Begin to delete the child."""
+        return {"operation": self.stacks.delete()}
+
+    def check_delete_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the child is gone."""
+        state = self.stacks.state()
+        if state is None or state.is_deleted:
+            return True
+        if state.status == "FAILED" and state.action == "DELETE":
+            raise ResourceFailure(state.reason)
+        return Wait(LOOK_AGAIN_SECONDS)
+
+    def reference_id(self) -> str | None:
+        """Return the child's id."""
+        return self.stacks.id
