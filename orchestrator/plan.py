@@ -13,7 +13,8 @@ from typing import Any
 
 from orchestrator.definition import AttributePath
 from orchestrator.graph import Graph
-from orchestrator.messages import CLEANUP, CONVERGE, END, JOIN
+from orchestrator.messages import CLEANUP, CONVERGE, END, JOIN, OPERATE
+from orchestrator.operable import RESUME, SUSPEND
 
 #: A node with more requirements than this is given joins.
 FAN_IN = 64
@@ -232,6 +233,27 @@ def plan_delete(rows: Sequence[Row]) -> Plan:
         )
         weave.add(row_id, node, graph.requirements[row_id], data=False)
     return Plan(action="DELETE", nodes=weave.finished())
+
+
+def plan_operate(rows: Sequence[Row], *, action: str) -> Plan:
+    """Plan to do something with each of these rows as it is, whatever the template says.
+
+    SUSPEND takes each after everything that requires it, RESUME after everything that it requires; everything else is
+    done side by side. No node is given data: what a row is stays what it is.
+    """
+    there = {row.id: row for row in rows}
+    graph = Graph({row.id: frozenset(row.requires) & there.keys() for row in rows})
+    graph = graph.reversed() if action == SUSPEND else graph
+    is_ordered = action in (SUSPEND, RESUME)
+    weave = _Weave()
+    for row_id in graph.in_order():
+        row = there[row_id]
+        node = PlannedNode(
+            no=0, key=row.name, phase=OPERATE, resource_id=row.id, action=action, fragment=row.fragment
+        )
+        requires = graph.requirements[row_id] if is_ordered else frozenset()
+        weave.add(row_id, node, requires, data=False)
+    return Plan(action=action, nodes=weave.finished())
 
 
 class _Weave:

@@ -16,7 +16,8 @@ from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, fo
 from orchestrator.definition_hash import definition_hash
 from orchestrator.errors import IsothermError
 from orchestrator.limits import Limits
-from orchestrator.messages import CLEANUP
+from orchestrator.messages import CLEANUP, CONVERGE
+from orchestrator.operable import CHECK
 from orchestrator.plugins.properties import PropertyError, convert_properties
 from orchestrator.plugins.resource import (
     EVERY_ATTRIBUTE,
@@ -30,6 +31,7 @@ from orchestrator.plugins.resource import (
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN, ResourceDefinition
+from workers.operating import NotFit, is_external, is_operation, is_resumed_first, operate, refuse_unfit
 
 log = structlog.get_logger()
 
@@ -61,6 +63,8 @@ def take_step(claim: Claim, around: Surroundings) -> Outcome:
         return step.take()
     except ReplaceResource as error:
         return step.replaced(str(error))
+    except NotFit as error:
+        return step.failed(str(error), untouched=True)
     except PropertyError as error:
         return step.failed(f"properties.{step.tellable(error)}")
     except (ResourceFailure, IsothermError) as error:
@@ -102,15 +106,17 @@ class _Step:
         self.given: Mapping[str, Any] | None = None
         #: Those that the template gives, which are others where an action begun for another definition goes on.
         self.target: Mapping[str, Any] | None = None
-        #: What the template says; None in a deletion, which goes by what was applied.
+        #: What the template says; None where it does not count: what was applied does.
         self.definition: ResourceDefinition | None = None
         self.metadata: Mapping[str, Any] | None = None
         self.requires: tuple[str, ...] = ()
 
     def take(self) -> Outcome:
+        if is_operation(self.claim):
+            refuse_unfit(self.claim)
         resource = self.resource = self._rebuild()
         actions = {"CREATE": self._create, "UPDATE": self._update, "DELETE": self._delete}
-        token, answer = actions[self.claim.action](resource)
+        token, answer = actions.get(self.claim.action, self._operate)(resource)
         if isinstance(answer, Wait):
             seconds = max(0.0, answer.seconds)
             return self._left_behind(Ending.WAITING, seconds=seconds, token=answer.next_token(token))
@@ -120,7 +126,9 @@ class _Step:
 
     @property
     def _carries_on(self) -> bool:
-        """Whether this step ends an action that was begun for another definition."""
+        """Whether this step ends an action that comes first: one begun for another definition, or a resume."""
+        if is_resumed_first(self.claim):
+            return True
         return self.claim.started and self.target is not None and self.given != self.target
 
     def replaced(self, reason: str) -> Outcome:
@@ -133,12 +141,13 @@ class _Step:
             return error.veil(error.path[:1])
         return self.definition.tellable(error, self.around.context.get("hidden", ()))
 
-    def failed(self, reason: str) -> Outcome:
-        """Return the outcome of an action that failed for good."""
+    def failed(self, reason: str, *, untouched: bool = False) -> Outcome:
+        """Return the outcome of an action that failed for good; ``untouched``: it never began."""
         if self._carries_on:
             # Nobody wants what failed any more.
             return self.replaced(reason)
-        return self._left_behind(Ending.FAILED, reason=reason)
+        ending = Ending.FAULT if self.claim.action == CHECK else Ending.FAILED
+        return self._left_behind(ending, reason=reason, untouched=untouched)
 
     def retry_or_fail(self, reason: str) -> Outcome:
         """Return the outcome of a try that failed: another one, unless there were enough."""
@@ -164,9 +173,9 @@ class _Step:
         if kind is None:
             raise ResourceFailure(f"resource type {claim.type!r} is not installed where the check ran")
         stack = self._stack()
-        cleanup = claim.order.phase == CLEANUP
-        self.given = self._applied() if cleanup else self._brought_about(kind, stack)
-        properties = self._converted(kind, cleanup=cleanup)
+        as_it_is = claim.order.phase == CLEANUP or is_operation(claim)
+        self.given = self._applied() if as_it_is else self._brought_about(kind, stack)
+        properties = self._converted(kind, as_it_is=as_it_is)
         metadata = claim.metadata if claim.metadata is not None else self.metadata
         return kind(
             name=claim.order.key,
@@ -192,17 +201,17 @@ class _Step:
         """The physical id of what exists already; None for what is made here."""
         return self.definition.external_id if self.definition else None
 
-    def _converted(self, kind: type[Resource], *, cleanup: bool) -> Mapping[str, Any]:
-        retained = cleanup and self.claim.fragment.get("policy") == RETAIN
-        if retained or self._external_id is not None:
+    def _converted(self, kind: type[Resource], *, as_it_is: bool) -> Mapping[str, Any]:
+        retained = as_it_is and self.claim.fragment.get("policy") == RETAIN
+        if retained or is_external(self.claim):
             # What is not ours, and what is left alone, may have any properties; nobody asks for them.
             return {name: prop.absent() for name, prop in kind.properties_schema.items()}
-        # What was fit to be made is fit to be deleted, by whatever schema the type has today.
+        # What was fit to be made is fit to be deleted or looked at, by whatever schema the type has today.
         return convert_properties(
             kind.properties_schema,
             self.given or {},
             accepts_anything=kind.accepts_anything,
-            constraints=not cleanup,
+            constraints=not as_it_is,
         )
 
     def _stack(self) -> StackDefinition:
@@ -332,10 +341,13 @@ class _Step:
             token = resource.handle_delete()
         return token, resource.check_delete_complete(token)
 
+    def _operate(self, resource: Resource) -> tuple[Any, bool | Wait]:
+        return operate(resource, self.claim)
+
     # -- outcomes ----------------------------------------------------------------------------------------------
 
     def _done(self, resource: Resource) -> Outcome:
-        if self.claim.order.phase == CLEANUP:
+        if self.claim.order.phase != CONVERGE:
             return self._left_behind(Ending.DONE)
         attributes = self._attributes(resource)
         reference = resource.reference_id()
@@ -371,10 +383,11 @@ class _Step:
         token: Any = None,
         reference: str | None = None,
         node_data: list[Any] | None = None,
+        untouched: bool = False,
     ) -> Outcome:
         claim = self.claim
         state = self.resource.state if self.resource else None
-        converging = claim.order.phase != CLEANUP
+        converging = claim.order.phase == CONVERGE and not is_operation(claim)
         done = ending is Ending.DONE
         # Until an update is complete, what was there before it is what the next one starts from.
         creating = claim.action == "CREATE" and ending is not Ending.REPLACE
@@ -401,6 +414,7 @@ class _Step:
             node_data=node_data,
             changed=node_data is None or _differs(node_data, claim.recorded),
             new_id=str(uuid.uuid4()) if ending is Ending.REPLACE else "",
+            untouched=untouched,
         )
 
 

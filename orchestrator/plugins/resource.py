@@ -195,6 +195,45 @@ class Resource:
         """Tell whether the object is gone."""
         return True
 
+    # -- as it is ----------------------------------------------------------------------------------------------
+
+    # ``self.properties`` are those last applied. Nothing but ``self.state`` is written down of what these leave behind.
+
+    def handle_check(self) -> Any:
+        """Begin to look whether the object is in order, beyond what :meth:`observe` tells; return a token.
+
+        Raises:
+            ResourceFailure: it is not; the text says what is wrong.
+        """
+
+    def check_check_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the look is over; what :meth:`observe` then finds is compared with the properties."""
+        return True
+
+    def handle_suspend(self) -> Any:
+        """Begin to bring the object to rest, so that it can be resumed; one at rest is no error; return a token.
+
+        Changes and deletions may come while it is at rest: a deletion must then do, and before a change it is resumed.
+        """
+
+    def check_suspend_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the object is at rest."""
+        return True
+
+    def handle_resume(self) -> Any:
+        """Begin to bring the object back from rest; one that never was suspended in the end is no error."""
+
+    def check_resume_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the object is back."""
+        return True
+
+    def handle_snapshot(self) -> Any:
+        """Begin to take a snapshot of the object; return a token."""
+
+    def check_snapshot_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the snapshot is there."""
+        return True
+
     # -- telling -----------------------------------------------------------------------------------------------
 
     def reference_id(self) -> str | None:
@@ -207,7 +246,8 @@ class Resource:
     def observe(self) -> Mapping[str, Any] | CannotTell | None:
         """Return the properties as they really are in the world, or None if the object does not exist.
 
-        ``CANNOT_TELL``, unless a type says otherwise: it does not look.
+        A property that is not among them is one that nobody can see; a check compares the others with
+        ``self.properties``. ``CANNOT_TELL``, unless a type says otherwise: it does not look.
         """
         return CANNOT_TELL
 

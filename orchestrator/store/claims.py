@@ -70,6 +70,8 @@ class Ending(StrEnum):
     NEXT = "next"
     #: The resource cannot become what is wanted: the node goes on with a new one in its place.
     REPLACE = "replace"
+    #: It went wrong, and nothing else stops for it: the traversal tells in the end.
+    FAULT = "fault"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,8 @@ class Outcome:
     changed: bool = True
     #: REPLACE: the id of the new row.
     new_id: str = ""
+    #: FAILED and FAULT: nothing was done to the resource, which is in the state it was in before.
+    untouched: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from orchestrator.codec import Codec
-from orchestrator.messages import CLEANUP, CONVERGE, JOIN, CheckOrder
+from orchestrator.messages import CLEANUP, CONVERGE, JOIN, OPERATE, CheckOrder
+from orchestrator.operable import CHECK
 from orchestrator.store import statements, tables
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome, Timings
 from orchestrator.store.database import Database, retrying
@@ -29,6 +30,7 @@ _STATUS = {
     Ending.RETRY: "IN_PROGRESS",
     Ending.NEXT: "COMPLETE",
     Ending.REPLACE: "COMPLETE",
+    Ending.FAULT: "FAILED",
 }
 #: The state a node has after a step.
 _STATE = {
@@ -38,7 +40,10 @@ _STATE = {
     Ending.RETRY: "waiting",
     Ending.NEXT: "ready",
     Ending.REPLACE: "ready",
+    Ending.FAULT: "failed",
 }
+#: After these nothing is left to do, and the dependents are counted down.
+_PASSED_ON = (Ending.DONE, Ending.FAULT)
 _NO_DATA: tuple[bytes, ...] = ()
 
 
@@ -120,7 +125,9 @@ class Nodes:
 
     def _claimed(self, order: CheckOrder, row: Any) -> Claim:
         unpack = self._unpack
-        token = unpack(row.token)
+        # What a resource that is left alone was in the middle of is for whoever goes on with that.
+        goes_on = (row.was_action, row.was_status) == (row.action, "IN_PROGRESS")
+        token = unpack(row.token) if goes_on else None
         return Claim(
             order=order,
             attempt=row.attempt,
@@ -269,7 +276,7 @@ class Nodes:
     def _finish_postgres(
         self, direct: Direct, outcome: Outcome, values: Mapping[str, Any]
     ) -> tuple[str, Sequence[Any]] | None:
-        if outcome.ending is not Ending.DONE:
+        if outcome.ending not in _PASSED_ON:
             statement = statements.PG_STEP
         else:
             statement = statements.PG_END_AND_RELEASE if values["dependents"] else statements.PG_END
@@ -287,7 +294,7 @@ class Nodes:
             return None
         direct.count(statements.SQLITE_FINISH_RESOURCE.at(now), values)
         released: list[Any] = []
-        if outcome.ending is Ending.DONE:
+        if outcome.ending in _PASSED_ON:
             direct.count(statements.event_at(now), values)
             if values["dependents"]:
                 released = self._count_down(direct, values)
@@ -302,7 +309,9 @@ class Nodes:
     def _values(self, claim: Claim, outcome: Outcome) -> dict[str, Any]:
         order = claim.order
         done = outcome.ending is Ending.DONE
-        row_action, row_status = _after(claim, outcome.ending)
+        # What is done with a resource as it is changes nothing of what others are told of it.
+        told = done and order.phase != OPERATE
+        row_action, row_status = _after(claim, outcome)
         return {
             "stack_id": order.stack_id,
             "traversal_id": order.traversal_id,
@@ -320,10 +329,12 @@ class Nodes:
             "type": claim.type,
             "action": claim.action,
             "physical_id": outcome.physical_id,
+            "untouched": outcome.untouched,
+            "new_reference": told,
             "reference_id": self._pack(outcome.reference_id),
             "properties": self._pack(outcome.properties),
             "definition_hash": outcome.definition_hash,
-            "attributes": self._pack(list(outcome.attributes)) if done else None,
+            "attributes": self._pack(list(outcome.attributes)) if told else None,
             "requires": json.dumps(list(outcome.requires)) if done and order.phase == CONVERGE else None,
             "metadata": self._pack(outcome.metadata),
             "new_metadata": outcome.new_metadata,
@@ -485,14 +496,15 @@ class Nodes:
         )
 
 
-def _after(claim: Claim, ending: Ending) -> tuple[str, str]:
+def _after(claim: Claim, outcome: Outcome) -> tuple[str, str]:
     """Return action and status of a resource after a step."""
-    was_sound = claim.was[0] != "DELETE" and claim.was[1] != "FAILED"
-    untouched = ending is Ending.RETRY and claim.action == "UPDATE" and not was_sound
-    if ending is Ending.REPLACE or untouched:
+    action, status = claim.was
+    was_sound = action != "DELETE" and status != "FAILED" and (action != CHECK or status == "COMPLETE")
+    unsound = outcome.ending is Ending.RETRY and claim.action == "UPDATE" and not was_sound
+    if outcome.ending is Ending.REPLACE or outcome.untouched or unsound:
         # Nothing has been done to it.
         return claim.was
-    return claim.action, _STATUS[ending]
+    return claim.action, _STATUS[outcome.ending]
 
 
 def _stack_of(connection: sa.Connection, traversal_id: str) -> Any:

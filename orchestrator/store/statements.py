@@ -6,7 +6,10 @@ SQLite has no such CTEs and runs the same steps one after the other under its si
 """
 
 import functools
+from collections.abc import Collection
 from dataclasses import dataclass
+
+from orchestrator.operable import OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,32 +36,52 @@ _CLAIMED_COLUMNS = """
     n.node_data, n.changed"""
 
 # What converging a resource takes depends on where it is by now: another traversal may have carried it on since the
-# plan was made. What is being created is created first, whatever is to become of it then.
+# plan was made. What is being created is created first, whatever is to become of it then; what is suspended, or was
+# being resumed, is resumed first.
 _EFFECTIVE = """
     CASE WHEN n.phase <> 'converge' OR n.action NOT IN ('CREATE', 'UPDATE') THEN n.action
          WHEN r.action = 'INIT' OR (r.action = 'CREATE' AND r.status = 'IN_PROGRESS') THEN 'CREATE'
+         WHEN r.action = 'SUSPEND' OR (r.action = 'RESUME' AND r.status = 'IN_PROGRESS') THEN 'RESUME'
          ELSE 'UPDATE' END"""
 
 _RESOURCE_COLUMNS = """
     type, physical_id, properties, data, metadata, token, started_at"""
 
-# What failed or is gone stays so until another takes its place: a worker that dies must not make it look sound.
-_KEPT = "{action} = 'UPDATE' AND (resource.action = 'DELETE' OR resource.status = 'FAILED')"
+# What failed or is gone stays so until another takes its place, or the first step towards its repair is written down: a
+# worker that dies must not make it look sound. Nor what a check was looking at, which may have found fault before.
+_DOUBTED = """
+    ({action} = 'UPDATE' AND (resource.action = 'DELETE' OR resource.status = 'FAILED'
+        OR (resource.action = 'CHECK' AND resource.status <> 'COMPLETE')))"""
+
+
+def _in(names: Collection[str]) -> str:
+    return "(" + ", ".join(f"'{name}'" for name in sorted(names)) + ")"
+
+
+# What is not fit for an operation (``orchestrator.operable``) is left alone altogether.
+_UNFIT = "({action} IN " + _in(OPERATIONS) + " AND CASE {action} "
+_UNFIT += " ".join(
+    f"WHEN '{name}' THEN resource.action IN {_in(fitness.never)} "
+    f"OR (resource.status <> 'COMPLETE' AND resource.action NOT IN {_in(fitness.unfinished)})"
+    for name, fitness in OPERATIONS.items()
+)
+_UNFIT += " END)"
 
 _GOING_ON = "resource.action = {action} AND resource.status = 'IN_PROGRESS'"
 
 _BEGIN_ACTION = """
     lock_traversal = :traversal_id, lock_no = :no, lock_attempt = {attempt},
-    started_at = CASE WHEN {going_on} THEN resource.started_at ELSE {{now}} END,
-    reason = CASE WHEN {going_on} THEN resource.reason ELSE '' END,
-    token = CASE WHEN {going_on} THEN resource.token END,
+    started_at = CASE WHEN {same} THEN resource.started_at ELSE {{now}} END,
+    reason = CASE WHEN {same} THEN resource.reason ELSE '' END,
+    token = CASE WHEN {same} THEN resource.token END,
     action = CASE WHEN {kept} THEN resource.action ELSE {action} END,
     status = CASE WHEN {kept} THEN resource.status ELSE 'IN_PROGRESS' END, updated_at = {{now}}"""
 
 
 def _begin(attempt: str, action: str) -> str:
-    going_on, kept = _GOING_ON.format(action=action), _KEPT.format(action=action)
-    return _BEGIN_ACTION.format(attempt=attempt, action=action, going_on=going_on, kept=kept)
+    going_on, doubted, unfit = (each.format(action=action) for each in (_GOING_ON, _DOUBTED, _UNFIT))
+    kept, same = f"{doubted} OR {unfit}", f"({going_on}) OR {unfit}"
+    return _BEGIN_ACTION.format(attempt=attempt, action=action, same=same, kept=kept)
 
 
 # Nodes are found by a whole key that is given in parameters, never by a join: a plan that was made while the tables
@@ -92,7 +115,7 @@ PG_CLAIM = Statement(
         INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
         SELECT {{now}}, :stack_id, :traversal_id, taken.name, taken.id, taken.type, was.effective, 'IN_PROGRESS', '',
             taken.physical_id
-        FROM taken, was WHERE taken.started_at = {{now}}
+        FROM taken, was WHERE NOT (was.was_action = was.effective AND was.was_status = 'IN_PROGRESS')
     )
     SELECT n.attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.resource_id, n.node_data,
         n.changed, was.effective AS action, was.was_action, was.was_status, {_RESOURCE_COLUMNS}, {{now}} AS now
@@ -140,12 +163,13 @@ _FINISH_NODE = """
 # The metadata comes from the template once, and belongs to the signals from then on.
 _FINISH_RESOURCE = """
     UPDATE resource SET
-        action = :resource_action, status = :resource_status, reason = :reason, physical_id = :physical_id,
-        reference_id = CASE WHEN :state = 'done' THEN :reference_id ELSE reference_id END,
+        action = :resource_action, status = :resource_status, physical_id = :physical_id,
+        reason = CASE WHEN :untouched THEN reason ELSE :reason END,
+        reference_id = CASE WHEN :new_reference THEN :reference_id ELSE reference_id END,
         properties = COALESCE(:properties, properties), definition_hash = COALESCE(:definition_hash, definition_hash),
         attributes = COALESCE(:attributes, attributes), requires = COALESCE(:requires, requires),
         metadata = CASE WHEN :new_metadata THEN :metadata ELSE COALESCE(metadata, :metadata) END,
-        data = :data, token = :token,
+        data = :data, token = CASE WHEN :untouched THEN token ELSE :token END,
         lock_traversal = NULL, lock_no = NULL, lock_attempt = NULL, updated_at = {now}
     WHERE id = :resource_id AND lock_traversal = :traversal_id AND lock_no = :no AND lock_attempt = :attempt"""
 

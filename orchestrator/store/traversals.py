@@ -11,10 +11,15 @@ from sqlalchemy.exc import IntegrityError
 from orchestrator.codec import Codec
 from orchestrator.errors import Conflict
 from orchestrator.messages import END, CheckOrder
+from orchestrator.operable import CHECK
 from orchestrator.plan import Plan
 from orchestrator.store import tables
+from orchestrator.store.checking import faults_of
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, retrying
+
+#: The actions whose end makes the definition that the stack was given the one that completed last.
+_DEFINING = ("CREATE", "ADOPT", "UPDATE", "ROLLBACK", "RESTORE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,7 +341,7 @@ class Traversals:
     def complete(self, traversal_id: str) -> bool:
         """Mark a traversal whose end is ready, and its stack, complete; False if it is not for us to say.
 
-        Safe to repeat.
+        A check that found fault is failed instead. Safe to repeat.
         """
         traversal, stack, node = tables.traversal, tables.stack, tables.node
         with self._db.write() as connection:
@@ -353,11 +358,16 @@ class Traversals:
             ).first()
             if row is None:
                 return False
-            reason = f"Stack {row.action} completed successfully"
-            values: dict[str, Any] = {"status": "COMPLETE", "reason": reason, "updated_at": now}
+            faults = faults_of(connection, traversal_id) if row.action == CHECK else ""
+            status = "FAILED" if faults else "COMPLETE"
+            reason = faults or f"Stack {row.action} completed successfully"
+            if faults:
+                told = {"status": status, "reason": reason}
+                connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(**told))
+            values: dict[str, Any] = {"status": status, "reason": reason, "updated_at": now}
             if row.action == "DELETE":
                 values |= {"deleted_at": now, "in_service": False}
-            else:
+            elif row.action in _DEFINING:
                 values |= {"in_service": True, "completed_template_id": row.template_id}
             connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
             insert_event(
@@ -366,7 +376,7 @@ class Traversals:
                 stack_id=row.stack_id,
                 traversal_id=traversal_id,
                 action=row.action,
-                status="COMPLETE",
+                status=status,
                 reason=reason,
             )
         return True
