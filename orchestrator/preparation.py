@@ -5,7 +5,7 @@ Pure but for what it is handed: nothing is stored, nobody is asked. All problems
 
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -49,6 +49,8 @@ class Prepared:
     parameters: Parameters
     #: The type of each resource, aliases of the environment followed.
     types: Mapping[str, str]
+    #: What types ask of other resources by themselves, whatever the template says.
+    read: Mapping[str, Collection[AttributePath]]
     stored: StoredTemplate
     #: Content by digest.
     files: Mapping[str, str]
@@ -164,6 +166,7 @@ def prepare(job: StackJob, types: Types, settings: Settings, *, stack_id: str = 
         template=examined.template,
         parameters=examined.parameters,
         types=examined.types,
+        read=attributes_read(examined.template, examined.types, types),
         stored=StoredTemplate(
             source=job.template,
             file=job.template_file,
@@ -290,7 +293,7 @@ def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.u
                 resource_id=new_id(),
                 fragment=fragment,
                 requires=definition.requirements,
-                wanted=frozenset(wanted[name]),
+                wanted=frozenset(wanted[name]).union(prepared.read.get(name, ())),
             )
         )
     return result
@@ -313,6 +316,25 @@ def wanted_attributes(template: Template) -> Mapping[str, set[AttributePath]]:
         for name, path in holder.required_attributes:
             wanted[name].add(path)
     return wanted
+
+
+def attributes_read(
+    template: Template, named: Mapping[str, str], types: Types
+) -> Mapping[str, set[AttributePath]]:
+    """Return which attributes of each resource the types of those that refer to it ask for by themselves.
+
+    ``named`` are the names of the resources' types.
+    """
+    read: defaultdict[str, set[AttributePath]] = defaultdict(set)
+    for name, definition in template.resources.items():
+        kind = types.get(named[name])
+        if kind is None or not kind.reads:
+            continue
+        for other in definition.properties_expression.requirements():
+            asked = types.get(named.get(other, ""))
+            if asked is not None:
+                read[other].update((attribute,) for attribute in kind.reads & asked.attributes_schema.keys())
+    return read
 
 
 def check_timeout(minutes: float | None) -> None:

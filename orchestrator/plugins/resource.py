@@ -113,6 +113,10 @@ class Resource:
     #: The name of the property that refers to another resource whose *current* metadata this one reads (a wait
     #: condition reads its handle's signals); see :attr:`watched_metadata`.
     watches: ClassVar[str | None] = None
+    #: The names of attributes that this type asks, by itself, of the resources that its properties refer to, as far as
+    #: those have them (a message asks configs for their text, where the template gives it only their ids):
+    #: ``self.stack.resource(NAME).attributes()`` has them.
+    reads: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
         self,

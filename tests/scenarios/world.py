@@ -150,7 +150,8 @@ class World:
     #: Those not closed yet.
     open: ClassVar[list["World"]] = []
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, types: Mapping[str, type[Resource]] | None = None, **settings: Any) -> None:
+        """Make a world; ``types`` are there besides that of the objects in its cloud."""
         self.open.append(self)
         self.cloud = Cloud()
         self.now = 1_000_000.0
@@ -164,7 +165,7 @@ class World:
         )
         metadata.create_all(self.store.database.engine)
         self._watch_transactions()
-        types = {"Cloud::Object": cloud_type(self.cloud)}
+        types = {"Cloud::Object": cloud_type(self.cloud), **(types or {})}
         made = Settings(_env_file=None, **settings)  # type: ignore[call-arg]  # pydantic-settings takes it
         self.coordinator = Coordinator(
             store=self.store, types=types, settings=made, publisher=self, name="coordinator"

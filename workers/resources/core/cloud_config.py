@@ -1,0 +1,52 @@
+"""``OS::Heat::CloudConfig``: what cloud-init does on the first boot of a machine, written as it reads it."""
+
+from typing import Any, Final
+
+import yaml
+
+from orchestrator.plugins.properties import Attribute, Property, PropertyType
+from workers.resources.core.row import RowResource
+
+#: By its first line cloud-init tells what a text is.
+FIRST_LINE: Final = "#cloud-config"
+#: What YAML takes for the end of a line too, and reads back as one: such a text has to be quoted.
+_BREAKS: Final = frozenset("\x85\u2028\u2029")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes scripts as blocks, and everything that comes twice twice: the same map always gives the same text."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (the base's signature)
+        """Write no anchors: whether two values are one in memory is chance."""
+        return True
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        """Return a text as a block if it has several lines; what a block cannot hold is quoted all the same."""
+        style = "|" if "\n" in text else None
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style='"' if _BREAKS & {*text} else style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
+
+
+def cloud_config_text(config: dict[str, Any]) -> str:
+    """Return the text that cloud-init reads as ``config``, keys in their own order."""
+    return f"{FIRST_LINE}\n{yaml.dump(config, Dumper=_Dumper, sort_keys=False, allow_unicode=True)}"
+
+
+class CloudConfig(RowResource):
+    """A map, written as cloud-init reads it; any change makes another one."""
+
+    description = "Holds what cloud-init is told, as a text that it understands."
+    properties_schema = {
+        "cloud_config": Property(
+            type=PropertyType.MAP, description="What cloud-init is told, by module.", default={}
+        ),
+    }
+    attributes_schema = {
+        "config": Attribute("The text: #cloud-config, then the map as YAML.", PropertyType.STRING)
+    }
+
+    def attribute(self, name: str) -> Any:
+        """Return the text."""
+        return cloud_config_text(self.properties["cloud_config"]) if name == "config" else None

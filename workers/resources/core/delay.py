@@ -1,0 +1,90 @@
+"""``OS::Heat::Delay``: lets time pass, without keeping a worker."""
+
+import random
+from typing import Any, Final
+
+from orchestrator.plugins.constraints import AllowedValues, Range
+from orchestrator.plugins.properties import Property, PropertyType
+from orchestrator.plugins.resource import Wait
+from workers.resources.core.row import RowResource
+
+_YEAR_SECONDS: Final = 365 * 24 * 3600
+_ACTIONS: Final = ("CREATE", "DELETE", "SUSPEND", "RESUME")
+
+
+def _number(description: str, default: float, most: int) -> Property:
+    return Property(
+        type=PropertyType.NUMBER,
+        description=description,
+        default=default,
+        update_allowed=True,
+        constraints=(Range(0, most),),
+    )
+
+
+class Delay(RowResource):
+    """Waits in the actions it is told to: so long at least, and by chance so much longer.
+
+    How much longer follows from the row and the action, so an action that is begun again waits no longer than it
+    would have. An update changes what later actions wait, and waits for nothing itself.
+    """
+
+    description = "Waits, so that what depends on it starts later."
+    properties_schema = {
+        "min_wait": _number("Seconds to wait at least.", 0, _YEAR_SECONDS),
+        "max_jitter": _number(
+            "Seconds to wait beyond that at most; how many, is left to chance.", 0, _YEAR_SECONDS
+        ),
+        "jitter_multiplier": _number("What those seconds of chance are multiplied by.", 1.0, 1_000_000),
+        "actions": Property(
+            type=PropertyType.LIST,
+            description="The actions that wait.",
+            default=["CREATE"],
+            update_allowed=True,
+            schema=Property(type=PropertyType.STRING, constraints=(AllowedValues(_ACTIONS),)),
+        ),
+    }
+
+    def handle_create(self) -> Any:
+        """Return how many seconds to wait."""
+        super().handle_create()
+        return self._seconds_of("CREATE")
+
+    def check_create_complete(self, token: Any) -> bool | Wait:
+        """Complete when the time is over."""
+        return self._look(token)
+
+    def handle_delete(self) -> Any:
+        """Return how many seconds to wait."""
+        return self._seconds_of("DELETE")
+
+    def check_delete_complete(self, token: Any) -> bool | Wait:
+        """Complete when the time is over."""
+        return self._look(token)
+
+    def handle_suspend(self) -> Any:
+        """Return how many seconds to wait."""
+        return self._seconds_of("SUSPEND")
+
+    def check_suspend_complete(self, token: Any) -> bool | Wait:
+        """Complete when the time is over."""
+        return self._look(token)
+
+    def handle_resume(self) -> Any:
+        """Return how many seconds to wait."""
+        return self._seconds_of("RESUME")
+
+    def check_resume_complete(self, token: Any) -> bool | Wait:
+        """Complete when the time is over."""
+        return self._look(token)
+
+    def _seconds_of(self, action: str) -> float:
+        given = self.properties
+        if action not in given["actions"]:
+            return 0.0
+        drawn = random.Random(f"{self.state.uuid} {action}").random()
+        return float(given["min_wait"] + drawn * given["max_jitter"] * given["jitter_multiplier"])
+
+    def _look(self, seconds: float) -> bool | Wait:
+        left = self.state.started_at + seconds - self.now
+        return Wait(left) if seconds and left > 0 else True

@@ -1,0 +1,152 @@
+"""``OS::Heat::MultipartMime``: several configs in one message, as cloud-init takes them.
+
+The same parts always give the same message, byte for byte: what is configured with it does not change for nothing.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from email import message_from_string
+from email.message import Message
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+from typing import Any, Final
+
+from orchestrator.definition import is_unknown
+from orchestrator.plugins.constraints import AllowedPattern, AllowedValues
+from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from workers.resources.core.row import RowResource
+from workers.resources.core.software_config import group
+
+TEXT: Final = "text"
+MULTIPART: Final = "multipart"
+_ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_SIMPLE_NAME: Final = re.compile(r"[A-Za-z0-9._+/-]+")
+
+
+def text_part(text: str, *, subtype: str = "", filename: str = "") -> Message:
+    """Return a part of a message from which ``text`` can be read exactly as it was given."""
+    # A message ends its lines in its own way, so a text with carriage returns is kept in base64, as are all letters
+    # that are not ASCII.
+    plain = text.isascii() and "\r" not in text
+    part = MIMEText(text, subtype or "plain", "us-ascii" if plain else "utf-8")
+    if filename:
+        # Of other characters, some do not survive in a name that is written out.
+        encoded = filename if _SIMPLE_NAME.fullmatch(filename) else ("utf-8", "", filename)
+        part.add_header("Content-Disposition", "attachment", filename=encoded)
+    return part
+
+
+def parts_of(message: str) -> list[Message] | None:
+    """Return the parts of a message; None if it is none that has parts."""
+    found = message_from_string(message).get_payload()
+    return [each for each in found if isinstance(each, Message)] if isinstance(found, list) else None
+
+
+def message_of(parts: Sequence[Message]) -> str:
+    """Return a message of these parts; the same for the same parts."""
+    # What stands between the parts must not stand in any of them: no text contains its own digest.
+    digest = hashlib.sha256("\0".join(part.as_string() for part in parts).encode(errors="replace"))
+    return MIMEMultipart(boundary=f"=== {digest.hexdigest()[:48]} ===", _subparts=parts).as_string()
+
+
+class MultipartMime(RowResource):
+    """One message of several configs; any change makes another one.
+
+    The text is made once and kept: what it was made of may be replaced while the message stays.
+    """
+
+    description = "Puts several configs together in one multipart message."
+    reads = frozenset({"config"})
+    properties_schema = {
+        "group": group(),
+        "parts": Property(
+            type=PropertyType.LIST,
+            description="The parts, in their order.",
+            default=[],
+            schema=Property(
+                type=PropertyType.MAP,
+                schema={
+                    "config": Property(
+                        type=PropertyType.STRING,
+                        description="A text, or get_resource of another config, whose text is taken.",
+                        required=True,
+                    ),
+                    "type": Property(
+                        type=PropertyType.STRING,
+                        description="text: the text is one part; multipart: it is a message whose parts are taken.",
+                        default=TEXT,
+                        constraints=(AllowedValues((TEXT, MULTIPART)),),
+                    ),
+                    "filename": Property(
+                        type=PropertyType.STRING,
+                        description="The name of the file that a part of type text is attached as.",
+                        constraints=(
+                            AllowedPattern(
+                                r"[^\x00-\x1f\x7f]*", description="expected no control characters"
+                            ),
+                        ),
+                    ),
+                    "subtype": Property(
+                        type=PropertyType.STRING,
+                        description="What text a part of type text is, such as x-shellscript; else plain, and "
+                        "cloud-init looks at its first line.",
+                        constraints=(
+                            AllowedPattern(
+                                r"[A-Za-z0-9!#$&^_.+-]*",
+                                description="expected letters, digits and some of !#$&^_.+-",
+                            ),
+                        ),
+                    ),
+                },
+            ),
+        ),
+    }
+    attributes_schema = {"config": Attribute("The message.", PropertyType.STRING)}
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Check the parts whose text is known."""
+        parts = properties.get("parts")
+        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+            if not is_unknown(part):
+                _messages(index, part, part["config"])
+
+    def handle_create(self) -> Any:
+        """Put the message together."""
+        messages: list[Message] = []
+        for index, part in enumerate(self.properties["parts"]):
+            messages += _messages(index, part, self._text(index, part["config"]))
+        self.state.data["config"] = message_of(messages)
+        return super().handle_create()
+
+    def attribute(self, name: str) -> Any:
+        """Return the message."""
+        return self.state.data.get("config") if name == "config" else None
+
+    def _text(self, index: int, given: str) -> str:
+        """Return the text of the config whose id is given, or what is given."""
+        for resource in self.stack.resources.values():
+            attributes = resource.attributes()
+            if "config" in attributes and resource.reference_id() == given:
+                text = attributes["config"]
+                if not isinstance(text, str):
+                    message = f"the config of resource {resource.name!r} is no text"
+                    raise PropertyError(("parts", index, "config"), message)
+                return text
+        return given
+
+
+def _messages(index: int, part: Mapping[str, Any], text: str) -> list[Message]:
+    """Return the parts that one of the property ``parts`` comes to."""
+    if _ID.fullmatch(text):
+        message = "this is an id, but not that of a config that is referred to here"
+        hint = "refer to the config with get_resource, or take its text with get_attr: [NAME, config]"
+        raise PropertyError(("parts", index, "config"), message, hint)
+    if part["type"] == TEXT:
+        return [text_part(text, subtype=part["subtype"] or "", filename=part["filename"] or "")]
+    found = parts_of(text)
+    if found is None:
+        message = "the type of this part is multipart, but its text is no message with parts"
+        raise PropertyError(("parts", index, "config"), message, "take the type away, or put a message here")
+    return found

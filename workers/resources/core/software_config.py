@@ -1,0 +1,147 @@
+"""``OS::Heat::SoftwareConfig`` and ``OS::Heat::StructuredConfig``: what others are configured with.
+
+A config does nothing by itself. Others take its text (the attribute ``config``) or refer to it by its id, and since
+every change makes another config, an id stands for the same text for ever.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from orchestrator.definition import UNKNOWN, is_unknown
+from orchestrator.plugins.constraints import AllowedValues, Length
+from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from workers.resources.core.row import RowResource
+from workers.resources.core.value import typed
+
+#: The group of a config that says nothing of what it is for.
+UNGROUPED: Final = "Heat::Ungrouped"
+#: The types of inputs and outputs, and what ``typed`` calls them.
+_TYPES: Final = {
+    "String": "string",
+    "Number": "number",
+    "CommaDelimitedList": "comma_delimited_list",
+    "Json": "json",
+    "Boolean": "boolean",
+}
+
+
+def group() -> Property:
+    """Return the schema of the property ``group``."""
+    return Property(
+        type=PropertyType.STRING,
+        description="What the config is made for; whoever takes it may tell by it how.",
+        default=UNGROUPED,
+    )
+
+
+def _ports(of_what: str, **more: Property) -> Property:
+    """Return the schema of a list of inputs or outputs."""
+    return Property(
+        type=PropertyType.LIST,
+        description=f"The {of_what}s, each with a name of its own.",
+        schema=Property(
+            type=PropertyType.MAP,
+            schema={
+                "name": Property(
+                    type=PropertyType.STRING,
+                    description="Its name.",
+                    required=True,
+                    constraints=(Length(min=1),),
+                ),
+                "description": Property(type=PropertyType.STRING, description="What it is for."),
+                "type": Property(
+                    type=PropertyType.STRING,
+                    description="Its type.",
+                    default="String",
+                    constraints=(AllowedValues(tuple(_TYPES)),),
+                ),
+                **more,
+            },
+        ),
+    )
+
+
+def _switch(description: str) -> Property:
+    return Property(type=PropertyType.BOOLEAN, description=description, default=False)
+
+
+class _Config(RowResource):
+    """What both types have in common."""
+
+    properties_schema: ClassVar[Mapping[str, Property]] = {
+        "group": group(),
+        "options": Property(
+            type=PropertyType.MAP, description="Options of the tool that the config is made for."
+        ),
+        "inputs": _ports(
+            "input",
+            default=Property(
+                type=PropertyType.ANY, description="Its value where none is given; of the type above."
+            ),
+            replace_on_change=_switch("Whether another value of it makes another deployment."),
+        ),
+        "outputs": _ports("output", error_output=_switch("Whether an output that is there means a failure.")),
+    }
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Check that names are given once, and that defaults are of the type that they are said to be."""
+        for section in ("inputs", "outputs"):
+            ports = properties.get(section)
+            if isinstance(ports, Sequence):
+                _refuse_repeated(section, ports)
+        inputs = properties.get("inputs")
+        for index, port in enumerate(inputs if isinstance(inputs, Sequence) else ()):
+            if port is not UNKNOWN and not is_unknown((port["type"], port["default"])):
+                _check_default(("inputs", index, "default"), port["default"], port["type"])
+
+    def handle_create(self) -> Any:
+        """Take what is given; what only now is known may still be wrong."""
+        self.validate(self.properties)
+        return super().handle_create()
+
+    def attribute(self, name: str) -> Any:
+        """Return the config as it was given."""
+        return self.properties["config"] if name == "config" else None
+
+
+def _refuse_repeated(section: str, ports: Sequence[Any]) -> None:
+    first: dict[str, int] = {}
+    for index, port in enumerate(ports):
+        name = UNKNOWN if port is UNKNOWN else port["name"]
+        if name is UNKNOWN:
+            continue
+        if first.setdefault(name, index) != index:
+            message = f"{section}[{first[name]}] has the name {name!r} already"
+            veiled = f"{section}[{first[name]}] has the same name already"
+            raise PropertyError((section, index, "name"), message, veiled=veiled)
+
+
+def _check_default(path: tuple[str | int, ...], value: Any, type_name: str) -> None:
+    try:
+        typed(value, _TYPES[type_name])
+    except PropertyError as error:
+        inside = (*path, *error.path[1:])
+        raise PropertyError(inside, error.message, error.hint, veiled=error.veiled) from error
+
+
+class SoftwareConfig(_Config):
+    """A text, such as a script, with what it takes and what it gives."""
+
+    description = "Holds a text, such as a script, that others are configured with."
+    properties_schema = {
+        **_Config.properties_schema,
+        "config": Property(type=PropertyType.STRING, description="The text.", default=""),
+    }
+    attributes_schema = {"config": Attribute("The text.", PropertyType.STRING)}
+
+
+class StructuredConfig(_Config):
+    """A map, in which ``{get_input: NAME}`` stands for the value that an input has once it is used."""
+
+    description = "Holds a map that others are configured with; {get_input: NAME} in it stands for an input."
+    properties_schema = {
+        **_Config.properties_schema,
+        "config": Property(type=PropertyType.MAP, description="The map.", default={}),
+    }
+    attributes_schema = {"config": Attribute("The map.", PropertyType.MAP)}
