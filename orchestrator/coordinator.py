@@ -25,6 +25,7 @@ from orchestrator.errors import (
     PluginMistake,
     Problem,
 )
+from orchestrator.event_filter import EventFilter
 from orchestrator.limits import Limits
 from orchestrator.matching import node_data_of, plan_row
 from orchestrator.messages import END, CancelJob, CheckOrder, DeleteJob, StackJob
@@ -360,7 +361,8 @@ class Coordinator:
         )
         self._post_op(operation, success=ending.status == "COMPLETE", reason=ending.reason)
         if self._sinks:
-            rows = self._store.events.read(ending.stack_id, limit=1_000_000, traversal_id=ending.traversal_id)
+            mine = EventFilter(traversal_id=ending.traversal_id)
+            rows = self._store.events.read(ending.stack_id, limit=1_000_000, wanted=mine)
             dispatch(
                 self._sinks,
                 [

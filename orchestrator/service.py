@@ -16,6 +16,7 @@ from orchestrator.definition import ResourceProxy, StackDefinition, is_unknown
 from orchestrator.dry_run import DryRun
 from orchestrator.embedded import Embedded
 from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable
+from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.graph import Graph
 from orchestrator.limits import Limits
 from orchestrator.matching import node_data_of
@@ -28,6 +29,7 @@ from orchestrator.messages import (
     DeleteJob,
     StackJob,
 )
+from orchestrator.past_views import event_view, traversal_view
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import ResourceFailure, ResourceState
 from orchestrator.preparation import definition_of_rows, prepare, prepare_update
@@ -46,6 +48,7 @@ from orchestrator.views import (
     Progress,
     ResourceView,
     StackView,
+    TraversalView,
     UpdatePlan,
 )
 
@@ -363,23 +366,60 @@ class Service:
         names = {row.id: row.name for row in self._store.stacks.resources(stack.id)}
         return _resource_view(self._store.stacks.resource(stack.id, resource), names)
 
-    def events(self, name: str, *, after: int = 0, limit: int = 1000) -> list[EventView]:
-        """Return a stack's events with an id above ``after``, oldest first."""
-        stack = self._find(name)
-        return [
-            EventView(
-                id=row.id,
-                at=row.at,
-                stack=stack.name,
-                resource=row.resource,
-                type=row.type,
-                action=row.action,
-                status=row.status,
-                reason=row.reason,
-                physical_id=row.physical_id,
-            )
-            for row in self._store.events.read(stack.id, after=after, limit=limit)
-        ]
+    def events(
+        self,
+        name: str,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        newest_first: bool = False,
+        limit: int = 1000,
+        wanted: EventFilter = ALL_EVENTS,
+    ) -> list[EventView]:
+        """Return a stack's events with an id above ``after`` and below ``before``, oldest first, at most ``limit``.
+
+        Of a deleted stack too, until it is purged: by its id, or by its name as long as no other stack has that.
+
+        Raises:
+            NotFound: there is no such stack.
+        """
+        stack = self._past(name)
+        rows = self._store.events.read(
+            stack.id, after=after, before=before, newest_first=newest_first, limit=limit, wanted=wanted
+        )
+        return [event_view(row, stack) for row in rows]
+
+    def event(self, name: str, event_id: int) -> EventView:
+        """Return one event of a stack, which may be deleted, as in :meth:`events`.
+
+        Raises:
+            NotFound: there is no such stack or event.
+        """
+        stack = self._past(name)
+        return event_view(self._store.events.find(stack.id, event_id), stack)
+
+    def history(self, name: str, *, after: str = "", limit: int = 1000) -> list[TraversalView]:
+        """Return a stack's operations, newest first, at most ``limit``; with ``after``, those older than that one.
+
+        Of a deleted stack too, as in :meth:`events`.
+
+        Raises:
+            NotFound: there is no such stack, or it has no such traversal.
+        """
+        stack = self._past(name)
+        before = self._store.past.traversal(stack.id, after) if after else None
+        rows = self._store.past.traversals(stack.id, before=before, limit=limit)
+        return [traversal_view(row, stack) for row in rows]
+
+    def traversal(self, name: str, traversal_id: str) -> TraversalView:
+        """Return one operation on a stack, which may be deleted, with its nodes' counts.
+
+        Raises:
+            NotFound: there is no such stack or traversal.
+        """
+        stack = self._past(name)
+        row = self._store.past.traversal(stack.id, traversal_id)
+        return traversal_view(row, stack, self._store.stacks.progress(row.id).counts)
 
     def outputs(self, name: str) -> tuple[OutputView, ...]:
         """Return a stack's outputs; one that cannot be told yet has an error in place of a value."""
@@ -416,6 +456,9 @@ class Service:
 
     def _find(self, name: str) -> StackRow:
         return self._store.stacks.find(name, project=self.settings.project)
+
+    def _past(self, name: str) -> StackRow:
+        return self._store.past.stack(name, project=self.settings.project)
 
     def _template(self, stack: StackRow, context: Mapping[str, Any]) -> Template:
         return load_template(self._store, stack.template_id, context, self.settings)

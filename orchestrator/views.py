@@ -88,12 +88,43 @@ class EventView(StatefulView):
     id: int
     at: float
     stack: str
+    #: The traversal in which it happened.
+    traversal_id: str
     resource: str
+    #: The id of the resource's row; None for an event of the stack itself.
+    resource_uuid: str | None
     type: str
     action: str
     status: str
     reason: str
     physical_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraversalView(StatefulView):
+    """One operation on a stack, under way or over; times are seconds since the epoch by the database's clock."""
+
+    id: str
+    stack: str
+    stack_id: str
+    action: str
+    #: IN_PROGRESS, COMPLETE, FAILED or SUPERSEDED (by another operation, while it was under way).
+    status: str
+    reason: str
+    #: The definition that the stack was to have.
+    template_id: str
+    begun_at: float
+    #: None while it is under way, as is the duration.
+    ended_at: float | None
+    duration_seconds: float | None
+    #: How many resources were made or adopted, changed in place (suspended and resumed ones too), and deleted in it,
+    #: and how many actions failed.
+    made: int
+    changed: int
+    deleted: int
+    failed: int
+    #: How many resources are in each state of a node; filled only where one is asked for, and empty once purged.
+    nodes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,18 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.messages import StackJob
-from orchestrator.views import EventView, GraphView, OutputView, Progress, ResourceView, StackView, UpdatePlan
+from orchestrator.views import (
+    EventView,
+    GraphView,
+    OutputView,
+    Progress,
+    ResourceView,
+    StackView,
+    TraversalView,
+    UpdatePlan,
+)
 
 
 class StackService(Protocol):
@@ -52,8 +62,27 @@ class StackService(Protocol):
     def signal(self, name: str, resource: str, details: Mapping[str, Any], /) -> None:
         """Hand details to a resource."""
 
-    def events(self, name: str, /, *, after: int = 0, limit: int = 1000) -> list[EventView]:
-        """Return at most ``limit`` events whose id is greater than ``after``, oldest first."""
+    def events(
+        self,
+        name: str,
+        /,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        newest_first: bool = False,
+        limit: int = 1000,
+        wanted: EventFilter = ALL_EVENTS,
+    ) -> list[EventView]:
+        """Return at most ``limit`` events with an id above ``after`` and below ``before``; deleted stacks' too."""
+
+    def event(self, name: str, event_id: int, /) -> EventView:
+        """Return one event."""
+
+    def history(self, name: str, /, *, after: str = "", limit: int = 1000) -> list[TraversalView]:
+        """Return at most ``limit`` operations on a stack, newest first; ``after``: those older than that one."""
+
+    def traversal(self, name: str, traversal_id: str, /) -> TraversalView:
+        """Return one operation, with its nodes' counts."""
 
     def outputs(self, name: str, /) -> tuple[OutputView, ...]:
         """Return the outputs of a stack."""

@@ -17,6 +17,7 @@ from orchestrator.cli.shell import Shell
 from orchestrator.cli.stack import stack
 from orchestrator.cli.stack_cancel import cancel
 from orchestrator.cli.stack_event import event
+from orchestrator.cli.stack_history import history
 from orchestrator.cli.stack_output import output
 from orchestrator.cli.stack_preview import preview
 from orchestrator.cli.stack_resource import resource
@@ -66,7 +67,7 @@ def isotherm() -> None:
     """
 
 
-for child in (preview, update, cancel, resource, event, output):
+for child in (preview, update, cancel, resource, event, history, output):
     stack.add_command(child)
 for child in (functions, versions):
     template.add_command(child)

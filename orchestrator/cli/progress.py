@@ -11,6 +11,7 @@ from orchestrator.cli.errors import INTERRUPTED
 from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import console_for_messages, moment, printable, state_style
 from orchestrator.errors import NotFound
+from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.views import EventView, Progress, StackView
 
 if TYPE_CHECKING:
@@ -37,11 +38,13 @@ class Display(Protocol):
         """Show the present state, and the events that came since the last time."""
 
 
-def events_after(service: StackService, stack: str, after: int) -> Iterator[EventView]:
+def events_after(
+    service: StackService, stack: str, after: int, *, wanted: EventFilter = ALL_EVENTS
+) -> Iterator[EventView]:
     """Yield all events of a stack later than ``after``, oldest first; none if the stack is gone."""
     while True:
         try:
-            page = service.events(stack, after=after, limit=PAGE)
+            page = service.events(stack, after=after, limit=PAGE, wanted=wanted)
         except NotFound:
             return
         yield from page
@@ -51,8 +54,11 @@ def events_after(service: StackService, stack: str, after: int) -> Iterator[Even
 
 
 def last_event(service: StackService, stack: str) -> int:
-    """Return the id of a stack's latest event, 0 if there is none."""
-    return max((event.id for event in events_after(service, stack, 0)), default=0)
+    """Return the id of a stack's latest event, 0 if there is none, or no stack."""
+    try:
+        return max((event.id for event in service.events(stack, newest_first=True, limit=1)), default=0)
+    except NotFound:
+        return 0
 
 
 def event_line(event: EventView) -> str:

@@ -1,19 +1,28 @@
 """``isotherm stack event``: what happened to a stack."""
 
 from collections.abc import Iterable
+from typing import Any, Final
 
 import click
 
 from orchestrator.cli.face import StackService
-from orchestrator.cli.formats import Table, as_json, as_yaml, moment, show
+from orchestrator.cli.formats import Table, as_json, as_yaml, fields_table, moment, show
 from orchestrator.cli.options import example, format_option
-from orchestrator.cli.progress import event_line, events_after
+from orchestrator.cli.progress import PAGE, event_line, events_after
 from orchestrator.cli.shell import Shell
+from orchestrator.cli.times import Moment
 from orchestrator.errors import NotFound
+from orchestrator.event_filter import EventFilter
 from orchestrator.views import EventView
 
 #: Seconds between two looks for new events.
 FOLLOW_SECONDS = 0.5
+
+ACTIONS: Final = (
+    *("CREATE", "ADOPT", "UPDATE", "REPLACE", "ROLLBACK", "DELETE", "CHECK", "SUSPEND", "RESUME"),
+    *("SNAPSHOT", "RESTORE", "SIGNAL"),
+)
+STATUSES: Final = ("IN_PROGRESS", "COMPLETE", "FAILED")
 
 
 @click.group()
@@ -22,9 +31,56 @@ def event() -> None:
 
 
 @event.command(
-    "list", epilog=example("isotherm stack event list web", "isotherm stack event list web --follow")
+    "list",
+    epilog=example(
+        "isotherm stack event list web",
+        "isotherm stack event list web --follow",
+        "isotherm stack event list web --reverse --limit 20 --status FAILED --since 12h",
+        "isotherm stack event list web --resource 'server*' -f json",
+    ),
 )
 @click.argument("name")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show this many at most.")
+@click.option(
+    "--marker",
+    type=click.IntRange(min=0),
+    metavar="ID",
+    help="Begin behind the event with this id: go on where a page ended.",
+)
+@click.option("--reverse", is_flag=True, help="Newest first.")
+@click.option(
+    "--resource",
+    "resources",
+    multiple=True,
+    metavar="NAME",
+    help="Only those of this resource; * and ? match any characters, '' is the stack itself. May be repeated.",
+)
+@click.option(
+    "--type", "types", multiple=True, metavar="TYPE", help="Only those of this type; as --resource."
+)
+@click.option(
+    "--action",
+    "actions",
+    multiple=True,
+    type=click.Choice(ACTIONS, case_sensitive=False),
+    help="Only those of this action; may be given several times.",
+)
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice(STATUSES, case_sensitive=False),
+    help="Only those with this status; may be given several times.",
+)
+@click.option(
+    "--since",
+    type=Moment(),
+    metavar="TIME",
+    help="Only those since then: 2026-03-01T12:00:00Z, or 90m ago, 12h, 2d.",
+)
+@click.option(
+    "--traversal", "traversal_id", metavar="ID", help="Only those of this operation; see stack history."
+)
 @click.option(
     "--follow",
     is_flag=True,
@@ -32,27 +88,100 @@ def event() -> None:
 )
 @format_option()
 @click.pass_obj
-def list_events(shell: Shell, name: str, *, follow: bool, form: str) -> None:
-    """List the events of a stack, oldest first."""
+def list_events(
+    shell: Shell,
+    /,
+    name: str,
+    *,
+    limit: int | None,
+    marker: int | None,
+    reverse: bool,
+    follow: bool,
+    form: str,
+    **wanted: Any,
+) -> None:
+    """List the events of a stack, oldest first.
+
+    Those of a deleted stack are found by its id, and by its name if no other stack has that, until they are purged. Of
+    each stack the newest are kept: as many as the setting max_events_per_stack says.
+    """
+    if follow and (reverse or limit is not None):
+        raise click.UsageError(
+            "--follow shows all that comes, in the order in which it comes: no --reverse, no --limit"
+        )
+    fits = EventFilter(**wanted)
     with shell.service() as service:
-        stack_id = service.stack(name).id
         if follow:
-            _follow(shell, service, stack_id, form)
+            _follow(shell, service, name, form, after=marker or 0, wanted=fits)
             return
-        events = list(events_after(service, stack_id, 0))
+        events = _page(service, name, fits, marker=marker, limit=limit, reverse=reverse)
     rows = [
-        (moment(view.at), view.resource or view.stack, view.type, view.state, view.reason) for view in events
+        (view.id, moment(view.at), view.resource or view.stack, view.type, view.state, view.reason)
+        for view in events
     ]
-    table = Table(columns=("at", "resource", "type", "state", "reason"), rows=rows)
+    table = Table(columns=("id", "at", "resource", "type", "state", "reason"), rows=rows)
     show(form, [view.to_dict() for view in events], table)
+    if form == "table" and limit is not None and len(events) == limit:
+        click.echo(f"There may be more: --marker {events[-1].id} goes on.", err=True)
 
 
-def _follow(shell: Shell, service: StackService, stack_id: str, form: str) -> None:
-    after = 0
+@event.command("show", epilog=example("isotherm stack event show web 1207"))
+@click.argument("name")
+@click.argument("event_id", metavar="ID", type=click.IntRange(min=0))
+@format_option()
+@click.pass_obj
+def show_event(shell: Shell, name: str, event_id: int, form: str) -> None:
+    """Show one event of a stack."""
+    with shell.service() as service:
+        view = service.event(name, event_id)
+    fields = {
+        "id": view.id,
+        "at": moment(view.at),
+        "stack": view.stack,
+        "traversal": view.traversal_id,
+        "resource": view.resource,
+        "resource uuid": view.resource_uuid,
+        "type": view.type,
+        "state": view.state,
+        "reason": view.reason,
+        "physical id": view.physical_id,
+    }
+    show(form, view.to_dict(), fields_table(fields))
+
+
+def _page(
+    service: StackService,
+    name: str,
+    wanted: EventFilter,
+    *,
+    marker: int | None,
+    limit: int | None,
+    reverse: bool,
+) -> list[EventView]:
+    """Return the events behind a marker, in the order that is asked for, at most ``limit``."""
+    events: list[EventView] = []
+    while limit is None or len(events) < limit:
+        size = PAGE if limit is None else min(PAGE, limit - len(events))
+        if reverse:
+            page = service.events(name, before=marker, newest_first=True, limit=size, wanted=wanted)
+        else:
+            page = service.events(name, after=marker or 0, limit=size, wanted=wanted)
+        events += page
+        if len(page) < size:
+            break
+        marker = page[-1].id
+    return events
+
+
+def _follow(
+    shell: Shell, service: StackService, name: str, form: str, *, after: int, wanted: EventFilter
+) -> None:
+    # By its id: another stack may get its name.
+    stack_id = service.history(name, limit=1)[0].stack_id
     while True:
         # Asked before the events are read: those of the deletion itself are shown too.
         is_gone = _is_gone(service, stack_id)
-        events = list(events_after(service, stack_id, after))
+        events = list(events_after(service, stack_id, after, wanted=wanted))
         _write(events, form)
         after = events[-1].id if events else after
         if is_gone:
@@ -62,11 +191,11 @@ def _follow(shell: Shell, service: StackService, stack_id: str, form: str) -> No
 
 def _is_gone(service: StackService, stack_id: str) -> bool:
     try:
-        view = service.stack(stack_id)
+        latest = service.history(stack_id, limit=1)
     except NotFound:
         return True
     # Asked for by its id, a deleted stack is still known.
-    return view.state == "DELETE_COMPLETE"
+    return not latest or latest[0].state == "DELETE_COMPLETE"
 
 
 def _write(events: Iterable[EventView], form: str) -> None:

@@ -224,8 +224,11 @@ class Nodes:
                 .with_for_update(read=True)
             ).scalar_one()
             if status == "IN_PROGRESS":
-                connection.execute(_text(statements.event_at(self._db.now)), values)
-                if outcome.ending is Ending.REPLACE:
+                replaced = outcome.ending is Ending.REPLACE
+                # Nothing was done to what is replaced.
+                said = {**values, "action": "REPLACE", "status": "IN_PROGRESS"} if replaced else values
+                connection.execute(_text(statements.event_at(self._db.now)), said)
+                if replaced:
                     self._put_in_place(connection, claim, outcome.new_id)
             else:
                 # What was begun is over, and what would follow is new.

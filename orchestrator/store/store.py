@@ -6,6 +6,7 @@ from orchestrator.store.claims import Timings
 from orchestrator.store.database import Clock, Database
 from orchestrator.store.events import Events
 from orchestrator.store.nodes import Nodes
+from orchestrator.store.past import Past
 from orchestrator.store.stacks import Stacks
 from orchestrator.store.sweeping import Sweeper
 from orchestrator.store.templates import Templates
@@ -39,6 +40,7 @@ class Store:
         self.stacks = Stacks(self.database, codec)
         self.templates = Templates(self.database, codec)
         self.events = Events(self.database)
+        self.past = Past(self.database, self.stacks)
 
     @classmethod
     def of(cls, settings: Settings) -> "Store":

@@ -51,6 +51,14 @@ stack = sa.Table(
         sqlite_where=sa.text("deleted_at IS NULL"),
         postgresql_where=sa.text("deleted_at IS NULL"),
     ),
+    # Deleted ones are found by name too, and by when they were deleted.
+    sa.Index("ix_stack_project_name_deleted_at", "project", "name", "deleted_at"),
+    sa.Index(
+        "ix_stack_deleted_at",
+        "deleted_at",
+        sqlite_where=sa.text("deleted_at IS NOT NULL"),
+        postgresql_where=sa.text("deleted_at IS NOT NULL"),
+    ),
     sa.Index("ix_stack_parent_id", "parent_id"),
     sa.Index("ix_stack_root_id", "root_id"),
 )
@@ -61,6 +69,8 @@ file = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("content", sa.LargeBinary, nullable=False),
+    #: When it was last saved: whoever saved it may be about to refer to it.
+    sa.Column("saved_at", sa.Double, nullable=False, server_default="0"),
 )
 
 #: A template with its environment, parameters and files (by digest), under the SHA-256 of all of it.
@@ -69,6 +79,8 @@ template = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("body", sa.LargeBinary, nullable=False),
+    #: As of a file.
+    sa.Column("saved_at", sa.Double, nullable=False, server_default="0"),
 )
 
 resource = sa.Table(
@@ -130,6 +142,8 @@ traversal = sa.Table(
     sa.Column("deadline", sa.Double, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("ended_at", sa.Double),
+    #: How often what happened to resources in it, by the events that are not kept any more: {"CREATE_COMPLETE": 3} ...
+    sa.Column("counted", sa.Text, nullable=False, server_default="{}"),
     sa.Index("ix_traversal_stack_id", "stack_id"),
     sa.Index(
         "ix_traversal_deadline",

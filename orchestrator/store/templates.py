@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from orchestrator.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
+from orchestrator.store.traversals import database_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,22 +73,17 @@ class Templates:
     def save(self, template: StoredTemplate, files: Mapping[str, str]) -> str:
         """Keep a template and its files (content by digest); return its id. What is there already is left alone.
 
-        Not part of the transaction that begins a traversal: content without a stack harms nobody.
+        Not part of the transaction that begins a traversal: content without a stack harms nobody. It is marked as
+        saved just now, so that a purge leaves it until that transaction refers to it.
         """
         with self._db.write() as connection:
+            now = database_time(connection, self._db)
             for digest, content in sorted(files.items()):
-                self._insert(connection, tables.file, digest, content=self._codec.pack(content))
-            body = self._codec.pack(template.to_wire())
-            self._insert(connection, tables.template, template.id, body=body)
+                values = {"id": digest, "value": self._codec.pack(content), "now": now}
+                connection.execute(_save("file", "content"), values)
+            values = {"id": template.id, "value": self._codec.pack(template.to_wire()), "now": now}
+            connection.execute(_save("template", "body"), values)
         return template.id
-
-    def _insert(self, connection: sa.Connection, table: sa.Table, key: str, **values: Any) -> None:
-        if self._db.postgres:
-            from sqlalchemy.dialects.postgresql import insert as pg_insert
-
-            connection.execute(pg_insert(table).values(id=key, **values).on_conflict_do_nothing())
-        else:
-            connection.execute(table.insert().prefix_with("OR IGNORE").values(id=key, **values))
 
     @retrying
     def load(self, template_id: str) -> StoredTemplate:
@@ -105,3 +101,11 @@ class Templates:
             content = connection.execute(sql).scalar_one()
         text: str = self._codec.unpack(content)
         return text
+
+
+def _save(table: str, column: str) -> sa.TextClause:
+    """Return the statement that keeps a value under its address, or marks the one that is there as saved again."""
+    return sa.text(
+        f"INSERT INTO {table} (id, {column}, saved_at) VALUES (:id, :value, :now) "
+        "ON CONFLICT (id) DO UPDATE SET saved_at = excluded.saved_at"
+    )

@@ -231,7 +231,9 @@ class Traversals:
             if swapped.rowcount != 1:
                 return False
             old = (traversal.c.id == expected) & traversal.c.status.in_(("IN_PROGRESS", "FAILED"))
-            connection.execute(traversal.update().where(old).values(status="SUPERSEDED", ended_at=now))
+            # One that failed ended then.
+            ended = sa.func.coalesce(traversal.c.ended_at, now)
+            connection.execute(traversal.update().where(old).values(status="SUPERSEDED", ended_at=ended))
             over = tables.in_traversal(expected) & (node.c.phase != END)
             unfinished = node.c.state.in_(("blocked", "ready", "waiting"))
             connection.execute(node.update().where(over, unfinished).values(state="superseded", due_at=None))

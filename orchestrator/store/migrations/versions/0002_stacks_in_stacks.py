@@ -16,6 +16,17 @@ def upgrade() -> None:
     op.add_column("resource", sa.Column("unhealthy", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("node", sa.Column("hook", sa.Text(), nullable=True))
     op.add_column("node", sa.Column("cleared", sa.Text(), nullable=False, server_default="[]"))
+    op.create_index("ix_stack_project_name_deleted_at", "stack", ["project", "name", "deleted_at"])
+    op.create_index(
+        "ix_stack_deleted_at",
+        "stack",
+        ["deleted_at"],
+        sqlite_where=sa.text("deleted_at IS NOT NULL"),
+        postgresql_where=sa.text("deleted_at IS NOT NULL"),
+    )
+    op.add_column("file", sa.Column("saved_at", sa.Double(), nullable=False, server_default="0"))
+    op.add_column("template", sa.Column("saved_at", sa.Double(), nullable=False, server_default="0"))
+    op.add_column("traversal", sa.Column("counted", sa.Text(), nullable=False, server_default="{}"))
     # Nothing has written a snapshot yet.
     op.drop_table("snapshot")
     op.create_table(

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from orchestrator.cli.main import isotherm
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import Conflict, NotFound
+from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.messages import StackJob
 from orchestrator.settings import Settings
 from orchestrator.views import (
@@ -20,6 +21,7 @@ from orchestrator.views import (
     Progress,
     ResourceView,
     StackView,
+    TraversalView,
     UpdatePlan,
 )
 
@@ -65,12 +67,36 @@ def event_view(number: int, resource: str, action: str, status: str, reason: str
         id=number,
         at=NOON + number,
         stack="web",
+        traversal_id="t1",
         resource=resource,
+        resource_uuid=f"uuid-of-{resource}" if resource else None,
         type="OS::Heat::TestResource" if resource else "",
         action=action,
         status=status,
         reason=reason,
         physical_id=None,
+    )
+
+
+def traversal_view(traversal_id: str, **more: Any) -> TraversalView:
+    return TraversalView(
+        **{
+            "id": traversal_id,
+            "stack": "web",
+            "stack_id": "id-of-web",
+            "action": "CREATE",
+            "status": "COMPLETE",
+            "reason": "",
+            "template_id": "0123456789abcdef",
+            "begun_at": NOON,
+            "ended_at": NOON + 90,
+            "duration_seconds": 90.0,
+            "made": 2,
+            "changed": 0,
+            "deleted": 0,
+            "failed": 0,
+            **more,
+        }
     )
 
 
@@ -82,6 +108,10 @@ class FakeService:
     resources_held: list[ResourceView] = field(default_factory=list)
     outputs_held: tuple[OutputView, ...] = ()
     events_held: list[EventView] = field(default_factory=list)
+    #: Newest first.
+    traversals_held: list[TraversalView] = field(default_factory=list)
+    #: What events were to be like, each time that they were asked for.
+    filters: list[EventFilter] = field(default_factory=list)
     held_definition: StackJob = field(default_factory=lambda: StackJob(name="", template="{}"))
     #: The jobs of dry runs, and what they are told.
     planned: list[StackJob] = field(default_factory=list)
@@ -172,9 +202,42 @@ class FakeService:
         self.resource(name, resource)
         self.signals.append((name, resource, details))
 
-    def events(self, name: str, /, *, after: int = 0, limit: int = 1000) -> list[EventView]:
+    def events(
+        self,
+        name: str,
+        /,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        newest_first: bool = False,
+        limit: int = 1000,
+        wanted: EventFilter = ALL_EVENTS,
+    ) -> list[EventView]:
         self.stack(name)
-        return [view for view in self.events_held if view.id > after][:limit]
+        self.filters.append(wanted)
+        found = [
+            view for view in self.events_held if view.id > after and (before is None or view.id < before)
+        ]
+        return (found[::-1] if newest_first else found)[:limit]
+
+    def event(self, name: str, event_id: int, /) -> EventView:
+        for view in self.events(name):
+            if view.id == event_id:
+                return view
+        raise NotFound(f"the stack has no event {event_id}")
+
+    def history(self, name: str, /, *, after: str = "", limit: int = 1000) -> list[TraversalView]:
+        view = self.stack(name)
+        # The latest, if a test held none.
+        held = self.traversals_held or [traversal_view("t1", action=view.action, status=view.status)]
+        ids = [each.id for each in held]
+        return held[ids.index(after) + 1 if after else 0 :][:limit]
+
+    def traversal(self, name: str, traversal_id: str, /) -> TraversalView:
+        for view in self.history(name):
+            if view.id == traversal_id:
+                return view
+        raise NotFound(f"the stack has no traversal {traversal_id!r}")
 
     def outputs(self, name: str, /) -> tuple[OutputView, ...]:
         self.stack(name)

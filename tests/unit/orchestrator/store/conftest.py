@@ -1,12 +1,12 @@
 """Every store there is, for the one suite that all of them must pass."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from orchestrator.codec import Codec
-from orchestrator.messages import CheckOrder
+from orchestrator.messages import END, JOIN, CheckOrder
 from orchestrator.plan import Wish, plan_create
 from orchestrator.store import migrations
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome, Timings
@@ -116,6 +116,21 @@ class Bench:
     def run(self, order: CheckOrder) -> tuple[CheckOrder, ...]:
         """Claim and complete one node; return what became ready."""
         return self.finish(self.claim(order)).ready
+
+    def run_all(self, orders: Iterable[CheckOrder]) -> None:
+        """Complete nodes and all that they make ready, up to the last words."""
+        waiting = list(orders)
+        while waiting:
+            order = waiting.pop()
+            if order.phase == END:
+                self.store.traversals.complete(order.traversal_id)
+                ending = self.store.traversals.claim_end(order, worker="c")
+                assert ending is not None
+                self.store.traversals.finish_end(ending)
+            elif order.phase == JOIN:
+                waiting += self.store.nodes.release_join(order).ready
+            else:
+                waiting += self.run(order)
 
     def sweep(self) -> tuple[CheckOrder, ...]:
         """Sweep once."""

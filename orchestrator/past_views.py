@@ -1,0 +1,53 @@
+"""What is over as the faces show it: events and operations, from their rows."""
+
+from collections.abc import Mapping
+
+from orchestrator.store.events import EventRow
+from orchestrator.store.past import TraversalRow
+from orchestrator.store.stacks import StackRow
+from orchestrator.views import EventView, TraversalView
+
+#: What people call that which happened to resources, by the events that tell of it.
+_MADE = ("CREATE_COMPLETE", "ADOPT_COMPLETE")
+_CHANGED = ("UPDATE_COMPLETE", "RESTORE_COMPLETE", "SUSPEND_COMPLETE", "RESUME_COMPLETE")
+_DELETED = ("DELETE_COMPLETE",)
+
+
+def event_view(row: EventRow, stack: StackRow) -> EventView:
+    """Return an event of a stack."""
+    return EventView(
+        id=row.id,
+        at=row.at,
+        stack=stack.name,
+        traversal_id=row.traversal_id,
+        resource=row.resource,
+        resource_uuid=row.resource_id,
+        type=row.type,
+        action=row.action,
+        status=row.status,
+        reason=row.reason,
+        physical_id=row.physical_id,
+    )
+
+
+def traversal_view(
+    row: TraversalRow, stack: StackRow, nodes: Mapping[str, int] | None = None
+) -> TraversalView:
+    """Return an operation on a stack; ``nodes`` are its resources by the state of their node."""
+    return TraversalView(
+        id=row.id,
+        stack=stack.name,
+        stack_id=stack.id,
+        action=row.action,
+        status=row.status,
+        reason=row.reason,
+        template_id=row.template_id,
+        begun_at=row.created_at,
+        ended_at=row.ended_at,
+        duration_seconds=None if row.ended_at is None else row.ended_at - row.created_at,
+        made=sum(row.counts.get(each, 0) for each in _MADE),
+        changed=sum(row.counts.get(each, 0) for each in _CHANGED),
+        deleted=sum(row.counts.get(each, 0) for each in _DELETED),
+        failed=sum(count for each, count in row.counts.items() if each.endswith("_FAILED")),
+        nodes=nodes or {},
+    )
