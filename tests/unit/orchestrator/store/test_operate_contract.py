@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from orchestrator.event_filter import EventFilter
 from orchestrator.messages import END, JOIN, CheckOrder
 from orchestrator.operable import CHECK, OPERATIONS, RESUME, SNAPSHOT, SUSPEND, is_fit
 from orchestrator.plan import Row, plan_operate
@@ -159,7 +160,7 @@ def test_a_check_goes_on_after_a_fault_and_tells_all_of_them_in_the_end(bench: B
     assert stack_state(bench) == (CHECK, "FAILED", "resources.a: broken; resources.c: broken")
     states = {each.name: each.status for each in bench.store.stacks.resources("s-id")}
     assert states == {"a": "FAILED", "b": "COMPLETE", "c": "FAILED"}
-    events = bench.store.events.read("s-id", limit=100, traversal_id="s-t2")
+    events = bench.store.events.read("s-id", limit=100, wanted=EventFilter(traversal_id="s-t2"))
     assert [(each.resource, each.status) for each in events if each.status == "FAILED"][-1] == ("", "FAILED")
 
 
