@@ -176,6 +176,21 @@ class ParentResourceProxy:
     deletion_policy: str = "Delete"
     update_policy: Mapping[str, Any] = field(default_factory=dict)
 
+    def to_wire(self) -> list[Any]:
+        """Return plain types, the inverse of :meth:`from_wire`."""
+        return [self.name, dict(self.metadata), self.deletion_policy, dict(self.update_policy)]
+
+    @classmethod
+    def from_wire(cls, data: list[Any]) -> Self:
+        """Rebuild from plain types."""
+        name, metadata, deletion_policy, update_policy = data
+        return cls(name=name, metadata=metadata, deletion_policy=deletion_policy, update_policy=update_policy)
+
+    @classmethod
+    def of_context(cls, context: Mapping[str, Any]) -> Self | None:
+        """Return what a traversal's context says of it; None where the stack is in no other."""
+        return cls.from_wire(context["parent"]) if "parent" in context else None
+
 
 class LazyFiles(Mapping[str, str]):
     """The stack's files, each fetched when it is first read.

@@ -126,7 +126,7 @@ class DryRun:
     def _compared_with(self, definition: ResourceDefinition, wish: Wish, row: ResourceRow) -> ResourcePlan:
         """Tell what the difference between what is wished and what was applied comes to."""
         try:
-            return _judged(wish, tuple(self._changes(definition, row)), self._types[wish.type])
+            return _judged(wish, tuple(self._changes(definition, row)), self._kind(wish.type))
         except ResolveError as error:
             return _plan_of(wish, REFUSE, error.problem.message)
         except PropertyError as error:
@@ -139,7 +139,7 @@ class DryRun:
             ResolveError: they cannot be evaluated.
             PropertyError: the type does not take them.
         """
-        whole, kind = definition.properties_expression, self._types[row.type]
+        whole, kind = definition.properties_expression, self._kind(row.type)
         if whole.is_call and is_unknown(whole.resolve(self._stack)):
             yield PropertyChange(name="", before=HIDDEN, after=KNOWN_LATER, meaning=UPDATE, is_certain=False)
             return
@@ -186,7 +186,7 @@ class DryRun:
             return HIDDEN
         if not _is_open(earlier, name, self._hidden):
             return HIDDEN
-        absent = self._types[row.type].properties_schema.get(name)
+        absent = self._kind(row.type).properties_schema.get(name)
         default = absent.absent() if absent is not None else None
         return value if said.get(name, default) == value else HIDDEN
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from orchestrator.blueprints import written
 from orchestrator.definition import UNKNOWN, ResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.findings import (
@@ -27,13 +28,17 @@ from orchestrator.nesting import (
     NestedTemplates,
     attributes_of_nested,
     facade_problems,
+    generated_within,
     nested_environment,
     parent_of,
 )
+from orchestrator.plugins.properties import PropertyError, check_properties, convert_properties
+from orchestrator.plugins.stack_resource import Blueprint, StackResource
 from orchestrator.settings import Settings
 from orchestrator.template.budget import check_time
-from orchestrator.template.definitions import ResourceDefinition
+from orchestrator.template.definitions import ResolveError, ResourceDefinition
 from orchestrator.template.environment import Environment
+from orchestrator.template.given import Given
 from orchestrator.template.locations import FilesFrom, base_of_key, is_template
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.template import Draft, Template
@@ -64,8 +69,10 @@ class Place:
     pseudo: Mapping[str, Any]
     #: The directory of the template's file, as seen from the root template's; "" for the root's own.
     base: str = ""
-    #: The keys of this template and those above, outermost first; nothing for the root.
+    #: The keys of this template and those above, outermost first; nothing for the outermost.
     within: tuple[str, ...] = ()
+    #: The name of the outermost template's file, where this is the template that the examination begins with.
+    root: str | None = None
 
 
 class Examiner:
@@ -93,13 +100,13 @@ class Examiner:
 
     def examine(self, draft: Draft, environment: Environment, place: Place) -> Examined:
         """Examine a template and, as far as they can be read, the templates it uses."""
-        if not place.within:
-            self._nested.begin(draft)
+        if place.root is not None:
+            self._nested.begin(draft, place.root)
         settled = draft.settle(environment, pseudo=place.pseudo, offline=self._offline)
         template = draft.under(settled.parameters.values, settled.parameters.hidden)
         wrong_references = template.check_references()
         self.problems += [*settled.problems, *template.problems, *wrong_references, *cycle_problems(template)]
-        if self._values_required and not place.within:
+        if self._values_required and place.root is not None:
             self.problems += settled.missing
         examined = self._examined(template, environment, settled.parameters, place)
         asked = self._asked_types(examined)
@@ -123,8 +130,13 @@ class Examiner:
             blank=blank,
             nested={},
         )
-        used = (name for name, actual in types.items() if is_template(actual))
-        nested = {name: self._examine_nested(examined, template.resources[name], place) for name in used}
+        nested: dict[str, Examined | None] = {}
+        for name, actual in types.items():
+            definition, kind = template.resources[name], self._types.get(actual)
+            if is_template(actual):
+                nested[name] = self._examine_nested(examined, definition, place)
+            elif kind is not None and issubclass(kind, StackResource) and definition.external_id is None:
+                nested[name] = self._examine_generated(examined, definition, kind, place)
         return replace(examined, nested={name: each for name, each in nested.items() if each})
 
     @staticmethod
@@ -135,13 +147,15 @@ class Examiner:
     def _asked_types(self, examined: Examined) -> dict[str, AskedType]:
         asked = {}
         for name, actual in examined.types.items():
-            if name in examined.nested:
+            if name in examined.nested and is_template(actual):
                 attributes = attributes_of_nested(examined.nested[name].template)
                 asked[name] = AskedType(name=actual, attributes=attributes)
             elif actual in self._types:
                 kind = self._types[actual]
+                # What a stack tells depends on what is in it.
+                anything = kind.accepts_anything or issubclass(kind, StackResource)
                 asked[name] = AskedType(
-                    name=actual, attributes=kind.attributes_schema, accepts_anything=kind.accepts_anything
+                    name=actual, attributes=kind.attributes_schema, accepts_anything=anything
                 )
         return asked
 
@@ -185,14 +199,79 @@ class Examiner:
         self.problems += problems
         if problems:
             return None
-        project = {name: place.pseudo[name] for name in ("OS::project_id",)}
-        inner = Place(
-            stack=replace(examined.blank, name="", id="", parent=parent_of(definition, examined.blank)),
-            pseudo={**dict.fromkeys(place.pseudo, UNKNOWN), **project},
-            base=base_of_key(key),
-            within=(*place.within, key),
-        )
-        return self.examine(draft, environment, inner)
+        return self.examine(draft, environment, _inside(examined, definition, place, key, base_of_key(key)))
+
+    # -- types that are stacks ---------------------------------------------------------------------------------
+
+    def _examine_generated(
+        self, examined: Examined, definition: ResourceDefinition, kind: type[StackResource], place: Place
+    ) -> Examined | None:
+        """Examine the template that a resource's type makes, as far as it is known; None if nothing is."""
+        template, hidden = examined.template, examined.parameters.hidden
+        where = (*definition.path, definition.dialect.type)
+        blueprint = _blueprint_of(definition, kind, examined.blank)
+        if blueprint is None:
+            return None
+        is_secret = definition.properties_expression.covered(blueprint.place, hidden) is not None
+        text = written(blueprint.child, is_secret=is_secret)
+        key = generated_within(definition.name)
+        outer, self.problems = self.problems, []
+        try:
+            with self._nested.repeated(blueprint.times):
+                draft = self._nested.generated(text.source, blueprint.child.file, place.base, place.within)
+                given = {
+                    name: Given(value, is_secret=name in text.secrets)
+                    for name, value in text.parameters.items()
+                }
+                environment = examined.environment.for_nested(definition.name, definition.type, given)
+                return self.examine(draft, environment, _inside(examined, definition, place, key, place.base))
+        except CannotNest as error:
+            outer.append(template.problem(where, str(error), error.hint))
+            return None
+        except InvalidInput as error:
+            self.problems += error.problems
+            return None
+        finally:
+            found = self.problems
+            if not isinstance(blueprint.child.template, str):
+                found = [_as_seen_outside(problem, definition, blueprint) for problem in found]
+            self.problems = [*outer, *dict.fromkeys(found)]
+
+
+def _inside(examined: Examined, definition: ResourceDefinition, place: Place, key: str, base: str) -> Place:
+    """Return the place of the template that a resource is made of."""
+    project = {name: place.pseudo[name] for name in ("OS::project_id",)}
+    return Place(
+        stack=replace(examined.blank, name="", id="", parent=parent_of(definition, examined.blank)),
+        pseudo={**dict.fromkeys(place.pseudo, UNKNOWN), **project},
+        base=base,
+        within=(*place.within, key),
+    )
+
+
+def _blueprint_of(
+    definition: ResourceDefinition, kind: type[StackResource], blank: StackDefinition
+) -> Blueprint | None:
+    """Return what a type says its stack will be; None if that is not known, or the properties are wrong."""
+    try:
+        if definition.properties_expression.is_call:
+            return None
+        given = definition.resolve_properties(blank)
+        if list(check_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything)):
+            # Which is told elsewhere.
+            return None
+        properties = convert_properties(kind.properties_schema, given, constraints=False)
+        return kind.blueprint(definition.name, properties)
+    except (ResolveError, PropertyError):
+        return None
+
+
+def _as_seen_outside(problem: Problem, definition: ResourceDefinition, blueprint: Blueprint) -> Problem:
+    """Return a problem with a template that nobody wrote as one with the properties that it was made of."""
+    place = (*definition.path, definition.dialect.properties, *blueprint.place)
+    # The first two steps are the section, and the name that the type made up.
+    inner = tuple(problem.path.split(".")[2:])
+    return definition.positions.problem((*place, *inner), problem.message, problem.hint)
 
 
 class _Parameters(dict[str, Any]):

@@ -13,6 +13,7 @@ from orchestrator.errors import IsothermError
 from orchestrator.findings import Types
 from orchestrator.graph import Graph
 from orchestrator.plan import Match, Row, Wish
+from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.preparation import Prepared
 from orchestrator.store.stacks import History, ResourceRow
 from orchestrator.template.definitions import PLACE_KEYS
@@ -113,7 +114,9 @@ class Matcher:
             properties = {} if external else definition.resolve_properties(self._stack)
         except IsothermError:
             return None
-        return definition_hash(wish.type, properties, self._types[wish.type].type_version)
+        kind = kind_of_type(self._types, wish.type)
+        # It was installed when the job was examined.
+        return None if kind is None else definition_hash(wish.type, properties, kind.type_version)
 
 
 def node_data_of(row: ResourceRow) -> NodeData:
@@ -155,4 +158,4 @@ def _said(fragment: Fragment) -> Any:
     """Return what a fragment says, without where in the text it stood."""
     definition = fragment.get("definition", {})
     said = {key: value for key, value in definition.items() if key not in PLACE_KEYS and key != "v"}
-    return said, fragment.get("files")
+    return said, fragment.get("files"), fragment.get("child")

@@ -1,12 +1,17 @@
 """Templates that are used as resource types: how they are found, what they are given, and what they stand in for."""
 
+import hashlib
 from collections.abc import Collection, Iterator, Mapping
-from typing import Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.definition import ParentResourceProxy, StackDefinition
+import msgpack
+
+from orchestrator.definition import ParentResourceProxy, StackDefinition, is_unknown
 from orchestrator.errors import InvalidInput, Problem, cut
 from orchestrator.limits import Limits
 from orchestrator.nearest import Nearest
+from orchestrator.nested import Nesting
 from orchestrator.plugins.properties import PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.template.budget import TooMuch, keep
@@ -14,10 +19,13 @@ from orchestrator.template.definitions import ResolveError, ResourceDefinition
 from orchestrator.template.document import dotted
 from orchestrator.template.environment import Environment
 from orchestrator.template.given import Given
-from orchestrator.template.locations import FilesFrom, base_of_key, location_of
+from orchestrator.template.locations import FilesFrom, base_of_key, is_template, location_of
 from orchestrator.template.parameter_types import ParameterType
 from orchestrator.template.reader import most_nodes
 from orchestrator.template.template import Draft, Template
+
+if TYPE_CHECKING:
+    from orchestrator.examination import Examined
 
 #: How many times the longest template all templates together may be, each counted as often as it is used: in
 #: characters, and in keys and values.
@@ -53,16 +61,24 @@ class NestedTemplates:
         self._unreadable: set[str] = set()
         self._nearest = Nearest()
         self._resources = self._nodes = self._characters = 0
+        self._times = 1
 
-    def begin(self, root: Draft) -> None:
-        """Count the root template, which has been found small enough by itself."""
+    def begin(self, root: Draft, root_file: str) -> None:
+        """Count the root template, which has been found small enough by itself; names are told from ``root_file``."""
         self._resources, self._characters = len(root.resource_names), len(root.source)
         self._nodes = root.document.nodes
-        self._root = root.file
+        self._root = root_file
+
+    @contextmanager
+    def repeated(self, times: int) -> Iterator[None]:
+        """Count what is used meanwhile so many times as resources: it is examined once."""
+        before, self._times = self._times, self._times * times
+        yield
+        self._times = before
 
     def _count(self, draft: Draft) -> None:
         """Count one use of a template."""
-        self._resources += len(draft.resource_names)
+        self._resources += self._times * len(draft.resource_names)
         self._characters += len(draft.source)
         self._nodes += draft.document.nodes
 
@@ -88,6 +104,27 @@ class NestedTemplates:
                 "raise the setting max_template_bytes, or make several stacks of it",
             )
 
+    def generated(self, source: str, file: str, base: str, within: tuple[str, ...]) -> Draft:
+        """Return the template with this text, which a resource type made, for use inside the templates ``within``.
+
+        Raises:
+            CannotNest: it would be too deep or too much.
+            InvalidInput: it is no template at all.
+        """
+        self._refuse_deeper(within)
+        files = FilesFrom(base, self._files)
+        draft = Draft.read(source, file=file, files=files, limits=self._limits)
+        self._count(draft)
+        self._refuse_more()
+        return draft
+
+    def _refuse_deeper(self, within: tuple[str, ...]) -> None:
+        if len(within) >= self._limits.max_nested_depth:
+            raise CannotNest(
+                f"templates in templates go deeper than {self._limits.max_nested_depth} levels",
+                "raise the setting max_nested_stack_depth",
+            )
+
     def draft(self, key: str, within: tuple[str, ...]) -> Draft:
         """Return the template with this key, for use inside the templates ``within``.
 
@@ -98,11 +135,7 @@ class NestedTemplates:
         if key in within:
             circle = " -> ".join((*within[within.index(key) :], key))
             raise CannotNest(f"the template uses itself: {circle}")
-        if len(within) >= self._limits.max_nested_depth:
-            raise CannotNest(
-                f"templates in templates go deeper than {self._limits.max_nested_depth} levels",
-                "raise the setting max_nested_stack_depth",
-            )
+        self._refuse_deeper(within)
         if key in self._unreadable:
             raise InvalidInput([])
         self._refuse_more()
@@ -159,6 +192,52 @@ def nested_environment(
         if schema.required and properties.get(schema.name) is None and schema.name not in defaults
     ]
     return environment.for_nested(definition.name, definition.type, given), problems
+
+
+def environment_within(
+    root: Environment, nesting: Nesting, parameters: Mapping[str, Any]
+) -> tuple[Environment, tuple[str, ...]]:
+    """Return the environment of a stack in a stack, which is given ``parameters``, and what it is in.
+
+    That is, outermost first, the keys of the templates, and what stands for those that a resource type made.
+    """
+    environment, within = root, []
+    given = {
+        name: Given(value, dotted(("parameters", name)), is_secret=name in nesting.secrets)
+        for name, value in parameters.items()
+    }
+    for index, (name, own_type) in enumerate(nesting.route, start=1):
+        actual = environment.registry.actual(own_type, (name,))
+        within.append(actual if is_template(actual) else generated_within(name))
+        environment = environment.for_nested(name, own_type, given if index == len(nesting.route) else {})
+    return environment, tuple(within)
+
+
+def generated_within(resource: str) -> str:
+    """Return what stands, among the keys of templates, for the one that a resource's type made."""
+    return f"<{resource}>"
+
+
+def fingerprint(examined: "Examined", digests: Mapping[str, str]) -> str:
+    """Return what tells one definition of a stack in a stack from another, as far as it is known beforehand.
+
+    ``digests`` are those of the files that came with the outermost template, by key.
+    """
+    template = examined.template
+    files = {digests[key] for key in _files_of(template) if key in digests}
+    values = {name: "?" if is_unknown(value) else value for name, value in examined.parameters.values.items()}
+    hooks = {name: sorted(examined.environment.registry.hooks((name,))) for name in template.resources}
+    nested = {name: fingerprint(each, digests) for name, each in examined.nested.items()}
+    parts = [template.source, *(sorted(each.items()) for each in (values, examined.types, hooks, nested))]
+    return hashlib.sha256(msgpack.packb([*parts, sorted(files)])).hexdigest()
+
+
+def _files_of(template: Template) -> Iterator[str]:
+    for definition in template.resources.values():
+        for name in definition.required_files:
+            key = template.files.key(name) if isinstance(template.files, FilesFrom) else name
+            if key is not None:
+                yield key
 
 
 def attributes_of_nested(template: Template) -> Collection[str]:

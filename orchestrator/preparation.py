@@ -11,12 +11,20 @@ from functools import partial
 from typing import Any, Final
 
 from orchestrator.collector import paused_collection
-from orchestrator.definition import AttributePath, NodeData, ResourceProxy, StackDefinition
+from orchestrator.definition import (
+    AttributePath,
+    NodeData,
+    ParentResourceProxy,
+    ResourceProxy,
+    StackDefinition,
+)
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.examination import Examined, Examiner, Place
 from orchestrator.findings import Types
 from orchestrator.limits import Limits
 from orchestrator.messages import StackJob
+from orchestrator.nested import NestedJob
+from orchestrator.nesting import environment_within, fingerprint
 from orchestrator.names import check_project, check_stack_name
 from orchestrator.plan import Plan, Wish, plan_create
 from orchestrator.settings import Settings
@@ -26,7 +34,7 @@ from orchestrator.template.contents import MOST_BYTES
 from orchestrator.template.definitions import OutputDefinition, ResourceDefinition
 from orchestrator.template.document import dotted, read_document
 from orchestrator.template.environment import Environment
-from orchestrator.template.locations import base_between
+from orchestrator.template.locations import FilesFrom, base_between, is_template
 from orchestrator.template.parameters import Parameters
 from orchestrator.template.reader import most_nodes
 from orchestrator.template.registry_reader import MOST_PATTERNS
@@ -54,6 +62,10 @@ class Prepared:
     stored: StoredTemplate
     #: Content by digest.
     files: Mapping[str, str]
+    #: By resource: what it is made of, if it is a stack.
+    nested: Mapping[str, Examined]
+    #: Of a stack in a stack: the resource that it is.
+    facade: ParentResourceProxy | None = None
 
     @property
     def context(self) -> dict[str, Any]:
@@ -64,6 +76,7 @@ class Prepared:
             "project": self.project,
             "parameters": dict(self.parameters.values),
             "hidden": sorted(self.parameters.hidden),
+            **({} if self.facade is None else {"parent": self.facade.to_wire()}),
         }
 
 
@@ -90,18 +103,26 @@ def examine_job(
     if problems:
         raise InvalidInput(problems)
     environment, faults = environment_of(job, limits)
+    within: tuple[str, ...] = ()
+    if isinstance(job, NestedJob):
+        environment, within = environment_within(environment, job.nesting, job.parameters)
     problems += faults
     # What a wrong one would have said is not missing.
     values_required = values_required and not faults
     examiner = Examiner(types, settings, job.files, offline=offline, values_required=values_required)
     stack_id = stack_id or str(uuid.uuid4())
+    facade = job.nesting.facade if isinstance(job, NestedJob) else None
     place = Place(
-        stack=StackDefinition(name=job.name, id=stack_id, project=job.project),
+        stack=StackDefinition(name=job.name, id=stack_id, project=job.project, parent=facade),
         pseudo=_pseudo_values(job, stack_id, settings),
+        base=environment.registry.base,
+        within=within,
+        root=root_file_of(job),
     )
     try:
         with evaluation(limits):
-            draft = Draft.read(job.template, file=job.template_file, files=job.files, limits=limits)
+            files = FilesFrom(place.base, job.files) if place.base else job.files
+            draft = Draft.read(job.template, file=job.template_file, files=files, limits=limits)
             examined = examiner.examine(draft, environment, place)
     except InvalidInput as error:
         raise InvalidInput(in_order([*problems, *examiner.problems, *error.problems])) from error
@@ -152,13 +173,16 @@ def prepare(job: StackJob, types: Types, settings: Settings, *, stack_id: str = 
     Raises:
         InvalidInput: with every problem found.
     """
-    check_stack_name(job.name)
+    if not isinstance(job, NestedJob):
+        check_stack_name(job.name)
     check_project(job.project)
     check_timeout(job.timeout_minutes)
     with evaluation(Limits.of(settings)):
         examined = examine_job(job, types, settings, stack_id=stack_id)
         _refuse_what_cannot_be_made(examined)
-    digests = {key: digest_of(content) for key, content in job.files.items()}
+    nested = job if isinstance(job, NestedJob) else None
+    # Those of a stack in a stack are stored already.
+    digests = nested.digests if nested else {key: digest_of(content) for key, content in job.files.items()}
     return Prepared(
         stack_id=examined.blank.id,
         name=job.name,
@@ -173,13 +197,20 @@ def prepare(job: StackJob, types: Types, settings: Settings, *, stack_id: str = 
             environments=tuple((each.file, each.source) for each in job.environments),
             parameters=dict(job.parameters),
             files=digests,
+            nesting=nested.nesting if nested else None,
+            base=examined.environment.registry.base,
         ),
-        files={digests[key]: content for key, content in job.files.items()},
+        files={} if nested else {digests[key]: content for key, content in job.files.items()},
+        nested=examined.nested,
+        facade=nested.nesting.facade if nested else None,
     )
 
 
 def environment_of(job: StackJob, limits: Limits) -> tuple[Environment, list[Problem]]:
-    """Return what a job says of its template's parameters and types, as far as it is right, and what is not."""
+    """Return what a job says of its template's parameters and types, as far as it is right, and what is not.
+
+    Of a stack in a stack, that is what is said of the outermost one, without the values of its parameters.
+    """
     environment, nodes = Environment(), 0
     problems = [*_environment_problems(job, limits)]
     for source in job.environments if not problems else ():
@@ -193,14 +224,20 @@ def environment_of(job: StackJob, limits: Limits) -> tuple[Environment, list[Pro
             message = f"all environments together have more than {most} keys and values"
             problems.append(document.positions.problem((), message, _FEWER))
             break
-        base = base_between(source.file, job.template_file)
+        base = base_between(source.file, root_file_of(job))
         environment = environment.merge(Environment.of_document(document, faults, base=base))
         problems += faults
     if environment.registry.most_patterns() > MOST_PATTERNS:
         message = f"all environments together have more than {MOST_PATTERNS} names of resources with a '*'"
         problems.append(Problem(path="environments", message=message, hint="one pattern can match many"))
         environment = replace(environment, registry=Registry())
-    return environment.merge(Environment.of_parameters(job.parameters)), problems
+    own = {} if isinstance(job, NestedJob) else job.parameters
+    return environment.merge(Environment.of_parameters(own)), problems
+
+
+def root_file_of(job: StackJob) -> str:
+    """Return the name of the outermost template's file."""
+    return job.nesting.root_file if isinstance(job, NestedJob) else job.template_file
 
 
 def _environment_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
@@ -234,7 +271,8 @@ def _size_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
             weight_of(value)
         except TooMuch as error:
             yield Problem(path=dotted(("parameters", name)), message=f"this value {error}")
-    size = sum(map(len, job.files.values()))
+    # Those of a stack in a stack were counted with the outermost one's.
+    size = 0 if isinstance(job, NestedJob) else sum(map(len, job.files.values()))
     if size > MOST_BYTES:
         message = f"all files together have {size} characters; at most {MOST_BYTES} are allowed"
         yield Problem(path="files", message=message, hint="let resources read what is large from elsewhere")
@@ -244,16 +282,12 @@ def _refuse_what_cannot_be_made(examined: Examined) -> None:
     """Refuse what the language has and the engine cannot do yet: silence would be taken for consent.
 
     Raises:
-        InvalidInput: stacks in stacks, or hooks.
+        InvalidInput: hooks.
     """
     template, registry = examined.template, examined.environment.registry
     problems = []
     for name, definition in template.resources.items():
         check_time(partial(template.problem, definition.path))
-        if name in examined.nested:
-            message = "a stack cannot be made of templates in templates yet"
-            hint = "'isotherm template validate' and 'isotherm stack preview' understand them"
-            problems.append(template.problem((*definition.path, definition.dialect.type), message, hint))
         hooks = sorted(registry.hooks((name,)))
         if hooks:
             message = f"the environment sets hooks here ({', '.join(hooks)}), which are not supported yet"
@@ -278,12 +312,17 @@ def _file_problems(template: Template) -> Iterator[Problem]:
 def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.uuid4())) -> list[Wish]:
     """Return what the template wants of each resource, with an id for each row to be made."""
     template = prepared.template
-    wanted = wanted_attributes(template)
+    asks = prepared.stored.nesting.asks if prepared.stored.nesting else ()
+    wanted = wanted_attributes(template, asks)
     result = []
     named = _digests(prepared)
     for name, definition in template.resources.items():
         fragment: dict[str, Any] = {"definition": definition.fragment()}
-        files = named[definition.required_files]
+        files = dict(named[definition.required_files])
+        if name in prepared.nested:
+            fragment["child"] = fingerprint(prepared.nested[name], prepared.stored.files)
+            if is_template(prepared.types[name]):
+                files[prepared.types[name]] = prepared.stored.files[prepared.types[name]]
         if files:
             fragment["files"] = files
         result.append(
@@ -302,11 +341,18 @@ def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.u
 def _digests(prepared: Prepared) -> dict[frozenset[str], dict[str, str]]:
     """Return the digests of the files that resources read, by their keys."""
     all_keys = {definition.required_files for definition in prepared.template.resources.values()}
-    return {keys: {key: prepared.stored.files[key] for key in sorted(keys)} for keys in all_keys}
+    stored = prepared.stored
+    digests = FilesFrom(stored.base, stored.files) if stored.base else stored.files
+    return {keys: {key: digests[key] for key in sorted(keys)} for keys in all_keys}
 
 
-def wanted_attributes(template: Template) -> Mapping[str, set[AttributePath]]:
-    """Return which attributes of each resource the others and the outputs ask for, in one pass over all."""
+def wanted_attributes(
+    template: Template, asks: Iterable[AttributePath] = ()
+) -> Mapping[str, set[AttributePath]]:
+    """Return which attributes of each resource the others and the outputs ask for, in one pass over all.
+
+    ``asks`` is what is asked from outside of the stack: each a resource's name, and the path of an attribute.
+    """
     wanted: defaultdict[str, set[AttributePath]] = defaultdict(set)
     holders: Iterable[ResourceDefinition | OutputDefinition] = (
         *template.resources.values(),
@@ -315,6 +361,8 @@ def wanted_attributes(template: Template) -> Mapping[str, set[AttributePath]]:
     for holder in holders:
         for name, path in holder.required_attributes:
             wanted[name].add(path)
+    for path in asks:
+        wanted[str(path[0])].add(path[1:])
     return wanted
 
 
@@ -368,4 +416,5 @@ def definition_of_rows(
         parameters=context["parameters"],
         resources=proxies,
         files=files,
+        parent=ParentResourceProxy.of_context(context),
     )

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 import msgpack
 
-from orchestrator.definition import AttributePath
+from orchestrator.definition import AttributePath, follow
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, Wait
 
 #: How long a resource waits for its stack at most before it looks by itself; its stack's end wakes it.
@@ -82,6 +82,15 @@ class Member:
     #: Seconds since the epoch.
     created_at: float
 
+    def at(self, path: AttributePath) -> Any:
+        """Return what was asked for under ``path``: its reference id if that is empty; None if it was not asked for."""
+        if not path:
+            return self.reference_id
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.attributes:
+                return follow(self.attributes[path[:length]], path[length:])
+        return None
+
 
 class ChildStack(Protocol):
     """The one stack that a resource is, as its type may handle it. Every call may be repeated without harm."""
@@ -110,10 +119,27 @@ class ChildStack(Protocol):
         """Return the child's outputs; one that cannot be told is None."""
 
 
+def member_path(path: AttributePath) -> AttributePath | None:
+    """Return what ``resource.NAME.REST`` asks of which resource in a stack: the name, then the rest; None if nothing.
+
+    The steps may be written in one text, or each for itself.
+    """
+    first = str(path[0])
+    if not first.startswith("resource."):
+        return None
+    return (*first.split(".")[1:], *path[1:])
+
+
+def asked_of_members(wanted: Sequence[AttributePath]) -> tuple[AttributePath, ...]:
+    """Return, of what is asked of a stack, what it must ask of its resources by name."""
+    paths = (member_path(tuple(path)) for path in wanted)
+    return tuple(sorted({path for path in paths if path is not None and len(path) > 1}, key=repr))
+
+
 class StackResource(Resource):
     """Base of resource types that are stacks.
 
-    A subclass implements :meth:`child`, :meth:`blueprint` and :meth:`attribute`.
+    A subclass implements :meth:`child`, :meth:`blueprint`, and :meth:`attribute` or :meth:`attribute_at`.
     """
 
     #: The engine need not carry an action to its end before it gives this resource another definition.
@@ -140,6 +166,14 @@ class StackResource(Resource):
         ``properties`` are converted; those not known yet are ``UNKNOWN``, as a whole or inside.
         """
         raise NotImplementedError
+
+    def attribute_at(self, path: AttributePath) -> Any:
+        """Return what is asked for under ``path``: of a resource in the stack, or of an attribute of this one."""
+        asked = member_path(path)
+        if asked is None:
+            return follow(self.attribute(str(path[0])), path[1:])
+        member = next((each for each in self.stacks.members() if each.name == asked[0]), None)
+        return None if member is None else member.at(asked[1:])
 
     # -- what the engine calls ---------------------------------------------------------------------------------
 

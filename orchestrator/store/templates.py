@@ -9,6 +9,7 @@ import msgpack
 import sqlalchemy as sa
 
 from orchestrator.codec import Codec
+from orchestrator.nested import Nesting
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.traversals import database_time
@@ -28,6 +29,10 @@ class StoredTemplate:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     #: Digest by the key that get_file uses.
     files: Mapping[str, str] = field(default_factory=dict)
+    #: Of a stack in a stack.
+    nesting: Nesting | None = None
+    #: Where the names of files start that the template uses; see :mod:`orchestrator.template.locations`.
+    base: str = ""
 
     def to_wire(self) -> list[Any]:
         """Return plain types, in an order that is always the same."""
@@ -37,18 +42,21 @@ class StoredTemplate:
             [list(pair) for pair in self.environments],
             sorted(self.parameters.items()),
             sorted(self.files.items()),
+            *([] if self.nesting is None else [self.nesting.to_wire(), self.base]),
         ]
 
     @classmethod
     def from_wire(cls, data: list[Any]) -> "StoredTemplate":
         """Rebuild from plain types."""
-        source, file, environments, parameters, files = data
+        source, file, environments, parameters, files, *nested = data
         return cls(
             source=source,
             file=file,
             environments=tuple((name, text) for name, text in environments),
             parameters=dict(parameters),
             files=dict(files),
+            nesting=Nesting.from_wire(nested[0]) if nested else None,
+            base=nested[1] if nested else "",
         )
 
     @property

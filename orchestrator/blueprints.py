@@ -1,0 +1,89 @@
+"""From what a type says its stack is to be, to a template's text with the values of its parameters."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.definition import is_unknown
+from orchestrator.plugins.stack_resource import Child
+from orchestrator.template.functions.registry import all_functions
+
+#: The sections of a resource that hold values.
+_SECTIONS = ("properties", "metadata")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A template's text and what it is given."""
+
+    source: str
+    parameters: Mapping[str, Any]
+    #: The parameters whose values are secrets.
+    secrets: frozenset[str]
+
+
+def written(child: Child, *, is_secret: bool) -> Written:
+    """Return a child's template as text.
+
+    Values of a template that is given in parts become parameters where the text could not say them: those that are
+    not known yet, those that would be taken for a call, and, if ``is_secret``, all.
+    """
+    if isinstance(child.template, str):
+        secrets = frozenset(child.parameters) if is_secret else frozenset()
+        return Written(source=child.template, parameters=child.parameters, secrets=secrets)
+    writer = _Writer(is_secret=is_secret)
+    template = {**child.template, "resources": dict(writer.resources(child.template.get("resources", {})))}
+    if writer.declared:
+        template["parameters"] = {**template.get("parameters", {}), **writer.declared}
+    return Written(
+        source=json.dumps(template, indent=1, ensure_ascii=False),
+        parameters={**child.parameters, **writer.values},
+        secrets=frozenset(writer.values) if is_secret else frozenset(),
+    )
+
+
+class _Writer:
+    """Writes resources, and takes down the parameters it needs for that."""
+
+    def __init__(self, *, is_secret: bool) -> None:
+        self.declared: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
+        self._is_secret = is_secret
+
+    def resources(self, resources: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        for name, definition in resources.items():
+            said = {
+                section: self._section(definition[section]) for section in _SECTIONS if section in definition
+            }
+            yield name, {**definition, **said}
+
+    def _section(self, section: Any) -> Any:
+        if not isinstance(section, Mapping):
+            return section
+        return {name: self._value(value, whole=self._is_secret) for name, value in section.items()}
+
+    def _value(self, value: Any, *, whole: bool) -> Any:
+        if value is None:
+            return None
+        if whole or not isinstance(value, (Mapping, list, tuple)):
+            return self._parameter(value) if whole or is_unknown(value) else value
+        if isinstance(value, Mapping):
+            if len(value) == 1 and next(iter(value)) in all_functions():
+                return self._parameter(value)
+            return {key: self._value(item, whole=False) for key, item in value.items()}
+        return [self._value(item, whole=False) for item in value]
+
+    def _parameter(self, value: Any) -> dict[str, str]:
+        name = f"value_{len(self.values)}"
+        self.declared[name] = {"type": _type_of(value), "hidden": self._is_secret}
+        self.values[name] = value
+        return {"get_param": name}
+
+
+def _type_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (int, float)):
+        return "number"
+    return "json" if isinstance(value, (Mapping, list, tuple)) else "string"

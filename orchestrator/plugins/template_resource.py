@@ -1,0 +1,51 @@
+"""The type of resources that are made from a template file: ``type: server.yaml``."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.stack_resource import Blueprint, Child, StackResource, asked_of_members
+from orchestrator.template.locations import is_template
+
+#: The output of a template that ``get_resource`` resolves to where it is used as a type.
+_REFERENCE: Final = "OS::stack_id"
+
+
+class TemplateResource(StackResource):
+    """A stack made from one of the files that came with the template.
+
+    Its properties are the template's parameters; its attributes are the template's outputs, and ``resource.NAME`` or
+    ``resource.NAME.ATTRIBUTE`` for the resources in it.
+    """
+
+    description = "A stack made from a template file."
+    accepts_anything: ClassVar[bool] = True
+
+    @classmethod
+    def blueprint(cls, name: str, properties: Mapping[str, Any]) -> Blueprint | None:
+        """Return nothing: the file itself is examined."""
+        return None
+
+    def child(self) -> Child:
+        """Return the file's template, with the properties for its parameters."""
+        return Child(
+            template=self.stack.files[self.type_name],
+            file=self.type_name,
+            parameters={name: value for name, value in self.properties.items() if value is not None},
+            asks=asked_of_members(self.wanted),
+        )
+
+    def reference_id(self) -> str | None:
+        """Return the output ``OS::stack_id`` if the template has one, else the stack's id."""
+        reference = self.stacks.outputs().get(_REFERENCE)
+        return self.stacks.id if reference is None else str(reference)
+
+    def attribute(self, name: str) -> Any:
+        """Return an output; ``outputs`` gives all of them, unless one has that name."""
+        outputs = self.stacks.outputs()
+        return outputs if name == "outputs" and name not in outputs else outputs.get(name)
+
+
+def kind_of_type(types: Mapping[str, type[Resource]], name: str) -> type[Resource] | None:
+    """Return the class of a type that is installed, or is a template file; None if it is neither."""
+    return TemplateResource if is_template(name) else types.get(name)
