@@ -70,6 +70,16 @@ def refuse_deleted(stack: StackRow) -> None:
         raise Conflict(f"stack {stack.name!r} is {stack.action}_{stack.status}; only a delete can follow")
 
 
+def refuse_nested(stack: StackRow) -> None:
+    """Refuse a stack that is a resource of another, which decides what becomes of it.
+
+    Raises:
+        Conflict: it is.
+    """
+    if stack.parent_id is not None:
+        raise Conflict(f"stack {stack.name!r} is a part of another stack: change that one")
+
+
 def job_of_template(store: Store, stack: StackRow, template_id: str, *, job_id: str = "") -> StackJob:
     """Return the job that gives a stack the definition that is stored under ``template_id``, secrets included."""
     stored = store.templates.load(template_id)

@@ -14,7 +14,7 @@ import structlog
 from hooks.errors import LifecycleRefused
 from hooks.events import Event, EventSink, dispatch
 from hooks.lifecycle import LifecyclePlugin, Operation, run_post_ops, run_pre_ops
-from orchestrator.comparison import compare, job_of_template, refuse_deleted
+from orchestrator.comparison import compare, job_of_template, refuse_deleted, refuse_nested
 from orchestrator.definition import NodeData, is_unknown
 from orchestrator.errors import (
     Bug,
@@ -26,9 +26,9 @@ from orchestrator.errors import (
     Problem,
 )
 from orchestrator.event_filter import EventFilter
-from orchestrator.limits import Limits
 from orchestrator.matching import node_data_of, plan_row
 from orchestrator.messages import END, CancelJob, CheckOrder, DeleteJob, StackJob
+from orchestrator.nested import NestedJob
 from orchestrator.plan import Plan, plan_delete, plan_update
 from orchestrator.plugins.resource import Resource
 from orchestrator.preparation import Prepared, definition_of_rows, plan_job
@@ -38,6 +38,7 @@ from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.sweeping import Swept
 from orchestrator.store.traversals import Ending, NewTraversal
+from orchestrator.stored_templates import load_template
 from orchestrator.template.definitions import DELETE, RETAIN, ResourceDefinition
 from orchestrator.template.template import Template
 
@@ -45,6 +46,8 @@ log = structlog.get_logger()
 
 #: How many first checks are handed to the queue at a time.
 PUBLISHED_AT_ONCE = 500
+#: How often an operation that others keep overtaking is begun anew.
+TRIES: Final = 10
 #: What a stack is rolled back to that never was complete.
 NO_RESOURCES: Final = "heat_template_version: 2021-04-16\n"
 
@@ -83,7 +86,11 @@ class Coordinator:
         done = self._store.stacks.job(job.job_id)
         if done is not None and done.stack_id is not None:
             return done.stack_id
+        return self._begin_create(job).stack_id
+
+    def _begin_create(self, job: StackJob) -> NewTraversal:
         prepared, plan = plan_job(job, self._types, self._settings)
+        self._refuse_too_many(job, prepared)
         made = {
             node.resource_id: prepared.types[node.key] for node in plan.nodes if node.resource_id is not None
         }
@@ -106,7 +113,45 @@ class Coordinator:
             self._post_op(operation, success=False, reason=str(error))
             raise
         self._publish_first(new)
-        return new.stack_id
+        return new
+
+    def become(self, job: NestedJob) -> str:
+        """Make a stack in a stack, or give it a new definition, whatever it is doing; return the traversal's id.
+
+        Raises:
+            InvalidInput: something is wrong with the job, or the tree of stacks would have too many resources.
+            Conflict: the stack is being deleted, a lifecycle plugin refused, or others kept taking the stack.
+            Fenced: the attempt in whose name this is done is over.
+        """
+        for _ in range(TRIES):
+            stack = self._store.stacks.by_id(job.stack_id)
+            if stack is not None:
+                refuse_deleted(stack)
+                begun = self._begin_update(stack, job)
+                if begun is not None:
+                    return begun.id
+                continue
+            try:
+                return self._begin_create(job).id
+            except Conflict:
+                if self._store.stacks.by_id(job.stack_id) is None:
+                    raise
+        raise Conflict(f"stack {job.name!r} is being changed by others; try again")
+
+    def _refuse_too_many(self, job: StackJob, prepared: Prepared) -> None:
+        """Refuse a stack in a stack with which the whole tree would have too many resources.
+
+        What was known when the outermost stack's definition was examined was counted then.
+        """
+        if not isinstance(job, NestedJob):
+            return
+        most = self._settings.max_resources_per_stack
+        others = self._store.stacks.count_in_tree(job.family.root_id, besides=job.stack_id)
+        count = others + len(prepared.template.resources)
+        if count > most:
+            message = f"with these there would be {count} resources in all stacks together; at most {most} are allowed"
+            hint = "raise the setting max_resources_per_stack, or make several stacks of it"
+            raise InvalidInput([Problem(message=message, hint=hint)])
 
     def update(self, job: StackJob) -> str:
         """Give a stack a new definition, in whatever state it is but that of deletion; return its id.
@@ -121,18 +166,21 @@ class Coordinator:
         done = self._store.stacks.job(job.job_id)
         if done is not None and done.stack_id is not None:
             return done.stack_id
-        for _ in range(10):
+        for _ in range(TRIES):
             stack = self._store.stacks.find(job.name, project=job.project)
             refuse_deleted(stack)
+            refuse_nested(stack)
             if self._begin_update(stack, replace(job, name=stack.name)):
                 return stack.id
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
-    def _begin_update(self, stack: StackRow, job: StackJob, *, action: str = "UPDATE") -> bool:
+    def _begin_update(self, stack: StackRow, job: StackJob, *, action: str = "UPDATE") -> NewTraversal | None:
+        """Begin to give a stack a new definition; None if another operation was faster."""
         compared = compare(
             self._store, stack, job, self._types, self._settings, keeps_immutable=action != "ROLLBACK"
         )
         prepared, wished, rows, matches = compared.prepared, compared.wishes, compared.rows, compared.matches
+        self._refuse_too_many(job, prepared)
         cleanup = [plan_row(row, fragment) for row, fragment in self._to_delete(stack, rows)]
         plan = plan_update(wished, matches, cleanup, action=action)
         taken_back = {row.id for row in rows if row.replaced_by} & {
@@ -149,11 +197,11 @@ class Coordinator:
         self._store.templates.save(prepared.stored, prepared.files)
         if not self._store.traversals.begin_next(new, expected=stack.traversal_id):
             self._post_op(operation, success=False, reason="another operation took the stack first")
-            return False
+            return None
         self._publish_first(new)
-        return True
+        return new
 
-    def cancel(self, job: CancelJob) -> str:
+    def cancel(self, job: CancelJob, *, inner: bool = False) -> str:
         """End a create, an update or a rollback that is under way; return the stack's id.
 
         Steps under way end. With a rollback, what the stack was when it was complete last is brought back.
@@ -166,6 +214,8 @@ class Coordinator:
         if done is not None and done.stack_id is not None:
             return done.stack_id
         stack = self._store.stacks.find(job.name, project=job.project)
+        if not inner:
+            refuse_nested(stack)
         if stack.status != "IN_PROGRESS" or stack.action == "DELETE":
             raise Conflict(
                 f"stack {stack.name!r} is {stack.action}_{stack.status}: there is nothing to cancel"
@@ -174,14 +224,19 @@ class Coordinator:
             reason = f"Stack {stack.action} cancelled"
             order = self._store.traversals.cancel(stack.traversal_id, reason=reason, job_id=job.job_id)
             publish_or_leave(self._publisher, (order,) if order else ())
+            for child in self._store.stacks.children(stack.id):
+                if child.status == "IN_PROGRESS" and child.action != "DELETE":
+                    self.cancel(CancelJob(name=child.id, project=child.project, rollback=False), inner=True)
         elif stack.action == "ROLLBACK":
             raise Conflict(f"stack {stack.name!r} is being rolled back already")
-        elif not self._begin_update(stack, self._completed(stack, job.job_id), action="ROLLBACK"):
+        elif self._begin_update(stack, self._completed(stack, job.job_id), action="ROLLBACK") is None:
             raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
         return stack.id
 
-    def delete(self, job: DeleteJob) -> str:
+    def delete(self, job: DeleteJob, *, inner: bool = False) -> str:
         """Begin the deletion of a stack, in whatever state it is; return its id.
+
+        A stack in a stack is deleted with the resource that it is, which says so with ``inner``.
 
         What its traversal has running is carried to its end first; nothing new of it starts. Deleting a stack
         that is being deleted goes on with that deletion, unless it failed: then it is begun again.
@@ -190,10 +245,12 @@ class Coordinator:
             NotFound: there is no such stack.
             Conflict: a lifecycle plugin refused, or other operations kept taking the stack.
         """
-        for _ in range(10):
+        for _ in range(TRIES):
             stack = self._store.stacks.find(job.name, project=job.project)
             if stack.deleted_at is not None:
                 raise NotFound(f"stack {job.name!r} is deleted already")
+            if not inner:
+                refuse_nested(stack)
             if (stack.action, stack.status) == ("DELETE", "IN_PROGRESS"):
                 self._store.stacks.accept_job(job.job_id, stack.id)
                 return stack.id
@@ -284,6 +341,8 @@ class Coordinator:
             new_types=made,
             options={"rollback": True} if job.rollback else {},
             job_id=job.job_id or None,
+            family=job.family if isinstance(job, NestedJob) else None,
+            fence=job.fence if isinstance(job, NestedJob) else None,
         )
 
     def _publish_first(self, new: NewTraversal) -> None:
@@ -342,6 +401,9 @@ class Coordinator:
         self._tell(ending)
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)
+        if ending.parent_resource is not None:
+            # The resource that the stack is waits for this.
+            publish_or_leave(self._publisher, self._store.nodes.wake_resource(ending.parent_resource))
         self._store.traversals.finish_end(ending)
 
     def _tell(self, ending: Ending) -> None:
@@ -412,15 +474,6 @@ class Coordinator:
 
     def _post_op(self, operation: Operation, *, success: bool, reason: str) -> None:
         run_post_ops(self._plugins, replace(operation, success=success, reason=reason))
-
-
-def load_template(store: Store, template_id: str, context: Mapping[str, Any], settings: Settings) -> Template:
-    """Return a stored template under the values of a traversal's context, read again: it was sound when stored."""
-    stored = store.templates.load(template_id)
-    files = {key: store.templates.file(digest) for key, digest in stored.files.items()}
-    return Template.parse(
-        stored.source, file=stored.file, files=files, limits=Limits.of(settings), values=context["parameters"]
-    )
 
 
 def refusal_of(error: Exception) -> dict[str, Any]:

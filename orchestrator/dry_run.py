@@ -16,6 +16,8 @@ from orchestrator.limits import Limits
 from orchestrator.plan import Match, Wish
 from orchestrator.plugins.properties import Property, PropertyError, convert_properties
 from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.stack_resource import StackResource
+from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.store.stacks import ResourceRow
 from orchestrator.template.budget import evaluation
 from orchestrator.template.definitions import RETAIN, ResolveError, ResourceDefinition
@@ -110,11 +112,16 @@ class DryRun:
         definition = self._compared.prepared.template.resources[wish.name]
         if definition.external_id is not None:
             return _plan_of(wish, UNCHANGED if row.status == "COMPLETE" else UPDATE, "it is not ours")
+        if row.status == "FAILED" and issubclass(self._kind(row.type), StackResource):
+            return _plan_of(wish, UPDATE, state)
         if row.action == "INIT" or row.status == "FAILED":
             return _plan_of(wish, CREATE) if row.action == "INIT" else _plan_of(wish, REPLACE, state)
         if row.properties is None:
             return _plan_of(wish, CREATE, state)
         planned = self._compared_with(definition, wish, row)
+        was = self._compared.history.applied.get(row.id, {}).get("child")
+        if planned.action == UNCHANGED and wish.fragment.get("child") != was:
+            planned = _plan_of(wish, UPDATE, "the definition of its stack changes")
         if planned.action == UNCHANGED and match.new_metadata:
             planned = _plan_of(wish, UPDATE, "its metadata change")
         if row.status == "IN_PROGRESS":
@@ -189,6 +196,11 @@ class DryRun:
         absent = self._kind(row.type).properties_schema.get(name)
         default = absent.absent() if absent is not None else None
         return value if said.get(name, default) == value else HIDDEN
+
+    def _kind(self, name: str) -> type[Resource]:
+        kind = kind_of_type(self._types, name)
+        # It was installed when the job was examined.
+        return Resource if kind is None else kind
 
     # -- what nobody wishes for --------------------------------------------------------------------------------
 

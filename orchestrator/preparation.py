@@ -23,9 +23,9 @@ from orchestrator.examination import Examined, Examiner, Place
 from orchestrator.findings import Types
 from orchestrator.limits import Limits
 from orchestrator.messages import StackJob
+from orchestrator.names import check_project, check_stack_name
 from orchestrator.nested import NestedJob
 from orchestrator.nesting import environment_within, fingerprint
-from orchestrator.names import check_project, check_stack_name
 from orchestrator.plan import Plan, Wish, plan_create
 from orchestrator.settings import Settings
 from orchestrator.store.templates import StoredTemplate, digest_of
@@ -177,6 +177,8 @@ def prepare(job: StackJob, types: Types, settings: Settings, *, stack_id: str = 
         check_stack_name(job.name)
     check_project(job.project)
     check_timeout(job.timeout_minutes)
+    if isinstance(job, NestedJob):
+        stack_id = job.stack_id
     with evaluation(Limits.of(settings)):
         examined = examine_job(job, types, settings, stack_id=stack_id)
         _refuse_what_cannot_be_made(examined)

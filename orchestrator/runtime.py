@@ -95,6 +95,7 @@ class Runtime:
             settings=self.settings,
             publisher=self.publisher,
             worker=self.name,
+            coordinator=self.coordinator,
         )
         return checker
 

@@ -5,21 +5,20 @@ distributed, jobs go to the queue and the store tells what became of them.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 from orchestrator.comparison import compare, job_of_template, refuse_deleted
-from orchestrator.coordinator import load_template, raise_refusal
-from orchestrator.definition import ResourceProxy, StackDefinition, is_unknown
+from orchestrator.coordinator import raise_refusal
+from orchestrator.definition import StackDefinition
 from orchestrator.dry_run import DryRun
 from orchestrator.embedded import Embedded
-from orchestrator.errors import Conflict, IsothermError, NotFound, Unavailable
+from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.graph import Graph
 from orchestrator.limits import Limits
-from orchestrator.matching import node_data_of
 from orchestrator.messages import (
     CANCEL_TASK,
     CREATE_TASK,
@@ -29,16 +28,16 @@ from orchestrator.messages import (
     DeleteJob,
     StackJob,
 )
+from orchestrator.outputs import outputs_of
 from orchestrator.past_views import event_view, traversal_view
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import ResourceFailure, ResourceState
-from orchestrator.preparation import definition_of_rows, prepare, prepare_update
+from orchestrator.preparation import prepare, prepare_update
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
-from orchestrator.template.budget import TooMuch, evaluation, keep
-from orchestrator.template.definitions import OutputDefinition
+from orchestrator.stored_templates import load_template
 from orchestrator.template.template import Template
 from orchestrator.views import (
     EventView,
@@ -466,41 +465,7 @@ class Service:
     def _outputs(
         self, stack: StackRow, template: Template, context: Mapping[str, Any]
     ) -> tuple[OutputView, ...]:
-        if not template.outputs or stack.deleted_at is not None:
-            return ()
-        rows = self._store.stacks.resources(stack.id)
-        ready = [node_data_of(row) for row in rows if row.action != "INIT" and row.status == "COMPLETE"]
-        definition = definition_of_rows(context, template, ready, template.files)
-        with evaluation(Limits.of(self.settings)):
-            return tuple(
-                _output_view(key, output, output.resolve, definition)
-                for key, output in template.outputs.items()
-            )
-
-
-def _output_view(
-    key: str,
-    output: OutputDefinition,
-    resolve: Callable[[StackDefinition], Any],
-    definition: StackDefinition,
-) -> OutputView:
-    try:
-        value = resolve(definition)
-        keep(value)
-    except TooMuch as error:
-        return OutputView(key=key, description=output.description, error=f"the value {error}")
-    except IsothermError as error:
-        return OutputView(key=key, description=output.description, error=str(error))
-    if is_unknown(value):
-        missing = ", ".join(
-            sorted(name for name in output.requirements if _missing(definition.resources[name]))
-        )
-        return OutputView(key=key, description=output.description, error=f"waits for {missing}")
-    return OutputView(key=key, description=output.description, value=value)
-
-
-def _missing(proxy: ResourceProxy) -> bool:
-    return not proxy.known
+        return outputs_of(self._store, stack, template, context, self.settings)
 
 
 def _stack_view(

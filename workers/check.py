@@ -12,6 +12,8 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
+from orchestrator.children import Children
+from orchestrator.coordinator import Coordinator
 from orchestrator.definition import LazyFiles
 from orchestrator.errors import PluginMistake
 from orchestrator.messages import END, JOIN, CheckOrder
@@ -70,7 +72,9 @@ class Checker:
         worker: str,
         heartbeat: Heartbeat | None = None,
         chance: random.Random | None = None,
+        coordinator: Coordinator | None = None,
     ) -> None:
+        """Keep what is needed; ``coordinator`` begins the operations of stacks in stacks."""
         self._store = store
         self._types = types
         self._settings = settings
@@ -80,6 +84,12 @@ class Checker:
             store.nodes.heartbeat, lease_seconds=store.timings.lease_seconds
         )
         self._random = chance or random.Random()  # jitter, no secret
+        self._children = Children(
+            coordinator
+            or Coordinator(store=store, types=types, settings=settings, publisher=publisher, name=worker),
+            store,
+            settings,
+        )
         self._context = Remembered(store.traversals.context)
         self._file = Remembered(store.templates.file)
 
@@ -117,6 +127,7 @@ class Checker:
             files=self._files,
             metadata_of=lambda reference: self._store.stacks.metadata_of(order.stack_id, reference),
             random=self._random,
+            child_of=self._children.of,
         )
         return take_step(claim, around)
 

@@ -6,13 +6,13 @@ leaves behind is in the outcome. Nothing here touches the store or the queue.
 
 import random
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import structlog
 
-from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, follow
+from orchestrator.definition import NodeData, ParentResourceProxy, ResourceProxy, StackDefinition, follow
 from orchestrator.definition_hash import definition_hash
 from orchestrator.errors import IsothermError
 from orchestrator.limits import Limits
@@ -28,6 +28,8 @@ from orchestrator.plugins.resource import (
     RetryableFailure,
     Wait,
 )
+from orchestrator.plugins.stack_resource import ChildStack, StackResource
+from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN, ResourceDefinition
@@ -54,6 +56,9 @@ class Surroundings:
     #: Reads the present metadata of the resource with a row id or physical id.
     metadata_of: Callable[[str], Mapping[str, Any]]
     random: random.Random
+    #: Returns the stack that a claimed resource is, by its definition if it is not to be deleted, the stack it is in as
+    #: it sees it, and the names of the hidden parameters there.
+    child_of: Callable[[Claim, ResourceDefinition | None, StackDefinition, Collection[str]], ChildStack]
 
 
 def take_step(claim: Claim, around: Surroundings) -> Outcome:
@@ -169,7 +174,7 @@ class _Step:
 
     def _rebuild(self) -> Resource:
         claim = self.claim
-        kind = self.around.types.get(claim.type)
+        kind = kind_of_type(self.around.types, claim.type)
         if kind is None:
             raise ResourceFailure(f"resource type {claim.type!r} is not installed where the check ran")
         stack = self._stack()
@@ -177,7 +182,7 @@ class _Step:
         self.given = self._applied() if as_it_is else self._brought_about(kind, stack)
         properties = self._converted(kind, as_it_is=as_it_is)
         metadata = claim.metadata if claim.metadata is not None else self.metadata
-        return kind(
+        resource = kind(
             name=claim.order.key,
             type_name=claim.type,
             state=ResourceState(
@@ -195,6 +200,11 @@ class _Step:
             now=claim.now,
             watched_metadata=self._watched(kind, properties, stack),
         )
+        if isinstance(resource, StackResource):
+            hidden = self.around.context.get("hidden", ())
+            resource.stacks = self.around.child_of(claim, self.definition, stack, hidden)
+            resource.wanted = tuple(tuple(path) for path in claim.wanted)
+        return resource
 
     @property
     def _external_id(self) -> str | None:
@@ -225,6 +235,7 @@ class _Step:
             parameters=context["parameters"],
             resources={item.name: ResourceProxy(name=item.name, data=item) for item in data},
             files=self.around.files(self.claim.fragment.get("files", {})),
+            parent=ParentResourceProxy.of_context(context),
             asker=self.claim.order.key,
         )
 
@@ -368,6 +379,9 @@ class _Step:
         collected = {}
         for wanted in self.claim.wanted:
             path = tuple(wanted)
+            if isinstance(resource, StackResource):
+                collected[path] = resource.attribute_at(path)
+                continue
             name = str(path[0])
             if name not in values:
                 values[name] = _attribute(resource, name)
@@ -392,7 +406,7 @@ class _Step:
         # Until an update is complete, what was there before it is what the next one starts from.
         creating = claim.action == "CREATE" and ending is not Ending.REPLACE
         applied = self.given if converging and (done or creating or ending is Ending.NEXT) else None
-        kind = self.around.types.get(claim.type)
+        kind = kind_of_type(self.around.types, claim.type)
         version = kind.type_version if kind else 0
         return Outcome(
             ending=ending,

@@ -130,13 +130,45 @@ class Stacks:
         raise NotFound(f"project {project!r} has no stack {name_or_id!r}{hint}")
 
     @retrying
-    def all(self, *, project: str) -> list[StackRow]:
-        """Return the stacks that are not deleted, oldest first."""
+    def all(self, *, project: str, nested: bool = False) -> list[StackRow]:
+        """Return the stacks that are not deleted, oldest first; those in other stacks only if ``nested``."""
         stack = tables.stack
         sql = self._rows().where(stack.c.project == project, stack.c.deleted_at.is_(None))
+        if not nested:
+            sql = sql.where(stack.c.parent_id.is_(None))
         with self._db.read() as connection:
             rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
         return [StackRow(**row._mapping) for row in rows]
+
+    @retrying
+    def by_id(self, stack_id: str) -> StackRow | None:
+        """Return a stack by its id, also a deleted one; None if there never was one."""
+        with self._db.read() as connection:
+            row = connection.execute(self._rows().where(tables.stack.c.id == stack_id)).first()
+        return None if row is None else StackRow(**row._mapping)
+
+    @retrying
+    def children(self, stack_id: str) -> list[StackRow]:
+        """Return the stacks in a stack, those in them left out, that are not deleted, oldest first."""
+        stack = tables.stack
+        sql = self._rows().where(stack.c.parent_id == stack_id, stack.c.deleted_at.is_(None))
+        with self._db.read() as connection:
+            rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
+        return [StackRow(**row._mapping) for row in rows]
+
+    @retrying
+    def count_in_tree(self, root_id: str, *, besides: str) -> int:
+        """Count the resources of all stacks in a stack, and its own, but for those of the stack ``besides``."""
+        stack, resource = tables.stack, tables.resource
+        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        sql = (
+            sa.select(sa.func.count())
+            .select_from(stack)
+            .join(resource, resource.c.stack_id == stack.c.id)
+            .where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None), stack.c.id != besides, ~gone)
+        )
+        with self._db.read() as connection:
+            return int(connection.execute(sql).scalar_one())
 
     @staticmethod
     def _rows() -> sa.Select[Any]:
@@ -300,8 +332,15 @@ class Stacks:
             .where(tables.in_traversal(traversal_id), node.c.resource_id.is_not(None), begun)
             .where(node.c.state.in_(("blocked", "ready", "waiting", "running")))
         )
+        # A stack in this one that went another way meanwhile is to be seen to.
+        stack = tables.stack
+        parent = sa.select(traversal.c.stack_id).where(traversal.c.id == traversal_id).scalar_subquery()
+        inside = sa.select(stack.c.parent_resource).where(
+            stack.c.parent_id == parent, stack.c.status != "COMPLETE", stack.c.deleted_at.is_(None)
+        )
         with self._db.read() as connection:
-            return frozenset(connection.execute(sql).scalars())
+            rows = [*connection.execute(sql).scalars(), *connection.execute(inside).scalars()]
+        return frozenset(rows)
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from orchestrator.codec import Codec
 from orchestrator.errors import Conflict
 from orchestrator.messages import END, CheckOrder
+from orchestrator.nested import Family, Fence
 from orchestrator.operable import CHECK
 from orchestrator.plan import Plan
 from orchestrator.store import tables
@@ -44,6 +45,10 @@ class NewTraversal:
     #: Flags of the operation.
     options: Mapping[str, Any] = field(default_factory=dict)
     job_id: str | None = None
+    #: Of a new stack in a stack.
+    family: Family | None = None
+    #: In whose name this is begun, if in that of a resource's attempt.
+    fence: Fence | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +64,12 @@ class Ending:
     reason: str
     attempt: int
     options: Mapping[str, Any]
+    #: The row that the stack is in another stack; None if it is in none.
+    parent_resource: str | None
+
+
+class Fenced(Exception):
+    """The attempt in whose name a traversal was to begin is over; nothing was begun."""
 
 
 class _Overtaken(Exception):
@@ -183,15 +194,28 @@ class Traversals:
 
         Raises:
             Conflict: the project has a stack of this name.
+            Fenced: the attempt in whose name it is made is over.
         """
+        family = new.family
+        within = (
+            {"root_id": new.stack_id}
+            if family is None
+            else {
+                "parent_id": family.parent_id,
+                "parent_resource": family.parent_resource,
+                "root_id": family.root_id,
+                "depth": family.depth,
+            }
+        )
         try:
             with self._db.write() as connection:
                 now = database_time(connection, self._db)
+                self._hold(connection, new.fence)
                 connection.execute(
                     tables.stack.insert().values(
                         **self._stack_values(new, now),
                         id=new.stack_id,
-                        root_id=new.stack_id,
+                        **within,
                         project=new.project,
                         created_at=now,
                     )
@@ -222,6 +246,7 @@ class Traversals:
         stack, traversal, node = tables.stack, tables.traversal, tables.node
         with self._db.write() as connection:
             now = database_time(connection, self._db)
+            self._hold(connection, new.fence)
             mine = (stack.c.id == new.stack_id) & (stack.c.traversal_id == expected)
             swapped = connection.execute(
                 stack.update()
@@ -246,6 +271,21 @@ class Traversals:
                 connection.execute(tables.resource.update().where(again).values(replaced_by=None))
             self._write_traversal(connection, new, now)
         return True
+
+    @staticmethod
+    def _hold(connection: sa.Connection, fence: Fence | None) -> None:
+        """Make sure, until the transaction ends, that the attempt holds its resource which this is begun for."""
+        if fence is None:
+            return
+        resource = tables.resource
+        held = sa.select(resource.c.id).where(
+            resource.c.id == fence.resource_id,
+            resource.c.lock_traversal == fence.traversal_id,
+            resource.c.lock_no == fence.no,
+            resource.c.lock_attempt == fence.attempt,
+        )
+        if connection.execute(held.with_for_update(read=True)).first() is None:
+            raise Fenced
 
     @staticmethod
     def _refuse_unknown_rows(connection: sa.Connection, new: NewTraversal) -> None:
@@ -390,7 +430,7 @@ class Traversals:
         with self._db.write() as connection:
             now = database_time(connection, self._db)
             row = connection.execute(
-                sa.select(traversal, stack.c.name, stack.c.project)
+                sa.select(traversal, stack.c.name, stack.c.project, stack.c.parent_resource)
                 .join(stack, stack.c.id == traversal.c.stack_id)
                 .where(traversal.c.id == order.traversal_id, traversal.c.status != "IN_PROGRESS")
             ).first()
@@ -419,6 +459,7 @@ class Traversals:
             reason=row.reason,
             attempt=attempt,
             options=json.loads(row.options),
+            parent_resource=row.parent_resource,
         )
 
     @retrying
@@ -479,6 +520,15 @@ class Traversals:
         sql = sa.select(node.c.state).where(tables.in_traversal(traversal_id), node.c.phase == END)
         with self._db.read() as connection:
             return connection.execute(sql).scalar_one_or_none() in ("done", None)
+
+    @retrying
+    def definition(self, traversal_id: str) -> tuple[str, float]:
+        """Return the id of the template that a traversal goes by, and its deadline; neither ever changes."""
+        traversal = tables.traversal
+        sql = sa.select(traversal.c.template_id, traversal.c.deadline).where(traversal.c.id == traversal_id)
+        with self._db.read() as connection:
+            row = connection.execute(sql).one()
+        return row.template_id, row.deadline
 
     @retrying
     def context(self, traversal_id: str) -> dict[str, Any]:

@@ -177,6 +177,7 @@ class World:
             publisher=self,
             worker="worker",
             heartbeat=Heartbeat(lambda _: None, lease_seconds=1e9),
+            coordinator=self.coordinator,
         )
 
     def _watch_transactions(self) -> None:

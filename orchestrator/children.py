@@ -1,0 +1,221 @@
+"""The stacks in stacks, as the resources that they are handle them."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from orchestrator.blueprints import written
+from orchestrator.coordinator import Coordinator
+from orchestrator.definition import LazyFiles, StackDefinition
+from orchestrator.errors import Conflict, InvalidInput
+from orchestrator.messages import DeleteJob, EnvironmentSource
+from orchestrator.nested import Family, Fence, NestedJob, Nesting
+from orchestrator.nesting import parent_of
+from orchestrator.outputs import outputs_of
+from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.stack_resource import Child, ChildState, Member
+from orchestrator.settings import Settings
+from orchestrator.store.claims import Claim
+from orchestrator.store.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.store.traversals import Fenced
+from orchestrator.stored_templates import load_template
+from orchestrator.template.definitions import ResourceDefinition
+from orchestrator.template.locations import is_template, location_of
+
+#: The longest part that a resource's name has in that of its stack.
+_LONGEST_PART: Final = 60
+#: How many problems of a child's definition are told as the reason of its resource.
+_TOLD_PROBLEMS: Final = 3
+#: What a resource's name may hold and a stack's may not.
+_UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
+#: A child whose time is over already gets so many minutes: its end is told as that of any other.
+_LEAST_MINUTES: Final = 0.001
+
+
+class Children:
+    """Hands out the one stack that a claimed resource is."""
+
+    def __init__(self, coordinator: Coordinator, store: Store, settings: Settings) -> None:
+        self.coordinator, self.store, self.settings = coordinator, store, settings
+
+    def of(
+        self,
+        claim: Claim,
+        definition: ResourceDefinition | None,
+        stack: StackDefinition,
+        hidden: Collection[str],
+    ) -> "ClaimedChild":
+        """Return the stack of a claim; ``definition`` is None where the resource is only to be deleted."""
+        return ClaimedChild(self, claim, definition, stack, frozenset(hidden))
+
+
+class ClaimedChild:
+    """The stack that a claimed resource is; see :class:`orchestrator.plugins.stack_resource.ChildStack`."""
+
+    def __init__(
+        self,
+        all_children: Children,
+        claim: Claim,
+        definition: ResourceDefinition | None,
+        stack: StackDefinition,
+        hidden: frozenset[str],
+    ) -> None:
+        """Keep what is known; nothing is asked yet."""
+        self._coordinator, self._store = all_children.coordinator, all_children.store
+        self._settings = all_children.settings
+        self._claim, self._definition, self._stack, self._hidden = claim, definition, stack, hidden
+
+    @property
+    def id(self) -> str:
+        """The child's id: that of the row."""
+        return self._claim.resource_id
+
+    def state(self) -> ChildState | None:
+        """Return how the child is doing now; None if it was never made."""
+        row = self._store.stacks.by_id(self.id)
+        if row is None:
+            return None
+        return ChildState(
+            action=row.action,
+            status=row.status,
+            reason=row.reason,
+            traversal_id=row.traversal_id,
+            is_deleted=row.deleted_at is not None,
+        )
+
+    def become(self, child: Child) -> str:
+        """Begin to make or to change the child; return the operation's id.
+
+        Raises:
+            ResourceFailure: the definition has mistakes, or cannot be applied now.
+        """
+        try:
+            return self._coordinator.become(self._job(child))
+        except InvalidInput as error:
+            told = "; ".join(str(problem) for problem in error.problems[:_TOLD_PROBLEMS])
+            more = len(error.problems) - _TOLD_PROBLEMS
+            raise ResourceFailure(f"{told}; and {more} more" if more > 0 else told) from error
+        except Conflict as error:
+            raise ResourceFailure(str(error)) from error
+        except Fenced:
+            # What comes of this attempt changes nothing any more.
+            raise ResourceFailure("another attempt has taken over") from None
+
+    def delete(self) -> str | None:
+        """Begin to delete the child; None if there is nothing to delete."""
+        row = self._store.stacks.by_id(self.id)
+        if row is None or row.deleted_at is not None:
+            return None
+        self._coordinator.delete(DeleteJob(name=self.id, project=row.project), inner=True)
+        now = self._store.stacks.by_id(self.id)
+        return now.traversal_id if now else None
+
+    def members(self) -> Sequence[Member]:
+        """Return the child's resources, oldest first, one for each name."""
+        return self._members
+
+    def outputs(self) -> Mapping[str, Any]:
+        """Return the child's outputs; one that cannot be told is None."""
+        return self._outputs
+
+    @cached_property
+    def _members(self) -> tuple[Member, ...]:
+        rows = self._store.stacks.resources(self.id)
+        in_force = {row.name: row for row in sorted(rows, key=_standing)}
+        return tuple(_member(row) for row in in_force.values())
+
+    @cached_property
+    def _outputs(self) -> dict[str, Any]:
+        row = self._store.stacks.by_id(self.id)
+        if row is None or row.deleted_at is not None:
+            return {}
+        context = self._store.traversals.context(row.traversal_id)
+        template = load_template(self._store, row.template_id, context, self._settings)
+        views = outputs_of(self._store, row, template, context, self._settings)
+        return {view.key: view.value for view in views}
+
+    # -- the job -----------------------------------------------------------------------------------------------
+
+    def _job(self, child: Child) -> NestedJob:
+        order, definition = self._claim.order, self._definition
+        if definition is None:
+            raise ResourceFailure("a resource that is deleted cannot be given a definition")
+        parent = self._store.stacks.by_id(order.stack_id)
+        if parent is None:
+            raise ResourceFailure("its stack is gone")
+        template_id, deadline = self._store.traversals.definition(order.traversal_id)
+        stored = self._store.templates.load(template_id)
+        outer = stored.nesting
+        root_file = outer.root_file if outer else stored.file
+        text = written(child, is_secret=self._has_secrets(definition, child))
+        return NestedJob(
+            name=_child_name(parent, order.key, self.id),
+            project=parent.project,
+            template=text.source,
+            template_file=location_of(child.file, root_file) if is_template(child.file) else child.file,
+            files=LazyFiles(stored.files, self._store.templates.file),
+            digests=stored.files,
+            environments=tuple(
+                EnvironmentSource(file=file, source=source) for file, source in stored.environments
+            ),
+            parameters=text.parameters,
+            timeout_minutes=max((deadline - self._claim.now) / 60, _LEAST_MINUTES),
+            job_id="",
+            stack_id=self.id,
+            family=Family(
+                parent_id=parent.id, parent_resource=self.id, root_id=parent.root_id, depth=parent.depth + 1
+            ),
+            nesting=Nesting(
+                root_file=root_file,
+                route=(*(outer.route if outer else ()), (order.key, definition.type)),
+                secrets=text.secrets | self._secrets(definition, text.parameters),
+                facade=parent_of(definition, self._stack),
+                asks=child.asks,
+            ),
+            fence=Fence(
+                resource_id=self.id, traversal_id=order.traversal_id, no=order.no, attempt=self._claim.attempt
+            ),
+        )
+
+    def _has_secrets(self, definition: ResourceDefinition, child: Child) -> bool:
+        """Whether no value may be told that a generated template is made of."""
+        if isinstance(child.template, str):
+            return False
+        return any(self._is_secret(definition, name) for name in _names_of(definition))
+
+    def _secrets(self, definition: ResourceDefinition, parameters: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset(name for name in parameters if self._is_secret(definition, name))
+
+    def _is_secret(self, definition: ResourceDefinition, name: str) -> bool:
+        return definition.properties_expression.covered((name,), self._hidden) is not None
+
+
+def _names_of(definition: ResourceDefinition) -> Sequence[str]:
+    # Of properties that come from a call as a whole, one name stands for all.
+    return tuple(definition.properties) if isinstance(definition.properties, Mapping) else ("*",)
+
+
+def _child_name(parent: StackRow, resource: str, child_id: str) -> str:
+    part = _UNFIT.sub("-", resource)[:_LONGEST_PART]
+    return f"{parent.name[:150]}-{part}-{child_id[:12]}"
+
+
+def _standing(row: ResourceRow) -> tuple[bool, float]:
+    """Return what makes one row of a name count before another, which stands earlier."""
+    return row.replaced_by is None, row.created_at
+
+
+def _member(row: ResourceRow) -> Member:
+    return Member(
+        name=row.name,
+        type=row.type,
+        uuid=row.id,
+        action=row.action,
+        status=row.status,
+        physical_id=row.physical_id,
+        reference_id=row.reference_id,
+        attributes={tuple(path): value for path, value in row.attributes},
+        created_at=row.created_at,
+    )
