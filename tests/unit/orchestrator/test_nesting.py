@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import InvalidInput
-from orchestrator.preparation import prepare
 from orchestrator.settings import Settings
-from tests.unit.orchestrator.test_examination import SETTINGS, TYPES, examined, job, problems_of
+from tests.unit.orchestrator.test_examination import examined, problems_of
 
 INNER = """\
 heat_template_version: wallaby
@@ -226,8 +224,3 @@ resources: {a: {type: inner.yaml, metadata: {k: v}, deletion_policy: Retain}}
     assert value == {"value": [{"k": "v"}, "Retain"]}
     (problem,) = problems_of(inner)
     assert "resource_facade" in problem.path
-
-
-def test_a_stack_of_templates_in_templates_is_not_made_yet() -> None:
-    with pytest.raises(InvalidInput, match="cannot be made of templates in templates yet"):
-        prepare(job(OUTER, files={"inner.yaml": INNER}), TYPES, SETTINGS)
