@@ -34,6 +34,7 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import ResourceFailure, ResourceState
 from orchestrator.preparation import prepare, prepare_update
 from orchestrator.publishing import Publisher, publish_or_leave
+from orchestrator.resource_tree import in_tree_order
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
@@ -302,9 +303,10 @@ class Service:
 
     # -- showing -----------------------------------------------------------------------------------------------
 
-    def stacks(self) -> list[StackView]:
-        """Return all stacks that are not deleted, oldest first."""
-        return [_stack_view(row) for row in self._store.stacks.all(project=self.settings.project)]
+    def stacks(self, *, nested: bool = False) -> list[StackView]:
+        """Return all stacks that are not deleted, oldest first; those in other stacks only if ``nested``."""
+        rows = self._store.stacks.all(project=self.settings.project, nested=nested)
+        return [_stack_view(row) for row in rows]
 
     def stack(self, name: str) -> StackView:
         """Return one stack with parameters and outputs.
@@ -348,12 +350,22 @@ class Service:
             _stack_view(stack).state
         )
 
-    def resources(self, name: str) -> list[ResourceView]:
-        """Return a stack's resources in the order of the template's graph."""
+    def resources(self, name: str, *, depth: int = 0) -> list[ResourceView]:
+        """Return a stack's resources in the order of the template's graph.
+
+        Each is followed by those of the stack that it is, down to ``depth`` stacks in stacks.
+        """
         stack = self._find(name)
-        rows = self._store.stacks.resources(stack.id)
+        if not depth:
+            rows = self._store.stacks.resources(stack.id)
+        else:
+            rows = self._store.stacks.resources_in_tree(stack.root_id, depth=stack.depth + depth)
         names = {row.id: row.name for row in rows}
-        return [_resource_view(row, names) for row in rows]
+        by_stack: dict[str, list[ResourceRow]] = {}
+        for row in rows:
+            by_stack.setdefault(row.stack_id, []).append(row)
+        found = in_tree_order(stack.id, by_stack, depth=depth)
+        return [_resource_view(row, names, within) for within, row in found]
 
     def resource(self, name: str, resource: str) -> ResourceView:
         """Return one resource.
@@ -486,13 +498,17 @@ def _stack_view(
         updated_at=row.updated_at,
         traversal_id=row.traversal_id,
         timeout_minutes=row.timeout_minutes,
+        parent_id=row.parent_id,
+        root_id=row.root_id,
+        depth=row.depth,
         parameters=parameters or {},
         outputs=outputs,
     )
 
 
-def _resource_view(row: ResourceRow, names: Mapping[str, str]) -> ResourceView:
+def _resource_view(row: ResourceRow, names: Mapping[str, str], within: tuple[str, ...] = ()) -> ResourceView:
     return ResourceView(
+        within=within,
         name=row.name,
         type=row.type,
         uuid=row.id,

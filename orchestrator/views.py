@@ -57,6 +57,11 @@ class StackView(StatefulView):
     updated_at: float
     traversal_id: str
     timeout_minutes: float
+    #: The stack that it is in; None if it is in none.
+    parent_id: str | None = None
+    #: The outermost stack that it is in, and how many it is in.
+    root_id: str = ""
+    depth: int = 0
     #: Hidden ones are masked.
     parameters: Mapping[str, Any] = field(default_factory=dict)
     #: Filled only where one stack is asked for.
@@ -68,6 +73,8 @@ class ResourceView(StatefulView):
     """One resource; ``requires`` names what it depends on."""
 
     name: str
+    #: In lists that look into stacks in stacks: the resources that it is in, outermost first.
+    within: tuple[str, ...] = ()
     type: str
     uuid: str
     physical_id: str | None

@@ -44,8 +44,8 @@ class StackService(Protocol):
     def watch(self, stack_id: str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
         """Yield progress until the operation is finished; embedded mode does the work meanwhile."""
 
-    def stacks(self) -> list[StackView]:
-        """Return all stacks of the project."""
+    def stacks(self, *, nested: bool = False) -> list[StackView]:
+        """Return all stacks of the project; those in other stacks only if ``nested``."""
 
     def stack(self, name: str, /) -> StackView:
         """Return one stack with its outputs."""
@@ -53,8 +53,8 @@ class StackService(Protocol):
     def definition(self, name: str, /) -> StackJob:
         """Return the job that would give a stack the definition that it has."""
 
-    def resources(self, name: str, /) -> list[ResourceView]:
-        """Return the resources of a stack."""
+    def resources(self, name: str, /, *, depth: int = 0) -> list[ResourceView]:
+        """Return the resources of a stack, and of those in it, down to ``depth``."""
 
     def resource(self, name: str, resource: str, /) -> ResourceView:
         """Return one resource."""

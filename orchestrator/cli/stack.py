@@ -1,5 +1,6 @@
 """``isotherm stack``: make, change, show, follow and delete stacks."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -72,18 +73,30 @@ def create(
         follow_or_leave(shell, service, made, action="CREATE", wait=wait, form=form, after=0)
 
 
-@stack.command("list", epilog=example("isotherm stack list", "isotherm stack list -f json"))
+@stack.command(
+    "list",
+    epilog=example("isotherm stack list", "isotherm stack list --nested", "isotherm stack list -f json"),
+)
+@click.option("--nested", "is_nested", is_flag=True, help="Show the stacks in stacks as well.")
 @format_option()
 @click.pass_obj
-def list_stacks(shell: Shell, form: str) -> None:
+def list_stacks(shell: Shell, *, is_nested: bool, form: str) -> None:
     """List the stacks of the project."""
     with shell.service() as service:
-        stacks = service.stacks()
+        stacks = service.stacks(nested=is_nested)
+    show(form, [view.to_dict() for view in stacks], _stacks_table(stacks, is_nested=is_nested))
+
+
+def _stacks_table(stacks: Sequence[StackView], *, is_nested: bool) -> Table:
+    names = {view.id: view.name for view in stacks}
+    columns = ["name", "state", "created", "updated", "id"]
     rows = [
-        (view.name, view.state, moment(view.created_at), moment(view.updated_at), view.id) for view in stacks
+        [view.name, view.state, moment(view.created_at), moment(view.updated_at), view.id] for view in stacks
     ]
-    table = Table(columns=("name", "state", "created", "updated", "id"), rows=rows)
-    show(form, [view.to_dict() for view in stacks], table)
+    if is_nested:
+        columns.append("in")
+        rows = [[*row, names.get(view.parent_id or "", "")] for row, view in zip(rows, stacks, strict=True)]
+    return Table(columns=tuple(columns), rows=rows)
 
 
 @stack.command("show", epilog=example("isotherm stack show web"))

@@ -17,16 +17,37 @@ def resource() -> None:
     """Show the resources of a stack, or signal one."""
 
 
-@resource.command("list", epilog=example("isotherm stack resource list web"))
+@resource.command(
+    "list", epilog=example("isotherm stack resource list web", "isotherm stack resource list web -n 2")
+)
 @click.argument("name")
+@click.option(
+    "-n",
+    "--nested-depth",
+    "depth",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="DEPTH",
+    help="Look so many levels into stacks in stacks.",
+)
 @format_option()
 @click.pass_obj
-def list_resources(shell: Shell, name: str, form: str) -> None:
-    """List the resources of a stack."""
+def list_resources(shell: Shell, name: str, depth: int, form: str) -> None:
+    """List the resources of a stack.
+
+    With -n those of a resource that is a stack follow it, each under the names of the resources that it is in.
+    """
     with shell.service() as service:
-        resources = service.resources(name)
+        resources = service.resources(name, depth=depth)
     rows = [
-        (view.name, view.type, view.state, view.physical_id, moment(view.updated_at), view.reason)
+        (
+            "/".join((*view.within, view.name)),
+            view.type,
+            view.state,
+            view.physical_id,
+            moment(view.updated_at),
+            view.reason,
+        )
         for view in resources
     ]
     table = Table(columns=("name", "type", "state", "physical id", "updated", "reason"), rows=rows)

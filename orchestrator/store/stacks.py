@@ -157,6 +157,29 @@ class Stacks:
         return [StackRow(**row._mapping) for row in rows]
 
     @retrying
+    def in_tree(self, root_id: str) -> list[StackRow]:
+        """Return an outermost stack and all in it that are not deleted, oldest first."""
+        stack = tables.stack
+        sql = self._rows().where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None))
+        with self._db.read() as connection:
+            rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
+        return [StackRow(**row._mapping) for row in rows]
+
+    @retrying
+    def resources_in_tree(self, root_id: str, *, depth: int) -> list[ResourceRow]:
+        """Return the rows that are not gone of all stacks of a tree that are in at most ``depth`` others."""
+        stack, resource = tables.stack, tables.resource
+        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        sql = (
+            self._resource_rows()
+            .join(stack, stack.c.id == resource.c.stack_id)
+            .where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None), stack.c.depth <= depth, ~gone)
+        )
+        with self._db.read() as connection:
+            rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
+        return [self._resource(row) for row in rows]
+
+    @retrying
     def count_in_tree(self, root_id: str, *, besides: str) -> int:
         """Count the resources of all stacks in a stack, and its own, but for those of the stack ``besides``."""
         stack, resource = tables.stack, tables.resource

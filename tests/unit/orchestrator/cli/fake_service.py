@@ -179,7 +179,7 @@ class FakeService:
         self.stacks_held[view.name] = view
         yield self._progress(view, finished=True)
 
-    def stacks(self) -> list[StackView]:
+    def stacks(self, *, nested: bool = False) -> list[StackView]:
         return list(self.stacks_held.values())
 
     def stack(self, name: str, /) -> StackView:
@@ -188,7 +188,7 @@ class FakeService:
                 return view
         raise NotFound(f"there is no stack {name!r}")
 
-    def resources(self, name: str, /) -> list[ResourceView]:
+    def resources(self, name: str, /, *, depth: int = 0) -> list[ResourceView]:
         self.stack(name)
         return self.resources_held
 
