@@ -112,6 +112,10 @@ class ClaimedChild:
         now = self._store.stacks.by_id(self.id)
         return now.traversal_id if now else None
 
+    def release(self) -> None:
+        """Let the child stand by itself from now on."""
+        self._store.stacks.release(self.id)
+
     def members(self) -> Sequence[Member]:
         """Return the child's resources, oldest first, one for each name."""
         return self._members

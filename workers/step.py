@@ -341,8 +341,11 @@ class _Step:
 
     def _delete(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
-        if claim.fragment.get("policy") == RETAIN or claim.was[0] == "INIT":
-            # It is left alone, or nothing was ever begun.
+        if claim.was[0] == "INIT":
+            # Nothing was ever begun.
+            return None, True
+        if claim.fragment.get("policy") == RETAIN:
+            resource.handle_retain()
             return None, True
         if claim.started:
             token = claim.token

@@ -199,6 +199,9 @@ class Resource:
         """Tell whether the object is gone."""
         return True
 
+    def handle_retain(self) -> None:
+        """Let go of an object that stays in the world when its resource goes."""
+
     # -- as it is ----------------------------------------------------------------------------------------------
 
     # ``self.properties`` are those last applied. Nothing but ``self.state`` is written down of what these leave behind.

@@ -112,6 +112,9 @@ class ChildStack(Protocol):
     def delete(self) -> str | None:
         """Begin to delete the child; return the operation's id, None if there is nothing to delete."""
 
+    def release(self) -> None:
+        """Let the child stand by itself from now on."""
+
     def members(self) -> Sequence[Member]:
         """Return the child's resources, oldest first."""
 
@@ -251,6 +254,10 @@ class StackResource(Resource):
         if state.status == "FAILED" and state.action == "DELETE":
             raise ResourceFailure(state.reason)
         return Wait(LOOK_AGAIN_SECONDS)
+
+    def handle_retain(self) -> None:
+        """Let the child live on as a stack of its own."""
+        self.stacks.release()
 
     def reference_id(self) -> str | None:
         """Return the child's id."""

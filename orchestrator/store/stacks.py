@@ -180,6 +180,29 @@ class Stacks:
         return [self._resource(row) for row in rows]
 
     @retrying
+    def release(self, stack_id: str) -> None:
+        """Let a stack in a stack stand by itself from now on; those in it stay in it. Safe to repeat."""
+        stack = tables.stack
+        with self._db.write() as connection:
+            row = connection.execute(
+                sa.select(stack.c.root_id, stack.c.depth).where(stack.c.id == stack_id)
+            ).first()
+            if row is None or not row.depth:
+                return
+            family, inside = {stack_id}, [stack_id]
+            while inside:
+                below = sa.select(stack.c.id).where(stack.c.parent_id.in_(inside))
+                inside = list(connection.execute(below).scalars())
+                family.update(inside)
+            connection.execute(
+                stack.update()
+                .where(stack.c.id.in_(family))
+                .values(root_id=stack_id, depth=stack.c.depth - row.depth)
+            )
+            alone = {"parent_id": None, "parent_resource": None}
+            connection.execute(stack.update().where(stack.c.id == stack_id).values(**alone))
+
+    @retrying
     def count_in_tree(self, root_id: str, *, besides: str) -> int:
         """Count the resources of all stacks in a stack, and its own, but for those of the stack ``besides``."""
         stack, resource = tables.stack, tables.resource

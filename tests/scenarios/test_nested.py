@@ -244,6 +244,27 @@ resources:
     assert [value for _, value in world.cloud.objects.values()] == ["Retain"]
 
 
+def test_a_child_that_is_retained_lives_on_by_itself(world: World) -> None:
+    outer = "heat_template_version: 2021-04-16\nresources: {pair: {type: pair.yaml}}\n"
+    template = """\
+heat_template_version: 2021-04-16
+resources:
+  kept: {type: outer.yaml, deletion_policy: retain}
+"""
+    world.create(template, files={"outer.yaml": outer, **FILES})
+    world.settle()
+    world.delete()
+    world.settle()
+    kept, inner = stacks(world)
+    assert names(world) == ["disk", "server"]
+    assert (kept.parent_id, kept.root_id, kept.depth) == (None, kept.id, 0)
+    assert (inner.parent_id, inner.root_id, inner.depth) == (kept.id, kept.id, 1)
+    world.delete(kept.name)
+    world.settle()
+    assert not world.cloud.objects
+    assert not stacks(world)
+
+
 def test_a_child_is_not_to_be_changed_by_itself(world: World) -> None:
     world.create(root(), files=FILES)
     world.settle()
