@@ -55,7 +55,9 @@ def compare(
         wishes=wishes,
         rows=rows,
         history=history,
-        matches=Matcher(prepared, wishes, rows, history, types).matches(),
+        matches=Matcher(
+            prepared, wishes, rows, history, types, values_before=context["parameters"]
+        ).matches(),
         context=context,
     )
 

@@ -5,7 +5,7 @@ what is published after a transaction is in the store already, and the sweep pub
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ import structlog
 from hooks.errors import LifecycleRefused
 from hooks.events import Event, EventSink, dispatch
 from hooks.lifecycle import LifecyclePlugin, Operation, run_post_ops, run_pre_ops
+from orchestrator.adoption import adopted_rows
 from orchestrator.comparison import compare, job_of_template, refuse_deleted, refuse_nested
 from orchestrator.definition import NodeData, is_unknown
 from orchestrator.errors import (
@@ -27,17 +28,17 @@ from orchestrator.errors import (
 )
 from orchestrator.event_filter import EventFilter
 from orchestrator.matching import node_data_of, plan_row
-from orchestrator.messages import END, CancelJob, CheckOrder, DeleteJob, StackJob
+from orchestrator.messages import END, AdoptJob, CancelJob, CheckOrder, DeleteJob, StackJob
 from orchestrator.nested import NestedJob
-from orchestrator.plan import Plan, plan_delete, plan_update
+from orchestrator.plan import Plan, plan_create, plan_delete, plan_update
 from orchestrator.plugins.resource import Resource
-from orchestrator.preparation import Prepared, definition_of_rows, plan_job
+from orchestrator.preparation import Prepared, definition_of_rows, plan_job, prepare, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.sweeping import Swept
-from orchestrator.store.traversals import Ending, NewTraversal
+from orchestrator.store.traversals import Adopted, Ending, NewTraversal
 from orchestrator.stored_templates import load_template
 from orchestrator.template.definitions import DELETE, RETAIN, ResourceDefinition
 from orchestrator.template.template import Template
@@ -50,6 +51,9 @@ PUBLISHED_AT_ONCE = 500
 TRIES: Final = 10
 #: What a stack is rolled back to that never was complete.
 NO_RESOURCES: Final = "heat_template_version: 2021-04-16\n"
+#: What the cleanup of a row is told whose object stays; and of one whose stack is given up.
+LEFT_ALONE: Final = {"policy": RETAIN}
+ABANDONED: Final = {**LEFT_ALONE, "abandon": True}
 
 
 class Coordinator:
@@ -90,14 +94,34 @@ class Coordinator:
 
     def _begin_create(self, job: StackJob) -> NewTraversal:
         prepared, plan = plan_job(job, self._types, self._settings)
+        return self._begin_new(job, prepared, plan)
+
+    def adopt(self, job: AdoptJob) -> str:
+        """Begin a stack of objects that are there already; return its id. The same job again begins nothing.
+
+        Raises:
+            InvalidInput: something is wrong with the job; nothing was stored.
+            Conflict: the name is taken, or a lifecycle plugin refused.
+        """
+        done = self._store.stacks.job(job.job_id)
+        if done is not None and done.stack_id is not None:
+            return done.stack_id
+        prepared = prepare(job, self._types, self._settings)
+        wished = wishes(prepared)
+        adopted = adopted_rows(prepared, wished, job.resources)
+        return self._begin_new(job, prepared, plan_create(wished, action="ADOPT"), adopted).stack_id
+
+    def _begin_new(
+        self, job: StackJob, prepared: Prepared, plan: Plan, adopted: Mapping[str, Adopted] | None = None
+    ) -> NewTraversal:
         self._refuse_too_many(job, prepared)
         made = {
             node.resource_id: prepared.types[node.key] for node in plan.nodes if node.resource_id is not None
         }
-        new = self._new_traversal(job, prepared, plan, made)
+        new = replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {})
         operation = Operation(
             id=new.id,
-            action="CREATE",
+            action=plan.action,
             stack_id=new.stack_id,
             stack_name=new.stack,
             project=new.project,
@@ -181,7 +205,10 @@ class Coordinator:
         )
         prepared, wished, rows, matches = compared.prepared, compared.wishes, compared.rows, compared.matches
         self._refuse_too_many(job, prepared)
-        cleanup = [plan_row(row, fragment) for row, fragment in self._to_delete(stack, rows)]
+        # A stack that never was complete never took over what it was to adopt.
+        never_ours = action == "ROLLBACK" and stack.completed_template_id is None
+        kept = self._store.stacks.adopted(stack.id) if never_ours else frozenset[str]()
+        cleanup = [plan_row(row, fragment) for row, fragment in self._to_delete(stack, rows, kept)]
         plan = plan_update(wished, matches, cleanup, action=action)
         taken_back = {row.id for row in rows if row.replaced_by} & {
             match.row.id for match in matches.values() if match.row
@@ -239,7 +266,9 @@ class Coordinator:
         A stack in a stack is deleted with the resource that it is, which says so with ``inner``.
 
         What its traversal has running is carried to its end first; nothing new of it starts. Deleting a stack
-        that is being deleted goes on with that deletion, unless it failed: then it is begun again.
+        that is being deleted goes on with that deletion, unless it failed: then it is begun again. A stack that is
+        abandoned is deleted all the same, but everything it made stays; of the two, the last command counts for what
+        is not gone yet.
 
         Raises:
             NotFound: there is no such stack.
@@ -252,15 +281,20 @@ class Coordinator:
             if not inner:
                 refuse_nested(stack)
             if (stack.action, stack.status) == ("DELETE", "IN_PROGRESS"):
-                self._store.stacks.accept_job(job.job_id, stack.id)
-                return stack.id
-            if self._begin_delete(stack, job.job_id):
+                options = self._store.traversals.options(stack.traversal_id)
+                if bool(options.get("abandon")) == job.abandon:
+                    self._store.stacks.accept_job(job.job_id, stack.id)
+                    return stack.id
+            if self._begin_delete(stack, job):
                 return stack.id
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
-    def _begin_delete(self, stack: StackRow, job_id: str) -> bool:
+    def _begin_delete(self, stack: StackRow, job: DeleteJob) -> bool:
         rows = self._store.stacks.resources(stack.id)
-        plan = plan_delete([plan_row(row, fragment) for row, fragment in self._to_delete(stack, rows)])
+        told = [
+            (row, ABANDONED if job.abandon else fragment) for row, fragment in self._to_delete(stack, rows)
+        ]
+        plan = plan_delete([plan_row(row, fragment) for row, fragment in told])
         context = self._store.traversals.context(stack.traversal_id)
         new = NewTraversal(
             id=str(uuid.uuid4()),
@@ -273,7 +307,8 @@ class Coordinator:
             context=context,
             new_types={},
             known={row.id for row in rows},
-            job_id=job_id,
+            options={"abandon": True} if job.abandon else {},
+            job_id=job.job_id,
         )
         operation = self._operation(new.id, "DELETE", stack)
         self._pre_op(operation)
@@ -284,13 +319,19 @@ class Coordinator:
         return True
 
     def _to_delete(
-        self, stack: StackRow, rows: Sequence[ResourceRow]
-    ) -> list[tuple[ResourceRow, dict[str, Any]]]:
-        """Return each row with what its deletion must be told: its policy, and the properties it would have had."""
+        self, stack: StackRow, rows: Sequence[ResourceRow], kept: Collection[str] = ()
+    ) -> list[tuple[ResourceRow, Mapping[str, Any]]]:
+        """Return each row with what its deletion must be told: its policy, and the properties it would have had.
+
+        Of the rows in ``kept`` the objects stay, whatever their policy.
+        """
         fragments = self._store.stacks.fragments(stack.id)
         data = {row.id: node_data_of(row) for row in rows if row.status == "COMPLETE"}
-        told = []
+        told: list[tuple[ResourceRow, Mapping[str, Any]]] = []
         for row in rows:
+            if row.id in kept:
+                told.append((row, LEFT_ALONE))
+                continue
             fragment: dict[str, Any] = {}
             latest = fragments.get(row.id)
             if latest is not None:

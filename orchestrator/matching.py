@@ -31,8 +31,12 @@ class Matcher:
         rows: Sequence[ResourceRow],
         history: History,
         types: Types,
+        *,
+        values_before: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep what is compared."""
+        """Keep what is compared; ``values_before`` are those that the parameters of the stack have."""
+        self._values_before = values_before or {}
+        self._by_id = {row.id: row for row in rows}
         self._template, self._types, self._history = prepared.template, types, history
         self._wishes = {wish.name: wish for wish in wishes}
         self._rows: dict[str, list[ResourceRow]] = {}
@@ -63,7 +67,7 @@ class Matcher:
         clean = [row for row in rows if self._is_clean(wish, row)]
         if not rows:
             return Match()
-        row = max(clean or rows, key=_standing)
+        row = max(clean or rows, key=standing)
         self._chosen[wish.name] = row
         data = node_data_of(row)
         if _is_there(row):
@@ -74,7 +78,25 @@ class Matcher:
             node_data=data.to_wire() if _is_there(row) else None,
             new_metadata=self._metadata_of(wish.fragment)
             != self._metadata_of(self._history.applied.get(row.id, {})),
+            adopting=self._adopting(row),
         )
+
+    def _adopting(self, row: ResourceRow) -> dict[str, Any] | None:
+        """Return what a row's object was said to be that is not adopted yet.
+
+        ``certain`` is whether the objects that it depends on are still what they were said to be.
+        """
+        if row.action != "ADOPT" or row.status == "COMPLETE":
+            return None
+        planned = self._history.planned.get(row.id, {})
+        said = planned.get("adopting") or {
+            "definition": planned.get("definition", {}),
+            "files": planned.get("files", {}),
+            "parameters": dict(self._values_before),
+            "certain": True,
+        }
+        required = [self._by_id[each] for each in row.requires if each in self._by_id]
+        return {**said, "certain": said["certain"] and all(map(_is_as_found, required))}
 
     def _fits(self, wish: Wish, row: ResourceRow) -> bool:
         """Whether the row can become what is wished at all."""
@@ -149,7 +171,12 @@ def _is_there(row: ResourceRow) -> bool:
     return row.action not in ("INIT", "DELETE") and row.status == "COMPLETE"
 
 
-def _standing(row: ResourceRow) -> tuple[bool, bool, float]:
+def _is_as_found(row: ResourceRow) -> bool:
+    """Whether nothing was done to a resource but to adopt it."""
+    return row.action == "ADOPT" and row.replaced_by is None
+
+
+def standing(row: ResourceRow) -> tuple[bool, bool, float]:
     """Return what makes one row better than another of its name: there at all, not replaced yet, younger."""
     return _is_there(row), row.replaced_by is None, row.created_at
 

@@ -7,7 +7,7 @@ bare kombu.
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, NamedTuple, Self
 
 from orchestrator.errors import InvalidInput, Problem
@@ -22,6 +22,7 @@ CHECKED_PHASES: Final = (CONVERGE, CLEANUP, OPERATE)
 #: The names of the tasks.
 CHECK_TASK = "resource.check"
 CREATE_TASK = "stack.create"
+ADOPT_TASK = "stack.adopt"
 UPDATE_TASK = "stack.update"
 DELETE_TASK = "stack.delete"
 CANCEL_TASK = "stack.cancel"
@@ -131,10 +132,30 @@ class StackJob:
         Raises:
             InvalidInput: with a problem for each field at fault.
         """
-        _refuse_faults(data, _CREATE_FIELDS, required=("name", "template"), what="a stack job")
-        environments = tuple(EnvironmentSource(**entry) for entry in data.get("environments") or ())
-        given = {key: value for key, value in data.items() if value is not None}
-        return cls(**{**given, "environments": environments})
+        return cls(**_stack_fields(data, _CREATE_FIELDS, required=("name", "template"), what="a stack job"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptJob(StackJob):
+    """The payload of ``stack.adopt``: a stack whose objects are there already."""
+
+    #: By name, what is there of each resource: ``resource_id``, ``type``, ``metadata``, ``resource_data``.
+    resources: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, job: StackJob, resources: Mapping[str, Any]) -> Self:
+        """Return the job that makes what ``job`` says of what is there already."""
+        return cls(**{each.name: getattr(job, each.name) for each in fields(StackJob)}, resources=resources)
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from plain types; unknown fields and wrong types are refused.
+
+        Raises:
+            InvalidInput: with a problem for each field at fault.
+        """
+        required = ("name", "template", "resources")
+        return cls(**_stack_fields(data, _ADOPT_FIELDS, required=required, what="an adopt job"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +164,8 @@ class DeleteJob:
 
     name: str
     project: str = "default"
+    #: Whether everything that the stack made is left as it is; only the stack goes.
+    abandon: bool = False
     job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def to_wire(self) -> dict[str, Any]:
@@ -221,10 +244,11 @@ class _Shape(NamedTuple):
 _TEXT = _Shape("text", _is_text)
 _NAME = _Shape(NAME, is_name)
 #: The name of a stack that is there may also be its id.
-_DELETE_FIELDS: Final = {"name": _NAME, "project": _NAME, "job_id": _NAME}
-_CANCEL_FIELDS: Final = {**_DELETE_FIELDS, "rollback": _Shape("true or false", _is_boolean)}
+_STACK_FIELDS: Final = {"name": _NAME, "project": _NAME, "job_id": _NAME}
+_DELETE_FIELDS: Final = {**_STACK_FIELDS, "abandon": _Shape("true or false", _is_boolean)}
+_CANCEL_FIELDS: Final = {**_STACK_FIELDS, "rollback": _Shape("true or false", _is_boolean)}
 _CREATE_FIELDS: Final = {
-    **_DELETE_FIELDS,
+    **_STACK_FIELDS,
     # What a new stack may be called is told with the rest of its problems.
     "name": _TEXT,
     "template": _TEXT,
@@ -235,6 +259,17 @@ _CREATE_FIELDS: Final = {
     "timeout_minutes": _Shape("a number of minutes", _is_number),
     "rollback": _Shape("true or false", _is_boolean),
 }
+_ADOPT_FIELDS: Final = {**_CREATE_FIELDS, "resources": _Shape("a map whose keys are text", _is_map)}
+
+
+def _stack_fields(
+    data: Any, fields: Mapping[str, _Shape], *, required: Sequence[str], what: str
+) -> dict[str, Any]:
+    """Return the fields of a job that says what a stack is to be."""
+    _refuse_faults(data, fields, required=required, what=what)
+    environments = tuple(EnvironmentSource(**entry) for entry in data.get("environments") or ())
+    given = {key: value for key, value in data.items() if value is not None}
+    return {**given, "environments": environments}
 
 
 def _refuse_faults(data: Any, fields: Mapping[str, _Shape], *, required: Sequence[str], what: str) -> None:

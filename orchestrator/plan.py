@@ -62,6 +62,8 @@ class Match:
     node_data: Any = None
     #: Whether the template says other metadata than it did.
     new_metadata: bool = False
+    #: What the row's object is to be adopted as first; None if it is not to be adopted.
+    adopting: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,8 +111,8 @@ class Plan:
         return tuple(node for node in self.nodes if node.state == "ready")
 
 
-def plan_create(wishes: Sequence[Wish]) -> Plan:
-    """Plan the creation of every wished resource, each after what it requires.
+def plan_create(wishes: Sequence[Wish], *, action: str = "CREATE") -> Plan:
+    """Plan the creation of every wished resource (or its adoption), each after what it requires.
 
     Raises:
         CircularDependency: the wishes require each other in a circle.
@@ -126,14 +128,14 @@ def plan_create(wishes: Sequence[Wish]) -> Plan:
                 key=name,
                 phase=CONVERGE,
                 resource_id=wish.resource_id,
-                action="CREATE",
+                action=action,
                 fragment=wish.fragment,
                 wanted=tuple(sorted(wish.wanted, key=repr)),
             ),
             wish.requires,
             data=True,
         )
-    return Plan(action="CREATE", nodes=weave.finished())
+    return Plan(action=action, nodes=weave.finished())
 
 
 def plan_update(
@@ -171,6 +173,8 @@ def _converging(wish: Wish, match: Match) -> PlannedNode:
     fragment = dict(wish.fragment)
     if match.row:
         fragment |= {"old": True, "new_metadata": match.new_metadata}
+    if match.adopting:
+        fragment["adopting"] = match.adopting
     return PlannedNode(
         no=0,
         key=wish.name,

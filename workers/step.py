@@ -33,6 +33,7 @@ from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN, ResourceDefinition
+from workers.adopting import properties_as_found, told_by
 from workers.operating import NotFit, is_external, is_operation, is_resumed_first, operate, refuse_unfit
 
 log = structlog.get_logger()
@@ -111,6 +112,8 @@ class _Step:
         self.given: Mapping[str, Any] | None = None
         #: Those that the template gives, which are others where an action begun for another definition goes on.
         self.target: Mapping[str, Any] | None = None
+        #: The names of those that nobody knows whether they are so: what is to be adopted is taken as it is.
+        self.untold: frozenset[str] = frozenset()
         #: What the template says; None where it does not count: what was applied does.
         self.definition: ResourceDefinition | None = None
         self.metadata: Mapping[str, Any] | None = None
@@ -120,20 +123,27 @@ class _Step:
         if is_operation(self.claim):
             refuse_unfit(self.claim)
         resource = self.resource = self._rebuild()
-        actions = {"CREATE": self._create, "UPDATE": self._update, "DELETE": self._delete}
+        actions = {
+            "CREATE": self._create,
+            "ADOPT": self._adopt,
+            "UPDATE": self._update,
+            "DELETE": self._delete,
+        }
         token, answer = actions.get(self.claim.action, self._operate)(resource)
         if isinstance(answer, Wait):
             seconds = max(0.0, answer.seconds)
             return self._left_behind(Ending.WAITING, seconds=seconds, token=answer.next_token(token))
         if not answer:
             return self._left_behind(Ending.WAITING, seconds=POLL_SECONDS, token=token)
-        return self._left_behind(Ending.NEXT) if self._carries_on else self._done(resource)
+        return self._done(resource, Ending.NEXT if self._carries_on else Ending.DONE)
 
     @property
     def _carries_on(self) -> bool:
         """Whether this step ends an action that comes first: one begun for another definition, or a resume."""
         if is_resumed_first(self.claim):
             return True
+        if self.claim.action == "ADOPT":
+            return bool(self.untold) or self.given != self.target
         return self.claim.started and self.target is not None and self.given != self.target
 
     def replaced(self, reason: str) -> Outcome:
@@ -148,7 +158,7 @@ class _Step:
 
     def failed(self, reason: str, *, untouched: bool = False) -> Outcome:
         """Return the outcome of an action that failed for good; ``untouched``: it never began."""
-        if self._carries_on:
+        if self._carries_on and self.claim.action != "ADOPT":
             # Nobody wants what failed any more.
             return self.replaced(reason)
         ending = Ending.FAULT if self.claim.action == CHECK else Ending.FAILED
@@ -251,10 +261,20 @@ class _Step:
         """Return the properties that the template gives, or those that an action goes on with that is under way."""
         claim = self.claim
         self.target = self._resolved(stack)
+        if claim.action == "ADOPT":
+            return self._as_found(self.target)
         if claim.started and not kind.supersedes:
             begun = claim.properties if claim.action == "CREATE" else claim.in_flight
             return self.target if begun is None else begun
         return self.target
+
+    def _as_found(self, target: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the properties that an object has that is there already: what it was said to be, else ``target``."""
+        if "adopting" not in self.claim.fragment or self._external_id is not None:
+            return target
+        found = properties_as_found(self.claim, self.around.inputs, self.around.context, self.around.files)
+        self.untold = frozenset(target) - frozenset(found)
+        return {**{name: target[name] for name in self.untold}, **found}
 
     def _applied(self) -> Mapping[str, Any]:
         """Return the properties last applied, or those that an interrupted create was about to apply."""
@@ -296,6 +316,22 @@ class _Step:
     def _goes_on(self, resource: Resource) -> bool:
         """Whether the action is under way, and for what is wanted now."""
         return self.claim.started and not (resource.supersedes and resource.is_outdated(self.claim.token))
+
+    def _adopt(self, resource: Resource) -> tuple[Any, bool | Wait]:
+        claim = self.claim
+        if self._external_id not in (None, claim.physical_id):
+            raise ResourceFailure(f"the template's external_id is another than {claim.physical_id!r}")
+        observed = None if claim.started and not self.untold else resource.observe()
+        if self.untold:
+            self.given, self.untold = told_by(observed, self.given or {}, self.untold, resource)
+        if claim.started:
+            return claim.token, resource.check_adopt_complete(claim.token)
+        if observed is None:
+            if claim.fragment.get("old"):
+                raise ReplaceResource("what it was to adopt is gone")
+            raise ResourceFailure(f"there is no object with the id {claim.physical_id!r}")
+        token = None if self._external_id else resource.handle_adopt()
+        return token, resource.check_adopt_complete(token)
 
     @staticmethod
     def _taken_as_it_is(resource: Resource, external_id: str) -> bool:
@@ -360,9 +396,9 @@ class _Step:
 
     # -- outcomes ----------------------------------------------------------------------------------------------
 
-    def _done(self, resource: Resource) -> Outcome:
-        if self.claim.order.phase != CONVERGE:
-            return self._left_behind(Ending.DONE)
+    def _done(self, resource: Resource, ending: Ending) -> Outcome:
+        if self.claim.order.phase != CONVERGE or (ending is Ending.NEXT and self.claim.action != "ADOPT"):
+            return self._left_behind(ending)
         attributes = self._attributes(resource)
         reference = resource.reference_id()
         node_data = NodeData(
@@ -374,7 +410,7 @@ class _Step:
             reference_id=reference,
             attributes=attributes,
         ).to_wire()
-        return self._left_behind(Ending.DONE, reference=reference, node_data=node_data)
+        return self._left_behind(ending, reference=reference, node_data=node_data)
 
     def _attributes(self, resource: Resource) -> dict[tuple[str | int, ...], Any]:
         """Return what others ask of this resource, each attribute asked of the plugin once."""
@@ -409,6 +445,8 @@ class _Step:
         # Until an update is complete, what was there before it is what the next one starts from.
         creating = claim.action == "CREATE" and ending is not Ending.REPLACE
         applied = self.given if converging and (done or creating or ending is Ending.NEXT) else None
+        if applied is not None and self.untold:
+            applied = {name: value for name, value in applied.items() if name not in self.untold}
         kind = kind_of_type(self.around.types, claim.type)
         version = kind.type_version if kind else 0
         return Outcome(
@@ -429,7 +467,8 @@ class _Step:
             new_metadata=done and bool(claim.fragment.get("new_metadata")),
             requires=self.requires,
             node_data=node_data,
-            changed=node_data is None or _differs(node_data, claim.recorded),
+            # What is adopted is as its dependents have it.
+            changed=node_data is None or (claim.action != "ADOPT" and _differs(node_data, claim.recorded)),
             new_id=str(uuid.uuid4()) if ending is Ending.REPLACE else "",
             untouched=untouched,
         )

@@ -162,6 +162,19 @@ class Resource:
     def resume_create(self) -> Any:
         """Return the token with which to go on after :meth:`find` found the object of an interrupted create."""
 
+    # -- adopting ----------------------------------------------------------------------------------------------
+
+    def handle_adopt(self) -> Any:
+        """Take over the object ``self.state.physical_id``, which somebody else has made and :meth:`observe` has seen.
+
+        ``self.state.data`` and ``self.state.metadata`` are what the adopt file says; the properties are the template's.
+        Nothing of the object is changed. Return a token. May run more than once.
+        """
+
+    def check_adopt_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the object is taken over."""
+        return True
+
     # -- updating ----------------------------------------------------------------------------------------------
 
     def needs_replace(self, changes: PropertyChanges) -> bool:

@@ -150,6 +150,7 @@ class Nodes:
             was=(row.was_action, row.was_status),
             in_flight=token[1] if token else None,
             recorded=unpack(row.node_data),
+            changed=bool(row.changed),
         )
 
     def _unpack(self, data: bytes | None) -> Any:

@@ -369,6 +369,19 @@ class Stacks:
         return [(row.resource_id, row.state, self._codec.unpack(row.fragment)) for row in rows]
 
     @retrying
+    def adopted(self, stack_id: str) -> frozenset[str]:
+        """Return the ids of the rows that were to be adopted, whatever became of them then."""
+        node, traversal = tables.node, tables.traversal
+        sql = (
+            sa.select(node.c.resource_id)
+            .select_from(node)
+            .join(traversal, tables.in_traversal(traversal.c.id))
+            .where(traversal.c.stack_id == stack_id, traversal.c.action == "ADOPT", node.c.phase == CONVERGE)
+        )
+        with self._db.read() as connection:
+            return frozenset(connection.execute(sql).scalars())
+
+    @retrying
     def _unsettled(self, traversal_id: str) -> frozenset[str]:
         node, traversal = tables.node, tables.traversal
         begun = (traversal.c.status == "IN_PROGRESS") | (node.c.attempt > 0)

@@ -36,10 +36,11 @@ _CLAIMED_COLUMNS = """
     n.node_data, n.changed"""
 
 # What converging a resource takes depends on where it is by now: another traversal may have carried it on since the
-# plan was made. What is being created is created first, whatever is to become of it then; what is suspended, or was
-# being resumed, is resumed first.
+# plan was made. What is being created is created first, whatever is to become of it then; what is there already, but
+# was not taken over yet, is adopted first; what is suspended, or was being resumed, is resumed first.
 _EFFECTIVE = """
     CASE WHEN n.phase <> 'converge' OR n.action NOT IN ('CREATE', 'UPDATE') THEN n.action
+         WHEN r.action = 'ADOPT' AND r.status <> 'COMPLETE' THEN 'ADOPT'
          WHEN r.action = 'INIT' OR (r.action = 'CREATE' AND r.status = 'IN_PROGRESS') THEN 'CREATE'
          WHEN r.action = 'SUSPEND' OR (r.action = 'RESUME' AND r.status = 'IN_PROGRESS') THEN 'RESUME'
          ELSE 'UPDATE' END"""
@@ -67,7 +68,8 @@ _UNFIT += " ".join(
 )
 _UNFIT += " END)"
 
-_GOING_ON = "resource.action = {action} AND resource.status = 'IN_PROGRESS'"
+# A row that is to be adopted is in progress before anybody has claimed it.
+_GOING_ON = "resource.action = {action} AND resource.status = 'IN_PROGRESS' AND resource.started_at > 0"
 
 _BEGIN_ACTION = """
     lock_traversal = :traversal_id, lock_no = :no, lock_attempt = {attempt},
@@ -123,7 +125,7 @@ PG_CLAIM = Statement(
     """
 )
 
-_ALREADY = f"r.action = ({_EFFECTIVE}) AND r.status = 'IN_PROGRESS'"
+_ALREADY = f"r.action = ({_EFFECTIVE}) AND r.status = 'IN_PROGRESS' AND r.started_at > 0"
 
 SQLITE_CLAIM_READ = Statement(
     f"""

@@ -24,6 +24,15 @@ _DEFINING = ("CREATE", "ADOPT", "UPDATE", "ROLLBACK", "RESTORE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """What is there already of a resource whose row is to be made."""
+
+    physical_id: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewTraversal:
     """A traversal to begin: the plan, and what the rows around it need."""
 
@@ -38,6 +47,8 @@ class NewTraversal:
     context: Mapping[str, Any]
     #: Resource type by resource id, of the rows to be made.
     new_types: Mapping[str, str]
+    #: By row id, what the rows to be made are of already: of all of them, or of none.
+    adopted: Mapping[str, Adopted] = field(default_factory=dict)
     #: The ids of the rows that were there when it was planned.
     known: Collection[str] = ()
     #: The rows that are wanted again, although another was to take their place.
@@ -354,7 +365,21 @@ class Traversals:
                     "template_id": new.template_id,
                     "created_at": now,
                     "updated_at": now,
+                    **self._adopted(new, node.resource_id),
                 }
+
+    def _adopted(self, new: NewTraversal, resource_id: str) -> dict[str, Any]:
+        """Return what a row that is to be adopted holds besides; nobody has claimed it yet, so it has not started."""
+        if not new.adopted:
+            return {}
+        adopted = new.adopted[resource_id]
+        return {
+            "action": "ADOPT",
+            "status": "IN_PROGRESS",
+            "physical_id": adopted.physical_id,
+            "metadata": self._codec.pack(dict(adopted.metadata)) if adopted.metadata else None,
+            "data": self._codec.pack(dict(adopted.data)),
+        }
 
     def _node_rows(self, new: NewTraversal, now: float) -> Iterable[dict[str, Any]]:
         for node in new.plan.nodes:
@@ -512,6 +537,14 @@ class Traversals:
         with self._db.read() as connection:
             row = connection.execute(sql).first()
         return row is not None and row.state != "done" and bool(json.loads(row.options).get("rollback"))
+
+    @retrying
+    def options(self, traversal_id: str) -> dict[str, Any]:
+        """Return the flags of a traversal's operation."""
+        sql = sa.select(tables.traversal.c.options).where(tables.traversal.c.id == traversal_id)
+        with self._db.read() as connection:
+            options: dict[str, Any] = json.loads(connection.execute(sql).scalar_one())
+        return options
 
     @retrying
     def is_told(self, traversal_id: str) -> bool:

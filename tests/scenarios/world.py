@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 
 from orchestrator.coordinator import Coordinator
-from orchestrator.messages import CHECKED_PHASES, END, CancelJob, CheckOrder, DeleteJob, StackJob
+from orchestrator.messages import CHECKED_PHASES, END, AdoptJob, CancelJob, CheckOrder, DeleteJob, StackJob
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
 from orchestrator.settings import Settings
@@ -37,6 +37,8 @@ class Cloud:
         self.made = 0
         #: The resources whose next deletion fails.
         self.failing_deletes: dict[str, bool] = {}
+        #: The resources whose next adoption fails.
+        self.failing_adoptions: dict[str, bool] = {}
         #: The resources whose next update fails.
         self.failing_updates: dict[str, bool] = {}
         #: How often making the resource of a name fails: negative for ever, positive so many times, retryably.
@@ -70,6 +72,11 @@ class Cloud:
         assert physical_id in self.objects
         self.sizes[physical_id] = size
         self.log.append(("change", name))
+
+    def hand_over(self, physical_id: str | None, row: str) -> None:
+        """Let an object belong to another row."""
+        assert physical_id in self.objects
+        self.objects[physical_id] = (row, self.objects[physical_id][1])
 
     def owned_by(self, row: str) -> list[str]:
         """Return the objects that a row made."""
@@ -114,6 +121,27 @@ def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whos
 
         def resume_create(self) -> Any:
             return cloud.polls.get(self.name, 0)
+
+        def observe(self) -> Mapping[str, Any] | None:
+            cloud.instruction()
+            physical_id = self.state.physical_id
+            if physical_id not in cloud.objects:
+                return None
+            return {"value": cloud.objects[physical_id][1], "size": cloud.sizes[physical_id]}
+
+        def handle_adopt(self) -> Any:
+            cloud.instruction()
+            if cloud.failing_adoptions.pop(self.name, None):
+                raise ResourceFailure("no luck")
+            cloud.hand_over(self.state.physical_id, self.state.uuid)
+            cloud.instruction()
+            return cloud.polls.get(self.name, 0)
+
+        def check_adopt_complete(self, token: Any) -> bool | Wait:
+            cloud.instruction()
+            if self.now < self.state.started_at + token:
+                return Wait(1)
+            return True
 
         def handle_update(self, changes: PropertyChanges) -> Any:
             cloud.instruction()
@@ -225,6 +253,15 @@ class World:
     def delete(self, name: str = "s") -> str:
         """Begin the deletion of a stack."""
         return self.coordinator.delete(DeleteJob(name=name))
+
+    def abandon(self, name: str = "s") -> str:
+        """Begin to give a stack up."""
+        return self.coordinator.delete(DeleteJob(name=name, abandon=True))
+
+    def adopt(self, template: str, resources: Mapping[str, Any], name: str = "s", **job: Any) -> str:
+        """Begin a stack of what is there already."""
+        adopting = AdoptJob(name=name, template=template, resources=resources, **job)
+        return self.coordinator.adopt(adopting)
 
     def deliver(self, index: int = 0, *, keep: bool = False) -> None:
         """Deliver a message; ``keep`` leaves it on the network, to be delivered again."""

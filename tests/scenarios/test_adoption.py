@@ -1,0 +1,561 @@
+"""Adopting what is there already, and giving a stack up without touching what it made."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from orchestrator.comparison import job_of_template
+from orchestrator.errors import Conflict, InvalidInput
+from orchestrator.limits import Limits
+from orchestrator.stack_document import document_of
+from tests.scenarios.test_update_faults import die_after_claim, meanwhile, step
+from tests.scenarios.test_updates import done, ids, present, template, value
+from tests.scenarios.world import World
+
+#: B is made of a; c only comes after it.
+RESOURCES = {
+    "a": value("1", "s"),
+    "b": value("{get_attr: [a, value]}", "s"),
+    "c": f"{value('3', 's')}, depends_on: b",
+    "d": value("4", "s"),
+}
+AS_FOUND = {"a": ("1", "s"), "b": ("1", "s"), "c": ("3", "s"), "d": ("4", "s")}
+#: More messages than an adoption ever takes.
+MOST = 14
+
+each_moment = pytest.mark.parametrize("steps", range(MOST))
+
+
+def export(world: World, name: str = "s") -> dict[str, Any]:
+    """Return a stack's document."""
+    stack = world.store.stacks.find(name, project="default")
+    definition = job_of_template(world.store, stack, stack.template_id)
+    return document_of(stack, definition, world.store.stacks.resources(stack.id), Limits())
+
+
+class Orphans:
+    """Objects that belong to no stack any more, and the document that tells of them."""
+
+    def __init__(self, resources: Mapping[str, str] = RESOURCES) -> None:
+        self.world = World()
+        self.world.create(template(resources))
+        self.world.settle()
+        self.document = export(self.world)
+        self.entries: Mapping[str, Any] = self.document["resources"]
+        self.world.abandon()
+        self.world.settle()
+        self.before = {name: entry["resource_id"] for name, entry in self.entries.items()}
+        done(self.world)
+
+    def adopt(self, resources: Mapping[str, str] = RESOURCES, **job: Any) -> str:
+        """Begin to adopt them all."""
+        return self.world.adopt(template(resources), self.entries, name="t", **job)
+
+    def check_untouched(self) -> None:
+        """Check that everything is as it was."""
+        assert done(self.world) == []
+        assert present(self.world) == AS_FOUND
+        assert set(self.world.cloud.objects) == set(self.before.values())
+
+
+def begun(steps: int, **job: Any) -> Orphans:
+    """Return what is there so many messages after the begin of an adoption, one resource of which takes time."""
+    orphans = Orphans()
+    orphans.world.cloud.polls = {"b": 3}
+    orphans.adopt(**job)
+    step(orphans.world, times=steps)
+    return orphans
+
+
+# -- abandon -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_abandoned_stack_is_gone_and_what_it_made_stays() -> None:
+    orphans = Orphans()
+    assert orphans.world.state(orphans.document["id"]) == "DELETE_COMPLETE"
+    orphans.check_untouched()
+    orphans.world.create(template({}))
+
+
+def test_a_document_tells_the_objects_the_definition_and_the_state() -> None:
+    orphans = Orphans()
+    document = orphans.document
+    assert (document["name"], document["action"], document["status"]) == ("s", "CREATE", "COMPLETE")
+    assert sorted(document["template"]["resources"]) == ["a", "b", "c", "d"]
+    assert document["resources"]["a"] == {
+        "name": "a",
+        "resource_id": orphans.before["a"],
+        "type": "Cloud::Object",
+        "action": "CREATE",
+        "status": "COMPLETE",
+        "metadata": {},
+        "resource_data": {},
+    }
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_a_delete_after_an_abandon_deletes_what_is_not_gone_yet(steps: int) -> None:
+    world = World()
+    stack_id = world.create(template(RESOURCES))
+    world.settle()
+    done(world)
+    world.abandon()
+    step(world, times=steps)
+    if world.state(stack_id) == "DELETE_COMPLETE":
+        return
+    left = {row.physical_id for row in world.store.stacks.resources(stack_id)}
+    kept = set(world.cloud.objects) - left
+    world.delete()
+    world.settle()
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    assert set(world.cloud.objects) == kept
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_an_abandon_after_a_delete_keeps_what_is_not_gone_yet(steps: int) -> None:
+    world = World()
+    stack_id = world.create(template(RESOURCES))
+    world.settle()
+    world.delete()
+    step(world, times=steps)
+    left = set(world.cloud.objects)
+    if world.state(stack_id) == "DELETE_COMPLETE":
+        return
+    world.abandon()
+    world.settle()
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    assert set(world.cloud.objects) == left
+
+
+def test_of_two_abandons_the_second_goes_on_with_the_first() -> None:
+    world = World()
+    world.create(template(RESOURCES))
+    world.settle()
+    world.abandon()
+    before = world.store.stacks.find("s", project="default").traversal_id
+    world.abandon()
+    assert world.store.stacks.find("s", project="default").traversal_id == before
+
+
+@each_moment
+@pytest.mark.parametrize("operation", ["create", "update"])
+def test_an_abandon_ends_at_every_moment_of_another_operation_and_unmakes_nothing(
+    steps: int, operation: str
+) -> None:
+    world = World()
+    stack_id = world.create(template(RESOURCES))
+    if operation == "update":
+        world.settle()
+        world.update(template({"a": value("9", "l"), "b": value("{get_attr: [a, value]}"), "e": value("5")}))
+    step(world, times=steps)
+    unmade = len(world.unmade_names())
+    world.abandon()
+    world.settle()
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    assert len(world.unmade_names()) == unmade
+    assert world.store.stacks.resources(stack_id) == []
+
+
+@pytest.mark.parametrize("instructions", range(1, 40))
+def test_an_abandon_survives_a_death_at_any_instruction_and_touches_nothing(instructions: int) -> None:
+    world = World()
+    stack_id = world.create(template(RESOURCES))
+    world.settle()
+    done(world)
+    objects = dict(world.cloud.objects)
+    world.cloud.crash_after(instructions)
+    if not world.survive(world.abandon):
+        world.abandon()
+    while not world.survive(world.settle):
+        continue
+    world.cloud.crash_at = None
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    assert (done(world), world.cloud.objects) == ([], objects)
+
+
+# -- adopt -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_adopted_is_taken_as_it_is() -> None:
+    orphans = Orphans()
+    stack_id = orphans.adopt()
+    assert orphans.world.state("t") == "ADOPT_IN_PROGRESS"
+    orphans.world.settle()
+    assert orphans.world.state("t") == "ADOPT_COMPLETE"
+    orphans.check_untouched()
+    assert ids(orphans.world, stack_id) == orphans.before
+    rows = orphans.world.store.stacks.resources(stack_id)
+    assert {f"{row.action}_{row.status}" for row in rows} == {"ADOPT_COMPLETE"}
+    events = orphans.world.store.events.read(stack_id, limit=100)
+    told = [f"{event.resource} {event.action}_{event.status}" for event in events if event.resource == "a"]
+    assert told == ["a ADOPT_IN_PROGRESS", "a ADOPT_COMPLETE"]
+
+
+def test_what_was_adopted_is_like_what_was_made() -> None:
+    orphans = Orphans()
+    world, stack_id = orphans.world, orphans.adopt()
+    world.settle()
+    world.update(template(RESOURCES), "t")
+    assert [order.phase for order in world.messages] == ["end"]
+    world.settle()
+    world.update(template({**RESOURCES, "a": value("1", "l")}), "t")
+    world.settle()
+    assert done(world) == [("change", "a")]
+    world.update(template({**RESOURCES, "a": value("9", "l")}), "t")
+    world.settle()
+    assert done(world) == [("make", "a"), ("make", "b"), ("unmake", "b"), ("unmake", "a")]
+    world.delete("t")
+    world.settle()
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    assert world.cloud.objects == {}
+    names = world.unmade_names()
+    assert names.index("c") < names.index("b") < names.index("a")
+
+
+def test_an_update_that_fails_after_an_adoption_goes_back_to_what_was_adopted() -> None:
+    orphans = Orphans()
+    world, stack_id = orphans.world, orphans.adopt()
+    world.settle()
+    world.cloud.failing = {"e": -1}
+    world.update(template({"a": value("1", "l"), "e": "depends_on: a"}), "t", rollback=True)
+    world.settle()
+    assert world.state("t") == "ROLLBACK_COMPLETE"
+    assert present(world) == AS_FOUND
+    assert ids(world, stack_id) == orphans.before
+
+
+def test_what_the_template_does_not_name_is_left_alone() -> None:
+    orphans = Orphans()
+    orphans.adopt({"d": RESOURCES["d"]})
+    orphans.world.settle()
+    assert orphans.world.state("t") == "ADOPT_COMPLETE"
+    orphans.check_untouched()
+
+
+def test_metadata_and_data_are_taken_over() -> None:
+    orphans = Orphans({"a": value("1", "s")})
+    entry = {**orphans.entries["a"], "metadata": {"m": 1}, "resource_data": {"d": 2}}
+    told = "properties: {value: '1', size: s}, metadata: {said: true}"
+    stack_id = orphans.world.adopt(template({"a": told}), {"a": entry})
+    orphans.world.settle()
+    (row,) = orphans.world.store.stacks.resources(stack_id)
+    assert (row.metadata, row.data) == ({"m": 1}, {"d": 2})
+
+
+def test_what_has_no_metadata_is_given_the_template_s() -> None:
+    orphans = Orphans({"a": value("1", "s")})
+    stack_id = orphans.world.adopt(template({"a": "metadata: {said: true}"}), orphans.entries)
+    orphans.world.settle()
+    (row,) = orphans.world.store.stacks.resources(stack_id)
+    assert row.metadata == {"said": True}
+
+
+def test_everything_that_is_wrong_with_an_adopt_file_is_told_at_once() -> None:
+    world = World()
+    wanted = template(dict.fromkeys(("web", "db", "cache", "queue", "log", "mail"), ""))
+    entries = {
+        "wbe": {"resource_id": "1"},
+        "db": {"type": "Cloud::Object"},
+        "cache": {"type": "Cloud::Other", "resource_id": 7},
+        "queue": "gone",
+        "log": {"resource_id": "2", "metadata": [], "resource_data": "x"},
+        "mail": {"resource_id": "2", "type": "Cloud::Object"},
+    }
+    with pytest.raises(InvalidInput) as refused:
+        world.adopt(wanted, entries)
+    told = {problem.path: f"{problem.message} {problem.hint}" for problem in refused.value.problems}
+    assert sorted(told) == [
+        "resources.cache.resource_id",
+        "resources.cache.type",
+        "resources.db.resource_id",
+        "resources.log.metadata",
+        "resources.log.resource_data",
+        "resources.mail.resource_id",
+        "resources.queue",
+        "resources.web",
+    ]
+    assert "did you mean 'wbe'?" in told["resources.web"]
+    assert "'Cloud::Object'" in told["resources.cache.type"]
+    assert "'log'" in told["resources.mail.resource_id"]
+    assert world.store.stacks.all(project="default") == []
+
+
+def test_the_same_adopt_job_twice_is_one() -> None:
+    orphans = Orphans()
+    first = orphans.adopt(job_id="1")
+    assert orphans.adopt(job_id="1") == first
+
+
+# -- when it goes wrong ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rollback", [False, True])
+def test_what_is_gone_cannot_be_adopted_and_the_others_are_left_alone(*, rollback: bool) -> None:
+    orphans = Orphans()
+    world = orphans.world
+    del world.cloud.objects[orphans.before["b"]]
+    stack_id = orphans.adopt(rollback=rollback)
+    world.settle()
+    assert world.state("t") == ("ROLLBACK_COMPLETE" if rollback else "ADOPT_FAILED")
+    assert done(world) == []
+    assert set(world.cloud.objects) == set(orphans.before.values()) - {orphans.before["b"]}
+    reasons = [event.reason for event in world.store.events.read(stack_id, limit=100)]
+    assert any("no object with the id" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("name", RESOURCES)
+def test_a_failed_adoption_that_is_rolled_back_leaves_everything_alone(name: str) -> None:
+    orphans = Orphans()
+    orphans.world.cloud.failing_adoptions = {name: True}
+    stack_id = orphans.adopt(rollback=True)
+    orphans.world.settle()
+    assert orphans.world.state("t") == "ROLLBACK_COMPLETE"
+    orphans.check_untouched()
+    assert orphans.world.store.stacks.resources(stack_id) == []
+
+
+@pytest.mark.parametrize("name", RESOURCES)
+def test_an_update_after_a_failed_adoption_adopts_the_rest(name: str) -> None:
+    orphans = Orphans()
+    world = orphans.world
+    world.cloud.failing_adoptions = {name: True}
+    stack_id = orphans.adopt()
+    world.settle()
+    assert world.state("t") == "ADOPT_FAILED"
+    world.update(template(RESOURCES), "t")
+    world.settle()
+    assert world.state("t") == "UPDATE_COMPLETE"
+    orphans.check_untouched()
+    assert ids(world, stack_id) == orphans.before
+
+
+def test_an_update_after_a_failed_adoption_makes_what_is_gone() -> None:
+    orphans = Orphans()
+    world = orphans.world
+    del world.cloud.objects[orphans.before["b"]]
+    orphans.adopt()
+    world.settle()
+    world.update(template(RESOURCES), "t")
+    world.settle()
+    assert world.state("t") == "UPDATE_COMPLETE"
+    assert done(world) == [("make", "b")]
+    assert present(world) == AS_FOUND
+
+
+# -- interrupted at every message --------------------------------------------------------------------------------------
+
+CHANGES: dict[str, tuple[Mapping[str, str], Mapping[str, tuple[str, str]], set[str]]] = {
+    # What the update says, what must be there then, and which of it must be what was found.
+    "nothing": (RESOURCES, AS_FOUND, {"a", "b", "c", "d"}),
+    "sizes": (
+        {name: body.replace("'s'", "'l'") for name, body in RESOURCES.items()},
+        {name: (said, "l") for name, (said, _) in AS_FOUND.items()},
+        {"a", "b", "c", "d"},
+    ),
+    "a value that another is made of": (
+        {**RESOURCES, "a": value("9", "s")},
+        {**AS_FOUND, "a": ("9", "s"), "b": ("9", "s")},
+        {"c", "d"},
+    ),
+    "a value that is no more made of another": (
+        {**RESOURCES, "b": value("1", "l")},
+        {**AS_FOUND, "b": ("1", "l")},
+        {"a", "c", "d"},
+    ),
+    "some go and others come": (
+        {
+            "a": RESOURCES["a"],
+            "e": value("{get_attr: [a, value]}", "s"),
+            "d": f"{value('4', 's')}, depends_on: e",
+        },
+        {"a": ("1", "s"), "e": ("1", "s"), "d": ("4", "s")},
+        {"a", "d"},
+    ),
+}
+
+
+@each_moment
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_update_at_every_moment_of_an_adoption_is_what_the_stack_becomes(steps: int, change: str) -> None:
+    orphans = begun(steps)
+    world = orphans.world
+    said, expected, kept = CHANGES[change]
+    world.update(template(said), "t")
+    world.settle()
+    assert world.state("t") == "UPDATE_COMPLETE"
+    assert present(world) == expected
+    assert len(world.cloud.objects) == len(expected)
+    now = ids(world, world.store.stacks.find("t", project="default").id)
+    assert {name: now[name] for name in kept} == {name: orphans.before[name] for name in kept}
+
+
+@each_moment
+def test_one_update_after_another_during_an_adoption_still_adopts(steps: int) -> None:
+    orphans = begun(steps // 2)
+    world = orphans.world
+    world.update(template(CHANGES["sizes"][0]), "t")
+    step(world, times=steps - steps // 2)
+    world.update(template(RESOURCES), "t")
+    world.settle()
+    assert world.state("t") == "UPDATE_COMPLETE"
+    assert present(world) == AS_FOUND
+    assert set(world.cloud.objects) == set(orphans.before.values())
+
+
+@each_moment
+def test_a_parameter_that_changes_at_every_moment_of_an_adoption_is_put_in_place(steps: int) -> None:
+    text = """
+heat_template_version: wallaby
+parameters: {p: {type: string}}
+resources:
+  a: {type: Cloud::Object, properties: {size: {get_param: p}}}
+  b: {type: Cloud::Object, properties: {size: {get_param: p}}, depends_on: a}
+"""
+    world = World()
+    world.create(text, parameters={"p": "s"})
+    world.settle()
+    entries = export(world)["resources"]
+    world.abandon()
+    world.settle()
+    done(world)
+    world.adopt(text, entries, name="t", parameters={"p": "s"})
+    step(world, times=steps)
+    world.update(text, "t", parameters={"p": "l"})
+    world.settle()
+    assert present(world) == {"a": ("", "l"), "b": ("", "l")}
+    assert sorted(done(world)) == [("change", "a"), ("change", "b")]
+
+
+@each_moment
+def test_a_rollback_at_every_moment_of_an_adoption_leaves_everything_alone(steps: int) -> None:
+    orphans = begun(steps)
+    world = orphans.world
+    if world.state("t") == "ADOPT_COMPLETE":
+        with pytest.raises(Conflict):
+            world.cancel("t")
+        return
+    world.cancel("t")
+    world.settle()
+    assert world.state("t") == "ROLLBACK_COMPLETE"
+    orphans.check_untouched()
+    assert world.store.stacks.resources(world.store.stacks.find("t", project="default").id) == []
+
+
+@each_moment
+def test_a_cancel_at_every_moment_of_an_adoption_leaves_it_to_be_gone_on_with(steps: int) -> None:
+    orphans = begun(steps)
+    world = orphans.world
+    if world.state("t") == "ADOPT_COMPLETE":
+        return
+    world.cancel("t", rollback=False)
+    world.settle()
+    assert world.state("t") == "ADOPT_FAILED"
+    orphans.check_untouched()
+    world.update(template(RESOURCES), "t")
+    world.settle()
+    assert world.state("t") == "UPDATE_COMPLETE"
+    orphans.check_untouched()
+    assert ids(world, world.store.stacks.find("t", project="default").id) == orphans.before
+
+
+@each_moment
+@pytest.mark.parametrize("first", ["nothing", "cancel"])
+def test_a_delete_at_every_moment_of_an_adoption_deletes_everything(steps: int, first: str) -> None:
+    orphans = begun(steps)
+    world = orphans.world
+    stack_id = world.store.stacks.find("t", project="default").id
+    if first == "cancel" and world.state("t") != "ADOPT_COMPLETE":
+        world.cancel("t", rollback=False)
+    world.delete("t")
+    world.settle()
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    assert world.cloud.objects == {}
+    assert sorted(world.unmade_names()) == ["a", "b", "c", "d"]
+
+
+@each_moment
+def test_an_abandon_at_every_moment_of_an_adoption_leaves_everything_alone(steps: int) -> None:
+    orphans = begun(steps)
+    world = orphans.world
+    stack_id = world.store.stacks.find("t", project="default").id
+    world.abandon("t")
+    world.settle()
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    orphans.check_untouched()
+
+
+@each_moment
+def test_a_rollback_of_an_update_that_came_before_the_adoption_was_complete_unmakes_what_it_made(
+    steps: int,
+) -> None:
+    orphans = begun(steps // 2)
+    world = orphans.world
+    if world.state("t") == "ADOPT_COMPLETE":
+        return
+    world.update(template({**RESOURCES, "e": value("5")}), "t")
+    step(world, times=steps - steps // 2)
+    if world.state("t") == "UPDATE_COMPLETE":
+        return
+    world.cancel("t")
+    world.settle()
+    assert world.state("t") == "ROLLBACK_COMPLETE"
+    assert set(world.cloud.objects) == set(orphans.before.values())
+
+
+# -- deaths ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("instructions", range(1, 75))
+def test_an_adoption_survives_a_death_at_any_instruction(instructions: int) -> None:
+    orphans = Orphans()
+    world = orphans.world
+    world.cloud.polls = {"b": 3}
+    world.cloud.crash_after(instructions)
+    if not world.survive(lambda: orphans.adopt(job_id="1")):
+        orphans.adopt(job_id="1")
+    while not world.survive(world.settle):
+        continue
+    world.cloud.crash_at = None
+    assert world.state("t") == "ADOPT_COMPLETE"
+    orphans.check_untouched()
+    assert ids(world, world.store.stacks.find("t", project="default").id) == orphans.before
+
+
+@pytest.mark.parametrize("instructions", range(1, 120, 2))
+def test_an_update_of_what_is_half_adopted_survives_a_death_at_any_instruction(instructions: int) -> None:
+    orphans = begun(2)
+    world = orphans.world
+    said, expected, kept = CHANGES["sizes"]
+    world.cloud.crash_after(instructions)
+    if not world.survive(lambda: world.update(template(said), "t", job_id="1")):
+        world.update(template(said), "t", job_id="1")
+    while not world.survive(world.settle):
+        continue
+    world.cloud.crash_at = None
+    assert world.state("t") == "UPDATE_COMPLETE"
+    assert present(world) == expected
+    now = ids(world, world.store.stacks.find("t", project="default").id)
+    assert {name: now[name] for name in kept} == {name: orphans.before[name] for name in kept}
+
+
+def test_a_worker_that_dies_with_what_it_adopts_is_followed_by_another() -> None:
+    orphans = Orphans()
+    orphans.adopt()
+    die_after_claim(orphans.world)
+    orphans.world.settle()
+    assert orphans.world.state("t") == "ADOPT_COMPLETE"
+    orphans.check_untouched()
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_what_is_adopted_while_an_update_is_planned_is_not_forgotten(steps: int) -> None:
+    orphans = Orphans()
+    world = orphans.world
+    orphans.adopt()
+    said, expected, _ = CHANGES["sizes"]
+    update: Callable[[], object] = lambda: world.update(template(said), "t")  # noqa: E731
+    meanwhile(world, lambda: step(world, times=steps), update)
+    assert world.state("t") == "UPDATE_COMPLETE"
+    assert present(world) == expected
+    assert set(world.cloud.objects) == set(orphans.before.values())
