@@ -56,7 +56,13 @@ def compare(
         rows=rows,
         history=history,
         matches=Matcher(
-            prepared, wishes, rows, history, types, values_before=context["parameters"]
+            prepared,
+            wishes,
+            rows,
+            history,
+            types,
+            values_before=context["parameters"],
+            refresh=job.refresh,
         ).matches(),
         context=context,
     )

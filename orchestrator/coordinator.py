@@ -28,8 +28,10 @@ from orchestrator.errors import (
 )
 from orchestrator.event_filter import EventFilter
 from orchestrator.matching import node_data_of, plan_row
-from orchestrator.messages import END, AdoptJob, CancelJob, CheckOrder, DeleteJob, StackJob
+from orchestrator.messages import END, AdoptJob, CancelJob, CheckOrder, DeleteJob, OperateJob, StackJob
 from orchestrator.nested import NestedJob
+from orchestrator.operable import OPERATIONS
+from orchestrator.operations import operate, refuse_suspended
 from orchestrator.plan import Plan, plan_create, plan_delete, plan_update
 from orchestrator.plugins.resource import Resource
 from orchestrator.preparation import Prepared, definition_of_rows, plan_job, prepare, wishes
@@ -185,7 +187,8 @@ class Coordinator:
         Raises:
             InvalidInput: something is wrong with the job; nothing was changed.
             NotFound: there is no such stack.
-            Conflict: the stack is being deleted, a lifecycle plugin refused, or others kept taking the stack.
+            Conflict: the stack is being deleted or is suspended, a lifecycle plugin refused, or others kept taking
+                the stack.
         """
         done = self._store.stacks.job(job.job_id)
         if done is not None and done.stack_id is not None:
@@ -194,6 +197,7 @@ class Coordinator:
             stack = self._store.stacks.find(job.name, project=job.project)
             refuse_deleted(stack)
             refuse_nested(stack)
+            refuse_suspended(stack)
             if self._begin_update(stack, replace(job, name=stack.name)):
                 return stack.id
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
@@ -229,9 +233,10 @@ class Coordinator:
         return new
 
     def cancel(self, job: CancelJob, *, inner: bool = False) -> str:
-        """End a create, an update or a rollback that is under way; return the stack's id.
+        """End what is under way; return the stack's id.
 
-        Steps under way end. With a rollback, what the stack was when it was complete last is brought back.
+        Steps under way end. With a rollback, what the stack was when it was complete last is brought back, if it was
+        on its way to something else.
 
         Raises:
             NotFound: there is no such stack.
@@ -247,7 +252,7 @@ class Coordinator:
             raise Conflict(
                 f"stack {stack.name!r} is {stack.action}_{stack.status}: there is nothing to cancel"
             )
-        if not job.rollback:
+        if not job.rollback or stack.action in OPERATIONS:
             reason = f"Stack {stack.action} cancelled"
             order = self._store.traversals.cancel(stack.traversal_id, reason=reason, job_id=job.job_id)
             publish_or_leave(self._publisher, (order,) if order else ())
@@ -259,6 +264,19 @@ class Coordinator:
         elif self._begin_update(stack, self._completed(stack, job.job_id), action="ROLLBACK") is None:
             raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
         return stack.id
+
+    def operate(self, job: OperateJob, *, inner: bool = False) -> str:
+        """Begin to check, suspend or resume a stack; return its id; see :func:`orchestrator.operations.operate`."""
+        return operate(self._store, job, self._begin, inner=inner)
+
+    def _begin(self, stack: StackRow, new: NewTraversal) -> bool:
+        operation = self._operation(new.id, new.plan.action, stack)
+        self._pre_op(operation)
+        if not self._store.traversals.begin_next(new, expected=stack.traversal_id):
+            self._post_op(operation, success=False, reason="another operation took the stack first")
+            return False
+        self._publish_first(new)
+        return True
 
     def delete(self, job: DeleteJob, *, inner: bool = False) -> str:
         """Begin the deletion of a stack, in whatever state it is; return its id.
@@ -310,13 +328,7 @@ class Coordinator:
             options={"abandon": True} if job.abandon else {},
             job_id=job.job_id,
         )
-        operation = self._operation(new.id, "DELETE", stack)
-        self._pre_op(operation)
-        if not self._store.traversals.begin_next(new, expected=stack.traversal_id):
-            self._post_op(operation, success=False, reason="another operation took the stack first")
-            return False
-        self._publish_first(new)
-        return True
+        return self._begin(stack, new)
 
     def _to_delete(
         self, stack: StackRow, rows: Sequence[ResourceRow], kept: Collection[str] = ()

@@ -13,6 +13,7 @@ from orchestrator.errors import IsothermError
 from orchestrator.findings import Types
 from orchestrator.graph import Graph
 from orchestrator.limits import Limits
+from orchestrator.operable import CHECK, SNAPSHOT, is_suspended
 from orchestrator.plan import Match, Wish
 from orchestrator.plugins.properties import Property, PropertyError, convert_properties
 from orchestrator.plugins.resource import Resource
@@ -114,11 +115,14 @@ class DryRun:
             return _plan_of(wish, UNCHANGED if row.status == "COMPLETE" else UPDATE, "it is not ours")
         if row.status == "FAILED" and issubclass(self._kind(row.type), StackResource):
             return _plan_of(wish, UPDATE, state)
-        if row.action == "INIT" or row.status == "FAILED":
-            return _plan_of(wish, CREATE) if row.action == "INIT" else _plan_of(wish, REPLACE, state)
+        if row.action == "INIT":
+            return _plan_of(wish, CREATE)
+        failed = row.status == "FAILED" and row.action not in (CHECK, SNAPSHOT)
+        if failed or match.told.get("replace"):
+            return _plan_of(wish, REPLACE, match.told.get("replace") or state)
         if row.properties is None:
             return _plan_of(wish, CREATE, state)
-        planned = self._compared_with(definition, wish, row)
+        planned = _doubted(match, row, self._compared_with(definition, wish, row))
         was = self._compared.history.applied.get(row.id, {}).get("child")
         if planned.action == UNCHANGED and wish.fragment.get("child") != was:
             planned = _plan_of(wish, UPDATE, "the definition of its stack changes")
@@ -224,6 +228,20 @@ class DryRun:
         if said.get("e") is not None:
             return "what it stands for is not ours, and stays"
         return "what it stands for stays: its deletion policy is Retain" if said.get("x") == RETAIN else ""
+
+
+def _doubted(match: Match, row: ResourceRow, planned: ResourcePlan) -> ResourcePlan:
+    """Add to what becomes of a resource that nobody can tell before it is looked at."""
+    reasons = [planned.reason] if planned.reason else []
+    action = planned.action
+    if is_suspended(row.action, row.status):
+        reasons.append("it is suspended, and resumed first")
+        action = UPDATE if action == UNCHANGED else action
+    if match.told.get("refresh") or (row.action == CHECK and row.status != "COMPLETE"):
+        state = "" if match.told.get("refresh") else f"it is {row.action}_{row.status}: "
+        reasons.append(f"{state}changed back, or replaced, if others changed or removed it")
+        action = DEPENDS if action == UNCHANGED else action
+    return replace(planned, action=action, reason="; ".join(reasons))
 
 
 def _judged(wish: Wish, changes: tuple[PropertyChange, ...], kind: type[Resource]) -> ResourcePlan:

@@ -12,6 +12,7 @@ from orchestrator.definition_hash import definition_hash
 from orchestrator.errors import IsothermError
 from orchestrator.findings import Types
 from orchestrator.graph import Graph
+from orchestrator.operable import is_suspended
 from orchestrator.plan import Match, Row, Wish
 from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.preparation import Prepared
@@ -33,10 +34,16 @@ class Matcher:
         types: Types,
         *,
         values_before: Mapping[str, Any] | None = None,
+        refresh: bool = False,
     ) -> None:
-        """Keep what is compared; ``values_before`` are those that the parameters of the stack have."""
+        """Keep what is compared.
+
+        ``values_before`` are those that the parameters of the stack have; with ``refresh``, nothing is taken to be what
+        it was made.
+        """
         self._values_before = values_before or {}
         self._by_id = {row.id: row for row in rows}
+        self._refresh = refresh
         self._template, self._types, self._history = prepared.template, types, history
         self._wishes = {wish.name: wish for wish in wishes}
         self._rows: dict[str, list[ResourceRow]] = {}
@@ -79,6 +86,7 @@ class Matcher:
             new_metadata=self._metadata_of(wish.fragment)
             != self._metadata_of(self._history.applied.get(row.id, {})),
             adopting=self._adopting(row),
+            told=self._told(row),
         )
 
     def _adopting(self, row: ResourceRow) -> dict[str, Any] | None:
@@ -98,6 +106,12 @@ class Matcher:
         required = [self._by_id[each] for each in row.requires if each in self._by_id]
         return {**said, "certain": said["certain"] and all(map(_is_as_found, required))}
 
+    def _told(self, row: ResourceRow) -> dict[str, Any]:
+        told: dict[str, Any] = {"refresh": True} if self._refresh else {}
+        if row.unhealthy:
+            told["replace"] = row.reason or "it was said to be unhealthy"
+        return told
+
     def _fits(self, wish: Wish, row: ResourceRow) -> bool:
         """Whether the row can become what is wished at all."""
         before = self._history.planned.get(row.id, {}).get("definition", {})
@@ -115,7 +129,7 @@ class Matcher:
 
     def _is_clean(self, wish: Wish, row: ResourceRow) -> bool:
         """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
-        if not _is_there(row) or row.id in self._history.unsettled:
+        if self._refresh or row.id in self._history.unsettled or not _is_sound(row):
             return False
         if _said(self._history.applied.get(row.id, {})) != _said(wish.fragment):
             return False
@@ -174,6 +188,10 @@ def _is_there(row: ResourceRow) -> bool:
 def _is_as_found(row: ResourceRow) -> bool:
     """Whether nothing was done to a resource but to adopt it."""
     return row.action == "ADOPT" and row.replaced_by is None
+
+
+def _is_sound(row: ResourceRow) -> bool:
+    return _is_there(row) and not row.unhealthy and not is_suspended(row.action, row.status)
 
 
 def standing(row: ResourceRow) -> tuple[bool, bool, float]:

@@ -26,6 +26,9 @@ ADOPT_TASK = "stack.adopt"
 UPDATE_TASK = "stack.update"
 DELETE_TASK = "stack.delete"
 CANCEL_TASK = "stack.cancel"
+CHECK_STACK_TASK = "stack.check"
+SUSPEND_TASK = "stack.suspend"
+RESUME_TASK = "stack.resume"
 FINISH_TASK = "stack.finish"
 SWEEP_TASK = "coordinator.sweep"
 
@@ -117,6 +120,8 @@ class StackJob:
     timeout_minutes: float | None = None
     #: Whether a failure brings back what the stack was when it was complete last; of a new stack, nothing is left.
     rollback: bool = False
+    #: Of an update: whether every resource is compared with what is really there.
+    refresh: bool = False
     project: str = "default"
     #: Makes the job one and the same however often it is delivered.
     job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -208,6 +213,31 @@ class CancelJob:
         return cls(**{key: value for key, value in data.items() if value is not None})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperateJob:
+    """The payload of ``stack.check``, ``stack.suspend`` and ``stack.resume``."""
+
+    #: CHECK, SUSPEND or RESUME: what the task is called says which.
+    action: str
+    name: str
+    project: str = "default"
+    job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain types, of which :meth:`from_wire` makes the job again."""
+        return {"name": self.name, "project": self.project, "job_id": self.job_id}
+
+    @classmethod
+    def from_wire(cls, action: str, data: Mapping[str, Any]) -> Self:
+        """Rebuild from plain types; unknown fields and wrong types are refused.
+
+        Raises:
+            InvalidInput: with a problem for each field at fault.
+        """
+        _refuse_faults(data, _DELETE_FIELDS, required=("name",), what=f"a {action.lower()} job")
+        return cls(action=action, **{key: value for key, value in data.items() if value is not None})
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -258,6 +288,7 @@ _CREATE_FIELDS: Final = {
     "parameters": _Shape("a map whose keys are text", _is_map),
     "timeout_minutes": _Shape("a number of minutes", _is_number),
     "rollback": _Shape("true or false", _is_boolean),
+    "refresh": _Shape("true or false", _is_boolean),
 }
 _ADOPT_FIELDS: Final = {**_CREATE_FIELDS, "resources": _Shape("a map whose keys are text", _is_map)}
 

@@ -64,6 +64,9 @@ class Match:
     new_metadata: bool = False
     #: What the row's object is to be adopted as first; None if it is not to be adopted.
     adopting: Mapping[str, Any] | None = None
+    #: What the step must be told besides: why another takes the row's place whatever it looks like (``replace``), or
+    #: that it compares with what is really there (``refresh``).
+    told: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -172,7 +175,7 @@ def plan_update(
 def _converging(wish: Wish, match: Match) -> PlannedNode:
     fragment = dict(wish.fragment)
     if match.row:
-        fragment |= {"old": True, "new_metadata": match.new_metadata}
+        fragment |= {"old": True, "new_metadata": match.new_metadata, **match.told}
     if match.adopting:
         fragment["adopting"] = match.adopting
     return PlannedNode(

@@ -16,6 +16,7 @@ from kombu.transport import TRANSPORT_ALIASES
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.messages import (
     CANCEL_TASK,
+    CHECK_STACK_TASK,
     CHECK_TASK,
     CHECKS_QUEUE,
     COORDINATOR_QUEUE,
@@ -23,7 +24,9 @@ from orchestrator.messages import (
     DELETE_TASK,
     END,
     FINISH_TASK,
+    RESUME_TASK,
     STACKS_QUEUE,
+    SUSPEND_TASK,
     SWEEP_TASK,
     UPDATE_TASK,
     CheckOrder,
@@ -35,6 +38,9 @@ ROUTES = {
     CREATE_TASK: STACKS_QUEUE,
     UPDATE_TASK: STACKS_QUEUE,
     CANCEL_TASK: STACKS_QUEUE,
+    CHECK_STACK_TASK: STACKS_QUEUE,
+    SUSPEND_TASK: STACKS_QUEUE,
+    RESUME_TASK: STACKS_QUEUE,
     DELETE_TASK: STACKS_QUEUE,
     CHECK_TASK: CHECKS_QUEUE,
     FINISH_TASK: COORDINATOR_QUEUE,

@@ -21,13 +21,19 @@ from orchestrator.graph import Graph
 from orchestrator.limits import Limits
 from orchestrator.messages import (
     CANCEL_TASK,
+    CHECK_STACK_TASK,
     CREATE_TASK,
     DELETE_TASK,
+    RESUME_TASK,
+    SUSPEND_TASK,
     UPDATE_TASK,
     CancelJob,
     DeleteJob,
+    OperateJob,
     StackJob,
 )
+from orchestrator.operable import CHECK, RESUME, SUSPEND
+from orchestrator.operations import refuse_suspended
 from orchestrator.outputs import outputs_of
 from orchestrator.past_views import event_view, traversal_view
 from orchestrator.plugins.registry import ResourceTypes
@@ -54,6 +60,8 @@ from orchestrator.views import (
 
 #: How long a submitted job may go unanswered before the sender is told that nobody seems to take jobs.
 ACCEPT_SECONDS = 15.0
+#: By what is done with a stack as it is: the task that asks for it.
+_OPERATE_TASKS = {CHECK: CHECK_STACK_TASK, SUSPEND: SUSPEND_TASK, RESUME: RESUME_TASK}
 #: How long another signal may keep changing the metadata before this one gives up.
 SIGNAL_TRIES = 50
 
@@ -131,7 +139,7 @@ class Service:
         Raises:
             NotFound: there is no such stack.
             InvalidInput: something is wrong with the job; nothing was changed.
-            Conflict: the stack is being deleted, or a lifecycle plugin refused.
+            Conflict: the stack is being deleted or is suspended, or a lifecycle plugin refused.
             Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         if self._embedded is not None:
@@ -161,6 +169,23 @@ class Service:
             stack_id = self._embedded.runtime.coordinator.cancel(job)
         else:
             stack_id = self._submit(CANCEL_TASK, job.to_wire(), stack.name)
+        return self.stack(stack_id)
+
+    def operate(self, action: str, name: str) -> StackView:
+        """Begin to check (``CHECK``), ``SUSPEND`` or ``RESUME`` a stack, and return it as it is then.
+
+        Raises:
+            NotFound: there is no such stack.
+            Conflict: the stack is busy or in no state for it, or a lifecycle plugin refused.
+            Unavailable: the queue cannot be reached, or no coordinator took the job.
+        """
+        stack = self._find(name)
+        job = OperateJob(action=action, name=stack.id, project=self.settings.project)
+        if self._embedded is not None:
+            self._embedded.start()
+            stack_id = self._embedded.runtime.coordinator.operate(job)
+        else:
+            stack_id = self._submit(_OPERATE_TASKS[action], job.to_wire(), stack.name)
         return self.stack(stack_id)
 
     def delete(self, name: str) -> StackView | None:
@@ -340,10 +365,11 @@ class Service:
         Raises:
             NotFound: there is no such stack.
             InvalidInput: something is wrong with the job.
-            Conflict: the stack is being deleted.
+            Conflict: the stack is being deleted, or is suspended.
         """
         stack = self._find(job.name)
         refuse_deleted(stack)
+        refuse_suspended(stack)
         types = ResourceTypes.load()
         compared = compare(self._store, stack, replace(job, name=stack.name), types, self.settings)
         return DryRun(compared, types, Limits.of(self.settings), self._store.templates.file).plan(

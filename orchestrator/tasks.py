@@ -15,17 +15,22 @@ from orchestrator.coordinator import refusal_of
 from orchestrator.errors import IsothermError, Unavailable
 from orchestrator.messages import (
     CANCEL_TASK,
+    CHECK_STACK_TASK,
     CREATE_TASK,
     DELETE_TASK,
     FINISH_TASK,
+    RESUME_TASK,
+    SUSPEND_TASK,
     SWEEP_TASK,
     UPDATE_TASK,
     CancelJob,
     CheckOrder,
     DeleteJob,
+    OperateJob,
     StackJob,
 )
 from orchestrator.names import is_name
+from orchestrator.operable import CHECK, RESUME, SUSPEND
 from orchestrator.queue import QueuePublisher, default_app
 from orchestrator.runtime import Runtime
 from orchestrator.settings import load_settings
@@ -57,6 +62,21 @@ def delete_stack(job: Mapping[str, Any]) -> None:
 def cancel_stack(job: Mapping[str, Any]) -> None:
     """End what is under way on a stack."""
     _carry_out(job, lambda: runtime().coordinator.cancel(CancelJob.from_wire(job)))
+
+
+def check_stack(job: Mapping[str, Any]) -> None:
+    """Begin to check a stack."""
+    _carry_out(job, lambda: runtime().coordinator.operate(OperateJob.from_wire(CHECK, job)))
+
+
+def suspend_stack(job: Mapping[str, Any]) -> None:
+    """Begin to suspend a stack."""
+    _carry_out(job, lambda: runtime().coordinator.operate(OperateJob.from_wire(SUSPEND, job)))
+
+
+def resume_stack(job: Mapping[str, Any]) -> None:
+    """Begin to resume a stack."""
+    _carry_out(job, lambda: runtime().coordinator.operate(OperateJob.from_wire(RESUME, job)))
 
 
 def finish_traversal(order: list[Any]) -> None:
@@ -101,5 +121,8 @@ default_app().task(name=CREATE_TASK, **_LATE)(create_stack)
 default_app().task(name=UPDATE_TASK, **_LATE)(update_stack)
 default_app().task(name=CANCEL_TASK, **_LATE)(cancel_stack)
 default_app().task(name=DELETE_TASK, **_LATE)(delete_stack)
+default_app().task(name=CHECK_STACK_TASK, **_LATE)(check_stack)
+default_app().task(name=SUSPEND_TASK, **_LATE)(suspend_stack)
+default_app().task(name=RESUME_TASK, **_LATE)(resume_stack)
 default_app().task(name=FINISH_TASK)(finish_traversal)
 default_app().task(name=SWEEP_TASK)(sweep)

@@ -239,7 +239,8 @@ class ResourcePlan(View):
 
     name: str
     type: str
-    #: CREATE, UPDATE (in place), REPLACE, DELETE, UNCHANGED, DEPENDS (only if what it depends on changes), or REFUSE.
+    #: CREATE, UPDATE (in place), REPLACE, DELETE, UNCHANGED, DEPENDS (only if what it depends on changes, or
+    #: others changed it), or REFUSE.
     action: str
     reason: str = ""
     changes: tuple[PropertyChange, ...] = ()

@@ -21,7 +21,6 @@ from orchestrator.operable import CHECK
 from orchestrator.plugins.properties import PropertyError, convert_properties
 from orchestrator.plugins.resource import (
     EVERY_ATTRIBUTE,
-    PropertyChanges,
     Resource,
     ResourceFailure,
     ResourceState,
@@ -34,6 +33,7 @@ from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN, ResourceDefinition
 from workers.adopting import properties_as_found, told_by
+from workers.changing import RefusedChange, ReplaceResource, changes_of, is_doubted
 from workers.operating import NotFit, is_external, is_operation, is_resumed_first, operate, refuse_unfit
 
 log = structlog.get_logger()
@@ -41,7 +41,6 @@ log = structlog.get_logger()
 #: How long a step waits whose check said "not yet" and not for how long.
 POLL_SECONDS = 1.0
 _BEING_CREATED: Final = ("CREATE", "IN_PROGRESS")
-_BEING_UPDATED: Final = ("UPDATE", "IN_PROGRESS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +68,12 @@ def take_step(claim: Claim, around: Surroundings) -> Outcome:
         return step.take()
     except ReplaceResource as error:
         return step.replaced(str(error))
-    except NotFit as error:
+    except (NotFit, RefusedChange) as error:
         return step.failed(str(error), untouched=True)
     except PropertyError as error:
-        return step.failed(f"properties.{step.tellable(error)}")
+        return step.failed(f"properties.{step.tellable(error)}", untouched=step.is_unbegun_update)
     except (ResourceFailure, IsothermError) as error:
-        may_help = isinstance(error, RetryableFailure) or getattr(error, "retryable", False)
-        return step.retry_or_fail(str(error)) if may_help else step.failed(str(error))
+        return step.went_wrong(error)
     except Exception as error:  # noqa: BLE001 (the boundary to other people's code)
         return step.raised(error)
 
@@ -95,10 +93,6 @@ def _attribute(resource: Resource, name: str) -> Any:
     if name in EVERY_ATTRIBUTE and name not in schema and not resource.accepts_anything:
         return {each: resource.attribute(each) for each in schema}
     return resource.attribute(name)
-
-
-class ReplaceResource(Exception):
-    """The resource cannot become what is wanted; the text says why. Another one takes its place."""
 
 
 class _Step:
@@ -146,6 +140,11 @@ class _Step:
             return bool(self.untold) or self.given != self.target
         return self.claim.started and self.target is not None and self.given != self.target
 
+    @property
+    def is_unbegun_update(self) -> bool:
+        """Whether an update is known to be impossible before its type was asked for anything."""
+        return self.claim.action == "UPDATE" and not self.claim.started and self.resource is None
+
     def replaced(self, reason: str) -> Outcome:
         """Return the outcome that another resource takes the place of this one."""
         return self._left_behind(Ending.REPLACE, reason=reason)
@@ -163,6 +162,12 @@ class _Step:
             return self.replaced(reason)
         ending = Ending.FAULT if self.claim.action == CHECK else Ending.FAILED
         return self._left_behind(ending, reason=reason, untouched=untouched)
+
+    def went_wrong(self, error: ResourceFailure | IsothermError) -> Outcome:
+        """Return the outcome of what was raised on purpose."""
+        if isinstance(error, RetryableFailure) or getattr(error, "retryable", False):
+            return self.retry_or_fail(str(error))
+        return self.failed(str(error), untouched=self.is_unbegun_update)
 
     def retry_or_fail(self, reason: str) -> Outcome:
         """Return the outcome of a try that failed: another one, unless there were enough."""
@@ -344,36 +349,17 @@ class _Step:
         claim = self.claim
         if self._external_id is not None:
             if claim.physical_id != self._external_id:
-                raise ResourceFailure("the external_id of a resource cannot be changed")
+                raise RefusedChange("the external_id of a resource cannot be changed")
+            if is_doubted(claim):
+                return None, self._taken_as_it_is(resource, self._external_id)
             return None, True
         if self._goes_on(resource):
             return claim.token, resource.check_update_complete(claim.token)
-        if claim.was[0] == "DELETE" or (claim.was[1] == "FAILED" and resource.needs_replace_failed()):
-            raise ReplaceResource(f"it was {claim.was[0]}_{claim.was[1]}")
-        changes = self._changes(resource)
+        changes = changes_of(resource, claim)
         if not changes.names and not resource.always_updates:
             return None, True
-        _refuse_or_replace(resource, changes)
         token = resource.handle_update(changes)
         return token, resource.check_update_complete(token)
-
-    def _changes(self, resource: Resource) -> PropertyChanges:
-        """Return what is to change; all that may, where an update may have been left half-way."""
-        schema = resource.properties_schema
-        before = convert_properties(
-            schema,
-            self.claim.properties or {},
-            accepts_anything=resource.accepts_anything,
-            constraints=False,
-        )
-        changes = PropertyChanges(before=before, after=resource.properties)
-        if self.claim.was != _BEING_UPDATED:
-            return changes
-        again = {name for name, prop in schema.items() if prop.update_allowed} - changes.names
-        return PropertyChanges(
-            before={name: None if name in again else value for name, value in before.items()},
-            after=resource.properties,
-        )
 
     def _delete(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
@@ -472,25 +458,6 @@ class _Step:
             new_id=str(uuid.uuid4()) if ending is Ending.REPLACE else "",
             untouched=untouched,
         )
-
-
-def _refuse_or_replace(resource: Resource, changes: PropertyChanges) -> None:
-    """Go on only if these changes can be made in place.
-
-    Raises:
-        ResourceFailure: a property cannot be changed at all.
-        ReplaceResource: another resource must take this one's place.
-    """
-    schema = resource.properties_schema
-    for name in sorted(changes.names):
-        prop = schema.get(name)
-        if prop is not None and prop.immutable:
-            raise ResourceFailure(f"properties.{name}: it cannot be changed once it is set")
-    held = sorted(name for name in changes.names if name in schema and not schema[name].update_allowed)
-    if held:
-        raise ReplaceResource(f"a change of {', '.join(held)} needs another resource")
-    if resource.needs_replace(changes):
-        raise ReplaceResource("its type says that these changes need another resource")
 
 
 def _differs(node_data: list[Any], recorded: Sequence[Any] | None) -> bool:

@@ -38,6 +38,9 @@ class StackService(Protocol):
     def cancel(self, name: str, *, rollback: bool) -> StackView:
         """End what is under way, or raise; with ``rollback`` what was complete last is on its way back afterwards."""
 
+    def operate(self, action: str, name: str, /) -> StackView:
+        """Begin to ``CHECK``, ``SUSPEND`` or ``RESUME`` a stack as it is, or raise."""
+
     def delete(self, name: str) -> StackView | None:
         """Begin to delete; None if there was nothing left to do."""
 

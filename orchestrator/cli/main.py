@@ -16,11 +16,14 @@ from orchestrator.cli.resource_type import resource_type
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.stack import stack
 from orchestrator.cli.stack_cancel import cancel
+from orchestrator.cli.stack_check import check
 from orchestrator.cli.stack_event import event
 from orchestrator.cli.stack_history import history
 from orchestrator.cli.stack_output import output
 from orchestrator.cli.stack_preview import preview
 from orchestrator.cli.stack_resource import resource
+from orchestrator.cli.stack_resume import resume
+from orchestrator.cli.stack_suspend import suspend
 from orchestrator.cli.stack_update import update
 from orchestrator.cli.template import template
 from orchestrator.errors import IsothermError
@@ -67,7 +70,7 @@ def isotherm() -> None:
     """
 
 
-for child in (preview, update, cancel, resource, event, history, output):
+for child in (preview, update, cancel, check, suspend, resume, resource, event, history, output):
     stack.add_command(child)
 for child in (functions, versions):
     template.add_command(child)

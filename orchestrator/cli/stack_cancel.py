@@ -19,16 +19,17 @@ from orchestrator.cli.shell import Shell
 @format_option()
 @click.pass_obj
 def cancel(shell: Shell, name: str, *, rollback: bool, wait: bool, form: str) -> None:
-    """End a create or an update that is under way.
+    """End what is under way.
 
     Steps under way end by themselves; nothing new starts. Of a stack that never was complete, a rollback leaves
-    nothing.
+    nothing. A check, a suspend or a resume has nothing to bring back: it fails.
     """
     refuse_to_leave(shell, wait=wait)
     with shell.service() as service:
         after = last_event(service, service.stack(name).id) if wait else 0
         going = service.cancel(name, rollback=rollback)
-        action, status = ("ROLLBACK", "COMPLETE") if rollback else (going.action, "FAILED")
+        # What gave the stack no new definition leaves nothing to bring back.
+        action, status = (going.action, "COMPLETE" if going.action == "ROLLBACK" else "FAILED")
         follow_or_leave(
             shell, service, going, action=action, status=status, wait=wait, form=form, after=after
         )

@@ -1,5 +1,7 @@
 """``isotherm stack update``: give a stack a new definition."""
 
+from dataclasses import replace
+
 import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
@@ -22,6 +24,7 @@ from orchestrator.cli.source import Given, existing_job, stack_job
     epilog=example(
         "isotherm stack update web -t web.yaml -P count=5",
         "isotherm stack update web --existing -P count=5",
+        "isotherm stack update web --existing --refresh",
         "isotherm stack update web -t web.yaml --dry-run",
     )
 )
@@ -32,6 +35,12 @@ from orchestrator.cli.source import Given, existing_job, stack_job
     "is_upon_existing",
     is_flag=True,
     help="Take over what is not given: template, environments, values.",
+)
+@click.option(
+    "--refresh",
+    "refresh",
+    is_flag=True,
+    help="Compare every resource with what is really there, and repair what others changed or removed.",
 )
 @click.option(
     "--dry-run", "is_dry_run", is_flag=True, help="Show what an update would do, and change nothing."
@@ -49,6 +58,7 @@ def update(
     environments: tuple[str, ...],
     parameters: dict[str, str],
     is_upon_existing: bool,
+    refresh: bool,
     is_dry_run: bool,
     rollback: bool,
     timeout_minutes: float | None,
@@ -82,6 +92,7 @@ def update(
             job = existing_job(service.definition(name), shell.settings, template=template, **more)
         else:
             job = stack_job(name, shell.settings, template=template, **more)
+        job = replace(job, refresh=refresh)
         if is_dry_run:
             plan = service.plan_update(job)
             show(form, plan.to_dict(), *plan_tables(plan))

@@ -266,11 +266,11 @@ class Nodes:
         connection.execute(resource.update().where(old).values(replaced_by=new_id))
         traversal = node.c.traversal_id == claim.order.traversal_id
         # The new row never was to become anything else.
-        fragment = self._codec.pack({**claim.fragment, "old": False})
+        fragment = {**claim.fragment, "old": False, "refresh": False, "replace": ""}
         connection.execute(
             node.update()
             .where(traversal, node.c.no == claim.order.no)
-            .values(resource_id=new_id, action="CREATE", retries=0, fragment=fragment)
+            .values(resource_id=new_id, action="CREATE", retries=0, fragment=self._codec.pack(fragment))
         )
         cleanup = (node.c.resource_id == claim.resource_id) & (node.c.phase == CLEANUP)
         connection.execute(

@@ -10,7 +10,16 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 
 from orchestrator.coordinator import Coordinator
-from orchestrator.messages import CHECKED_PHASES, END, AdoptJob, CancelJob, CheckOrder, DeleteJob, StackJob
+from orchestrator.messages import (
+    CHECKED_PHASES,
+    END,
+    AdoptJob,
+    CancelJob,
+    CheckOrder,
+    DeleteJob,
+    OperateJob,
+    StackJob,
+)
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
 from orchestrator.settings import Settings
@@ -41,6 +50,10 @@ class Cloud:
         self.failing_adoptions: dict[str, bool] = {}
         #: The resources whose next update fails.
         self.failing_updates: dict[str, bool] = {}
+        #: The objects at rest.
+        self.resting: set[str] = set()
+        #: The steps that fail the next time: (action, resource).
+        self.failing_operations: set[tuple[str, str]] = set()
         #: How often making the resource of a name fails: negative for ever, positive so many times, retryably.
         self.failing: dict[str, int] = {}
         #: How many polls the resource of a name takes.
@@ -70,6 +83,7 @@ class Cloud:
     def resize(self, physical_id: str | None, name: str, size: str) -> None:
         """Change an object."""
         assert physical_id in self.objects
+        assert physical_id not in self.resting, "what rests was changed"
         self.sizes[physical_id] = size
         self.log.append(("change", name))
 
@@ -77,6 +91,20 @@ class Cloud:
         """Let an object belong to another row."""
         assert physical_id in self.objects
         self.objects[physical_id] = (row, self.objects[physical_id][1])
+
+    def lull(self, physical_id: str | None, name: str) -> None:
+        """Bring an object to rest; one at rest stays so."""
+        assert physical_id in self.objects
+        if physical_id not in self.resting:
+            self.resting.add(physical_id)
+            self.log.append(("suspend", name))
+
+    def rouse(self, physical_id: str | None, name: str) -> None:
+        """Bring an object back from rest; one that is not at rest stays so."""
+        assert physical_id in self.objects
+        if physical_id in self.resting:
+            self.resting.remove(physical_id)
+            self.log.append(("resume", name))
 
     def owned_by(self, row: str) -> list[str]:
         """Return the objects that a row made."""
@@ -163,8 +191,44 @@ def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whos
                 raise ResourceFailure("stuck")
             if self.state.physical_id in cloud.objects:
                 del cloud.objects[self.state.physical_id]
+                cloud.resting.discard(self.state.physical_id)
                 cloud.log.append(("unmake", self.name))
             cloud.instruction()
+
+        def handle_check(self) -> Any:
+            self._fail_if_told("check")
+            return cloud.polls.get(self.name, 0)
+
+        def check_check_complete(self, token: Any) -> bool | Wait:
+            return self._waited(token)
+
+        def handle_suspend(self) -> Any:
+            self._fail_if_told("suspend")
+            cloud.lull(self.state.physical_id, self.name)
+            cloud.instruction()
+            return cloud.polls.get(self.name, 0)
+
+        def check_suspend_complete(self, token: Any) -> bool | Wait:
+            return self._waited(token)
+
+        def handle_resume(self) -> Any:
+            self._fail_if_told("resume")
+            cloud.rouse(self.state.physical_id, self.name)
+            cloud.instruction()
+            return cloud.polls.get(self.name, 0)
+
+        def check_resume_complete(self, token: Any) -> bool | Wait:
+            return self._waited(token)
+
+        def _fail_if_told(self, action: str) -> None:
+            cloud.instruction()
+            if (action, self.name) in cloud.failing_operations:
+                cloud.failing_operations.remove((action, self.name))
+                raise ResourceFailure("no luck")
+
+        def _waited(self, seconds: float) -> bool | Wait:
+            cloud.instruction()
+            return Wait(1) if self.now < self.state.started_at + seconds else True
 
         def attribute(self, name: str) -> Any:
             return self.properties["value"]
@@ -249,6 +313,18 @@ class World:
     def cancel(self, name: str = "s", *, rollback: bool = True) -> str:
         """End what is under way."""
         return self.coordinator.cancel(CancelJob(name=name, rollback=rollback))
+
+    def check(self, name: str = "s") -> str:
+        """Begin to check a stack."""
+        return self.coordinator.operate(OperateJob(action="CHECK", name=name))
+
+    def suspend(self, name: str = "s") -> str:
+        """Begin to suspend a stack."""
+        return self.coordinator.operate(OperateJob(action="SUSPEND", name=name))
+
+    def resume(self, name: str = "s") -> str:
+        """Begin to resume a stack."""
+        return self.coordinator.operate(OperateJob(action="RESUME", name=name))
 
     def delete(self, name: str = "s") -> str:
         """Begin the deletion of a stack."""

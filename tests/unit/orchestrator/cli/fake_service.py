@@ -155,6 +155,13 @@ class FakeService:
         self.stacks_held[view.name] = cancelled
         return self.stacks_held[view.name]
 
+    def operate(self, action: str, name: str, /) -> StackView:
+        view = self.stack(name)
+        if view.status == "IN_PROGRESS":
+            raise Conflict(f"stack {name!r} is {view.state}")
+        self.stacks_held[view.name] = replace(view, action=action, status="IN_PROGRESS")
+        return self.stacks_held[view.name]
+
     def definition(self, name: str, /) -> StackJob:
         return replace(self.held_definition, name=self.stack(name).name)
 
