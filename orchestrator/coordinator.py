@@ -27,14 +27,33 @@ from orchestrator.errors import (
     Problem,
 )
 from orchestrator.event_filter import EventFilter
+from orchestrator.limits import Limits
 from orchestrator.matching import node_data_of, plan_row
-from orchestrator.messages import END, AdoptJob, CancelJob, CheckOrder, DeleteJob, OperateJob, StackJob
+from orchestrator.messages import (
+    END,
+    AdoptJob,
+    CancelJob,
+    CheckOrder,
+    DeleteJob,
+    EnvironmentSource,
+    OperateJob,
+    StackJob,
+)
 from orchestrator.nested import NestedJob
+from orchestrator.nesting import environment_within
 from orchestrator.operable import OPERATIONS
 from orchestrator.operations import operate, refuse_suspended
 from orchestrator.plan import Plan, plan_create, plan_delete, plan_update
 from orchestrator.plugins.resource import Resource
-from orchestrator.preparation import Prepared, definition_of_rows, plan_job, prepare, wishes
+from orchestrator.preparation import (
+    Prepared,
+    definition_of_rows,
+    environment_of,
+    hooks_of,
+    plan_job,
+    prepare,
+    wishes,
+)
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
@@ -43,6 +62,7 @@ from orchestrator.store.sweeping import Swept
 from orchestrator.store.traversals import Adopted, Ending, NewTraversal
 from orchestrator.stored_templates import load_template
 from orchestrator.template.definitions import DELETE, RETAIN, ResourceDefinition
+from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
 
 log = structlog.get_logger()
@@ -212,7 +232,8 @@ class Coordinator:
         # A stack that never was complete never took over what it was to adopt.
         never_ours = action == "ROLLBACK" and stack.completed_template_id is None
         kept = self._store.stacks.adopted(stack.id) if never_ours else frozenset[str]()
-        cleanup = [plan_row(row, fragment) for row, fragment in self._to_delete(stack, rows, kept)]
+        to_delete = self._to_delete(stack, rows, prepared.registry, kept)
+        cleanup = [plan_row(row, fragment) for row, fragment in to_delete]
         plan = plan_update(wished, matches, cleanup, action=action)
         taken_back = {row.id for row in rows if row.replaced_by} & {
             match.row.id for match in matches.values() if match.row
@@ -309,9 +330,8 @@ class Coordinator:
 
     def _begin_delete(self, stack: StackRow, job: DeleteJob) -> bool:
         rows = self._store.stacks.resources(stack.id)
-        told = [
-            (row, ABANDONED if job.abandon else fragment) for row, fragment in self._to_delete(stack, rows)
-        ]
+        to_delete = self._to_delete(stack, rows, self._registry(stack))
+        told = [(row, ABANDONED if job.abandon else fragment) for row, fragment in to_delete]
         plan = plan_delete([plan_row(row, fragment) for row, fragment in told])
         context = self._store.traversals.context(stack.traversal_id)
         new = NewTraversal(
@@ -331,9 +351,13 @@ class Coordinator:
         return self._begin(stack, new)
 
     def _to_delete(
-        self, stack: StackRow, rows: Sequence[ResourceRow], kept: Collection[str] = ()
+        self,
+        stack: StackRow,
+        rows: Sequence[ResourceRow],
+        registry: Registry,
+        kept: Collection[str] = (),
     ) -> list[tuple[ResourceRow, Mapping[str, Any]]]:
-        """Return each row with what its deletion must be told: its policy, and the properties it would have had.
+        """Return each row with what its deletion must be told: policy, hooks, the properties it would have had.
 
         Of the rows in ``kept`` the objects stay, whatever their policy.
         """
@@ -344,7 +368,7 @@ class Coordinator:
             if row.id in kept:
                 told.append((row, LEFT_ALONE))
                 continue
-            fragment: dict[str, Any] = {}
+            fragment: dict[str, Any] = {**hooks_of(registry, row.name)}
             latest = fragments.get(row.id)
             if latest is not None:
                 definition = ResourceDefinition.from_fragment(row.name, latest["definition"])
@@ -357,6 +381,16 @@ class Coordinator:
                     fragment["properties"] = self._interrupted(stack, definition, latest, inputs)
             told.append((row, fragment))
         return told
+
+    def _registry(self, stack: StackRow) -> Registry:
+        """Return what the environment in force says of single resources; it was sound when it was stored."""
+        stored = self._store.templates.load(stack.template_id)
+        sources = tuple(EnvironmentSource(file=file, source=source) for file, source in stored.environments)
+        job = StackJob(name=stack.name, template="", template_file=stored.file, environments=sources)
+        environment, _ = environment_of(job, Limits.of(self._settings))
+        if stored.nesting is not None:
+            environment, _ = environment_within(environment, stored.nesting, {})
+        return environment.registry
 
     def _interrupted(
         self,

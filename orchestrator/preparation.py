@@ -7,7 +7,6 @@ import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 from orchestrator.collector import paused_collection
@@ -29,7 +28,7 @@ from orchestrator.nesting import environment_within, fingerprint
 from orchestrator.plan import Plan, Wish, plan_create
 from orchestrator.settings import Settings
 from orchestrator.store.templates import StoredTemplate, digest_of
-from orchestrator.template.budget import TooMuch, check_time, evaluation, weight_of
+from orchestrator.template.budget import TooMuch, evaluation, weight_of
 from orchestrator.template.contents import MOST_BYTES
 from orchestrator.template.definitions import OutputDefinition, ResourceDefinition
 from orchestrator.template.document import dotted, read_document
@@ -59,6 +58,8 @@ class Prepared:
     types: Mapping[str, str]
     #: What types ask of other resources by themselves, whatever the template says.
     read: Mapping[str, Collection[AttributePath]]
+    #: What the environment says of types and of single resources.
+    registry: Registry
     stored: StoredTemplate
     #: Content by digest.
     files: Mapping[str, str]
@@ -181,7 +182,9 @@ def prepare(job: StackJob, types: Types, settings: Settings, *, stack_id: str = 
         stack_id = job.stack_id
     with evaluation(Limits.of(settings)):
         examined = examine_job(job, types, settings, stack_id=stack_id)
-        _refuse_what_cannot_be_made(examined)
+        problems = [*_file_problems(examined.template)]
+        if problems:
+            raise InvalidInput(problems)
     nested = job if isinstance(job, NestedJob) else None
     # Those of a stack in a stack are stored already.
     digests = nested.digests if nested else {key: digest_of(content) for key, content in job.files.items()}
@@ -193,6 +196,7 @@ def prepare(job: StackJob, types: Types, settings: Settings, *, stack_id: str = 
         parameters=examined.parameters,
         types=examined.types,
         read=attributes_read(examined.template, examined.types, types),
+        registry=examined.environment.registry,
         stored=StoredTemplate(
             source=job.template,
             file=job.template_file,
@@ -280,25 +284,6 @@ def _size_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
         yield Problem(path="files", message=message, hint="let resources read what is large from elsewhere")
 
 
-def _refuse_what_cannot_be_made(examined: Examined) -> None:
-    """Refuse what the language has and the engine cannot do yet: silence would be taken for consent.
-
-    Raises:
-        InvalidInput: hooks.
-    """
-    template, registry = examined.template, examined.environment.registry
-    problems = []
-    for name, definition in template.resources.items():
-        check_time(partial(template.problem, definition.path))
-        hooks = sorted(registry.hooks((name,)))
-        if hooks:
-            message = f"the environment sets hooks here ({', '.join(hooks)}), which are not supported yet"
-            problems.append(template.problem(definition.path, message, "take them out of the environment"))
-    problems += _file_problems(template)
-    if problems:
-        raise InvalidInput(problems)
-
-
 def _file_problems(template: Template) -> Iterator[Problem]:
     """Yield a problem if resources may read so many files that telling each of them which would take too much."""
     times = Counter(definition.required_files for definition in template.resources.values())
@@ -319,7 +304,7 @@ def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.u
     result = []
     named = _digests(prepared)
     for name, definition in template.resources.items():
-        fragment: dict[str, Any] = {"definition": definition.fragment()}
+        fragment: dict[str, Any] = {"definition": definition.fragment(), **hooks_of(prepared.registry, name)}
         files = dict(named[definition.required_files])
         if name in prepared.nested:
             fragment["child"] = fingerprint(prepared.nested[name], prepared.stored.files)
@@ -338,6 +323,12 @@ def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.u
             )
         )
     return result
+
+
+def hooks_of(registry: Registry, name: str) -> dict[str, list[str]]:
+    """Return, for the fragment of a resource's node, the hooks at which it is to stop; nothing where there is none."""
+    hooks = sorted(registry.hooks((name,)))
+    return {"hooks": hooks} if hooks else {}
 
 
 def _digests(prepared: Prepared) -> dict[frozenset[str], dict[str, str]]:

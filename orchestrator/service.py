@@ -4,6 +4,7 @@ Embedded or distributed is decided by the settings and seen here only: embedded,
 distributed, jobs go to the queue and the store tells what became of them.
 """
 
+import glob
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -18,6 +19,7 @@ from orchestrator.embedded import Embedded
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.graph import Graph
+from orchestrator.hooking import UNSET_HOOK, check_kind, clear_hooks, hook_view, hooks_by_row, waits_for
 from orchestrator.limits import Limits
 from orchestrator.messages import (
     CANCEL_TASK,
@@ -43,6 +45,7 @@ from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.resource_tree import in_tree_order
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
+from orchestrator.store.stopping import paused_until
 from orchestrator.store.store import Store
 from orchestrator.stored_templates import load_template
 from orchestrator.template.template import Template
@@ -50,6 +53,7 @@ from orchestrator.views import (
     EventView,
     GraphNode,
     GraphView,
+    HookView,
     OutputView,
     Progress,
     ResourceView,
@@ -213,8 +217,15 @@ class Service:
         Raises:
             NotFound: there is no such stack or resource.
             Conflict: the resource takes no such signal, or none in its present state.
+            InvalidInput: it is to unset a hook of an unknown kind.
         """
         stack = self._find(name)
+        if UNSET_HOOK in details:
+            kind = check_kind(details[UNSET_HOOK], path=UNSET_HOOK)
+            self._store.stacks.resource(stack.id, resource)
+            if not self.clear_hooks(name, glob.escape(resource), kind):
+                raise Conflict(f"resource {resource!r} does not stand at the hook {kind}")
+            return
         for _ in range(SIGNAL_TRIES):
             row = self._store.stacks.resource(stack.id, resource)
             if row.action in ("INIT", "DELETE") or row.action == "SUSPEND":
@@ -225,6 +236,34 @@ class Service:
                 publish_or_leave(self._publisher(), orders)
                 return
         raise Conflict(f"resource {resource!r} is being signalled by too many others; try again")
+
+    def hooks(self, name: str) -> list[HookView]:
+        """Return where a stack's resources stand at hooks, longest first.
+
+        Raises:
+            NotFound: there is no such stack.
+        """
+        return [hook_view(standing) for standing in self._store.hooks.standing([self._find(name).id])]
+
+    def clear_hooks(self, name: str, resource: str = "*", kind: str | None = None) -> list[HookView]:
+        """Let on what stands at hooks, and return what that was; whoever carries out the stack's work goes on.
+
+        Args:
+            name: The stack's name or id.
+            resource: A resource's name, which may have wildcards.
+            kind: The kind of the hook; None for any.
+
+        Raises:
+            NotFound: there is no such stack, or no resource of the name.
+            InvalidInput: there is no such kind of hook.
+        """
+        stack = self._find(name)
+        kind = None if kind is None else check_kind(kind, path="kind")
+        is_alone = self._embedded is not None
+        cleared, orders = clear_hooks(self._store, stack, resource=resource, kind=kind, at_once=is_alone)
+        if not is_alone:
+            publish_or_leave(self._publisher(), orders)
+        return cleared
 
     def _signalled(
         self, stack: StackRow, row: ResourceRow, details: Mapping[str, Any]
@@ -324,6 +363,7 @@ class Service:
             total=sum(counts.values()),
             done=counts.get("done", 0),
             finished=over,
+            hooks=tuple(hook_view(each) for each in self._store.hooks.standing([stack.id])),
         )
 
     # -- showing -----------------------------------------------------------------------------------------------
@@ -348,7 +388,9 @@ class Service:
             for key, value in context["parameters"].items()
             if key in template.parameters
         }
-        return _stack_view(row, template.description, shown, self._outputs(row, template, context))
+        view = _stack_view(row, template.description, shown, self._outputs(row, template, context))
+        standing = self.hooks(row.id) if row.status == "IN_PROGRESS" else ()
+        return replace(view, reason=waits_for(standing)) if standing else view
 
     def definition(self, name: str) -> StackJob:
         """Return the job that would give a stack the definition that it has, secrets included.
@@ -391,7 +433,8 @@ class Service:
         for row in rows:
             by_stack.setdefault(row.stack_id, []).append(row)
         found = in_tree_order(stack.id, by_stack, depth=depth)
-        return [_resource_view(row, names, within) for within, row in found]
+        hooks = hooks_by_row(self._store, by_stack)
+        return [_resource_view(row, names, hooks.get(row.id), within) for within, row in found]
 
     def resource(self, name: str, resource: str) -> ResourceView:
         """Return one resource.
@@ -401,7 +444,8 @@ class Service:
         """
         stack = self._find(name)
         names = {row.id: row.name for row in self._store.stacks.resources(stack.id)}
-        return _resource_view(self._store.stacks.resource(stack.id, resource), names)
+        row = self._store.stacks.resource(stack.id, resource)
+        return _resource_view(row, names, hooks_by_row(self._store, [stack.id]).get(row.id))
 
     def events(
         self,
@@ -532,7 +576,9 @@ def _stack_view(
     )
 
 
-def _resource_view(row: ResourceRow, names: Mapping[str, str], within: tuple[str, ...] = ()) -> ResourceView:
+def _resource_view(
+    row: ResourceRow, names: Mapping[str, str], hook: str | None, within: tuple[str, ...] = ()
+) -> ResourceView:
     return ResourceView(
         within=within,
         name=row.name,
@@ -541,7 +587,8 @@ def _resource_view(row: ResourceRow, names: Mapping[str, str], within: tuple[str
         physical_id=row.physical_id,
         action=row.action,
         status=row.status,
-        reason=row.reason,
+        reason=row.reason if hook is None else paused_until(hook),
+        hook=hook,
         requires=tuple(sorted(names[each] for each in row.requires if each in names)),
         attributes={".".join(map(str, path)): value for path, value in row.attributes},
         metadata=row.metadata,

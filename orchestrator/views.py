@@ -81,6 +81,8 @@ class ResourceView(StatefulView):
     action: str
     status: str
     reason: str = ""
+    #: The hook at which it stands; None for none.
+    hook: str | None = None
     requires: tuple[str, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -135,6 +137,17 @@ class TraversalView(StatefulView):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HookView(View):
+    """A resource that stands at a hook; ``since`` in seconds since the epoch, by the database's clock."""
+
+    resource: str
+    uuid: str
+    #: ``pre-create`` and others.
+    kind: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress(View):
     """How far a traversal has come."""
 
@@ -146,6 +159,8 @@ class Progress(View):
     total: int
     done: int
     finished: bool
+    #: Where resources stand until somebody lets them on.
+    hooks: tuple[HookView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,8 +66,8 @@ def take_step(claim: Claim, around: Surroundings) -> Outcome:
     step = _Step(claim, around)
     try:
         return step.take()
-    except ReplaceResource as error:
-        return step.replaced(str(error))
+    except (Pause, ReplaceResource) as error:
+        return step.paused() if claim.looks else step.replaced(str(error))
     except (NotFit, RefusedChange) as error:
         return step.failed(str(error), untouched=True)
     except PropertyError as error:
@@ -95,6 +95,10 @@ def _attribute(resource: Resource, name: str) -> Any:
     return resource.attribute(name)
 
 
+class Pause(Exception):
+    """Something is to be done that must not begin before a hook is cleared."""
+
+
 class _Step:
     """The resource rebuilt from a claim, and its next step."""
 
@@ -112,6 +116,8 @@ class _Step:
         self.definition: ResourceDefinition | None = None
         self.metadata: Mapping[str, Any] | None = None
         self.requires: tuple[str, ...] = ()
+        #: Whether the action does anything to the object; else it is over without having begun.
+        self.acts = claim.started
 
     def take(self) -> Outcome:
         if is_operation(self.claim):
@@ -144,6 +150,30 @@ class _Step:
     def is_unbegun_update(self) -> bool:
         """Whether an update is known to be impossible before its type was asked for anything."""
         return self.claim.action == "UPDATE" and not self.claim.started and self.resource is None
+
+    def paused(self) -> Outcome:
+        """Return the outcome that a hook must be cleared before anything is done."""
+        return self._left_behind(Ending.PAUSED)
+
+    def _begin(self) -> None:
+        """Say that from here on something is done.
+
+        Raises:
+            Pause: it must not be yet.
+        """
+        if self.claim.looks:
+            raise Pause
+        self.acts = True
+
+    def _hook(self, ending: Ending) -> str:
+        """Return the hook at which the node stands after this step; empty for none."""
+        action = self.claim.action.lower()
+        if ending is Ending.PAUSED:
+            return f"pre-{action}"
+        # An update that goes on with another one is not over yet.
+        over = ending is Ending.DONE or (ending is Ending.NEXT and action == "create")
+        hook = f"post-{action}"
+        return hook if over and self.acts and hook in self.claim.hooks else ""
 
     def replaced(self, reason: str) -> Outcome:
         """Return the outcome that another resource takes the place of this one."""
@@ -302,6 +332,7 @@ class _Step:
 
     def _create(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
+        self._begin()
         if self._external_id is not None:
             return None, self._taken_as_it_is(resource, self._external_id)
         if self._goes_on(resource):
@@ -358,6 +389,7 @@ class _Step:
         changes = changes_of(resource, claim)
         if not changes.names and not resource.always_updates:
             return None, True
+        self._begin()
         token = resource.handle_update(changes)
         return token, resource.check_update_complete(token)
 
@@ -366,6 +398,7 @@ class _Step:
         if claim.was[0] == "INIT":
             # Nothing was ever begun.
             return None, True
+        self._begin()
         if claim.fragment.get("policy") == RETAIN:
             resource.handle_retain()
             return None, True
@@ -457,6 +490,7 @@ class _Step:
             changed=node_data is None or (claim.action != "ADOPT" and _differs(node_data, claim.recorded)),
             new_id=str(uuid.uuid4()) if ending is Ending.REPLACE else "",
             untouched=untouched,
+            hook=self._hook(ending),
         )
 
 

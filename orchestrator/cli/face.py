@@ -8,6 +8,7 @@ from orchestrator.messages import StackJob
 from orchestrator.views import (
     EventView,
     GraphView,
+    HookView,
     OutputView,
     Progress,
     ResourceView,
@@ -64,6 +65,12 @@ class StackService(Protocol):
 
     def signal(self, name: str, resource: str, details: Mapping[str, Any], /) -> None:
         """Hand details to a resource."""
+
+    def hooks(self, name: str, /) -> list[HookView]:
+        """Return where resources stand at hooks, longest first."""
+
+    def clear_hooks(self, name: str, resource: str, kind: str | None, /) -> list[HookView]:
+        """Let on what stands at hooks and matches; return what that was."""
 
     def events(
         self,

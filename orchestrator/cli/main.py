@@ -19,6 +19,7 @@ from orchestrator.cli.stack_cancel import cancel
 from orchestrator.cli.stack_check import check
 from orchestrator.cli.stack_event import event
 from orchestrator.cli.stack_history import history
+from orchestrator.cli.stack_hook import hook
 from orchestrator.cli.stack_output import output
 from orchestrator.cli.stack_preview import preview
 from orchestrator.cli.stack_resource import resource
@@ -70,7 +71,7 @@ def isotherm() -> None:
     """
 
 
-for child in (preview, update, cancel, check, suspend, resume, resource, event, history, output):
+for child in (preview, update, cancel, check, suspend, resume, resource, event, history, output, hook):
     stack.add_command(child)
 for child in (functions, versions):
     template.add_command(child)

@@ -1,5 +1,6 @@
 """Follow an operation to its end: live on a terminal, one line an event otherwise, always on stderr."""
 
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +13,13 @@ from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import console_for_messages, moment, printable, state_style
 from orchestrator.errors import NotFound
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
-from orchestrator.views import EventView, Progress, StackView
+from orchestrator.views import EventView, HookView, Progress, StackView
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+#: How many of the resources that stand at hooks a terminal shows.
+MOST_STANDING = 3
 #: Events are fetched in pages of this many.
 PAGE = 1000
 
@@ -68,12 +71,19 @@ def event_line(event: EventView) -> str:
 
 
 class Lines:
-    """One line an event, for logs and pipes."""
+    """One line an event, for logs and pipes, and one for each resource that somebody must let on."""
 
-    def show(self, _progress: Progress, events: list[EventView]) -> None:
-        """Write the new events."""
+    def __init__(self) -> None:
+        self._told: frozenset[HookView] = frozenset()
+
+    def show(self, progress: Progress, events: list[EventView]) -> None:
+        """Write the new events, and what it takes to go on."""
         for event in events:
             click.echo(event_line(event), err=True)
+        standing = frozenset(progress.hooks)
+        for each in sorted(standing - self._told, key=lambda each: (each.since, each.resource)):
+            click.echo(let_on(progress.stack, each), err=True)
+        self._told = standing
 
 
 class Screen:
@@ -125,7 +135,16 @@ def picture(progress: Progress, *, elapsed_seconds: float) -> "RenderableType":
         "  now: " + printable(", ".join(progress.running)) if progress.running else "", overflow="ellipsis"
     )
     now.no_wrap = True
-    return Group(heading, bar, counts, now)
+    standing = [Text(f"  {let_on(stack, each)}", style="magenta") for each in progress.hooks[:MOST_STANDING]]
+    if len(progress.hooks) > MOST_STANDING:
+        standing.append(Text(f"  {len(progress.hooks) - MOST_STANDING} more stand at hooks", style="magenta"))
+    return Group(heading, bar, counts, now, *standing)
+
+
+def let_on(stack: StackView, standing: HookView) -> str:
+    """Return in words where a resource stands, and the command that lets it on."""
+    command = f"isotherm stack hook clear {shlex.quote(stack.name)} {shlex.quote(standing.resource)}"
+    return printable(f"{standing.resource} stands at {standing.kind}; let it on with: {command}")
 
 
 def duration(seconds: float) -> str:

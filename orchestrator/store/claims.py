@@ -57,6 +57,10 @@ class Claim:
     recorded: Sequence[Any] | None = None
     #: Whether something that it requires ended with other data than are on record from before this traversal.
     changed: bool = False
+    #: The hooks at which the node is still to stop.
+    hooks: frozenset[str] = frozenset()
+    #: Whether it is to stop before the action: nothing is begun, the row is as it was, and the step only looks.
+    looks: bool = False
 
 
 class Ending(StrEnum):
@@ -74,6 +78,8 @@ class Ending(StrEnum):
     REPLACE = "replace"
     #: It went wrong, and nothing else stops for it: the traversal tells in the end.
     FAULT = "fault"
+    #: The action is to begin once a hook is cleared.
+    PAUSED = "paused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +114,8 @@ class Outcome:
     new_id: str = ""
     #: FAILED and FAULT: nothing was done to the resource, which is in the state it was in before.
     untouched: bool = False
+    #: PAUSED, DONE and NEXT: the hook at which the node stands now; empty for none.
+    hook: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from orchestrator.store import statements, tables
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome, Timings
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.direct import Direct
+from orchestrator.store.stopping import stop_at_hook
 from orchestrator.store.traversals import database_time, fail_traversal
 
 #: A node with more requirements than this gets their data from the store, not with its message.
@@ -31,6 +32,7 @@ _STATUS = {
     Ending.NEXT: "COMPLETE",
     Ending.REPLACE: "COMPLETE",
     Ending.FAULT: "FAILED",
+    Ending.PAUSED: "COMPLETE",
 }
 #: The state a node has after a step.
 _STATE = {
@@ -41,6 +43,7 @@ _STATE = {
     Ending.NEXT: "ready",
     Ending.REPLACE: "ready",
     Ending.FAULT: "failed",
+    Ending.PAUSED: "waiting",
 }
 #: After these nothing is left to do, and the dependents are counted down.
 _PASSED_ON = (Ending.DONE, Ending.FAULT)
@@ -103,6 +106,7 @@ class Nodes:
             # To wait for another is no attempt: nothing has begun.
             "attempt": row.attempt if free else row.attempt - 1,
             "action": row.action,
+            "looks": row.looks,
             "resource_id": row.resource_id,
             "now": row.now,
         }
@@ -110,7 +114,7 @@ class Nodes:
         if not free:
             return None
         direct.count(statements.SQLITE_CLAIM_RESOURCE, changed)
-        if row.going_on:
+        if row.going_on or row.looks:
             return row
         said = {
             **changed,
@@ -151,6 +155,8 @@ class Nodes:
             in_flight=token[1] if token else None,
             recorded=unpack(row.node_data),
             changed=bool(row.changed),
+            hooks=frozenset(json.loads(row.hooks)) if row.hooks else frozenset(),
+            looks=bool(row.looks),
         )
 
     def _unpack(self, data: bytes | None) -> Any:
@@ -169,6 +175,8 @@ class Nodes:
         in the same transaction. Safe to repeat: the second time finds the node no longer running.
         """
         values = self._values(claim, outcome)
+        if outcome.hook:
+            return self._stop(claim, outcome, values)
         if outcome.ending is Ending.FAILED:
             return self._finish_failed(claim, outcome, values)
         if outcome.ending in (Ending.NEXT, Ending.REPLACE):
@@ -243,6 +251,14 @@ class Nodes:
             ready, stack_id=order.stack_id, stack=order.stack, traversal_id=order.traversal_id
         )
         return Finished(accepted=True, ready=orders)
+
+    def _stop(self, claim: Claim, outcome: Outcome, values: Mapping[str, Any]) -> Finished:
+        with self._db.write() as connection:
+            status = stop_at_hook(connection, self._db, claim, outcome, values)
+        if status is None:
+            return Finished(accepted=False)
+        woken = () if status == "IN_PROGRESS" else self.wake_resource(claim.resource_id)
+        return Finished(accepted=True, ready=woken)
 
     def _put_in_place(self, connection: sa.Connection, claim: Claim, new_id: str) -> None:
         """Make a new row in the place of the claimed one, which is cleaned up once everybody has moved over."""
@@ -480,7 +496,8 @@ class Nodes:
         live = "traversal_id IN (SELECT id FROM traversal WHERE status IN ('IN_PROGRESS', 'FAILED'))"
         ready = f"""
             UPDATE node SET state = 'ready', published = 0, due_at = {now} + :redeliver_seconds
-            WHERE {which} AND state = 'waiting' AND {live} RETURNING traversal_id, {statements.RELEASED_COLUMNS}"""
+            WHERE {which} AND state = 'waiting' AND hook IS NULL AND {live}
+            RETURNING traversal_id, {statements.RELEASED_COLUMNS}"""
         running = f"UPDATE node SET woken = true WHERE {which} AND state = 'running'"
         with self._db.write() as connection:
             rows = connection.execute(
@@ -504,8 +521,9 @@ def _after(claim: Claim, outcome: Outcome) -> tuple[str, str]:
     """Return action and status of a resource after a step."""
     action, status = claim.was
     was_sound = action != "DELETE" and status != "FAILED" and (action != CHECK or status == "COMPLETE")
-    unsound = outcome.ending is Ending.RETRY and claim.action == "UPDATE" and not was_sound
-    if outcome.ending is Ending.REPLACE or outcome.untouched or unsound:
+    unsound = claim.action == "UPDATE" and not was_sound
+    tried = outcome.ending is Ending.RETRY and (unsound or claim.looks)
+    if outcome.ending is Ending.REPLACE or outcome.untouched or tried:
         # Nothing has been done to it.
         return claim.was
     return claim.action, _STATUS[outcome.ending]

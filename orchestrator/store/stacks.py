@@ -232,7 +232,7 @@ class Stacks:
             ).all()
             active = connection.execute(
                 sa.select(node.c.key)
-                .where(mine, node.c.state.in_(("running", "waiting")))
+                .where(mine, node.c.state.in_(("running", "waiting")), node.c.hook.is_(None))
                 .order_by(node.c.state, node.c.no)
                 .limit(10)
             ).scalars()

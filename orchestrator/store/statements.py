@@ -33,7 +33,7 @@ _LIVE = "(t.status = 'IN_PROGRESS' OR (t.status = 'FAILED' AND n.attempt > 0))"
 
 _CLAIMED_COLUMNS = """
     n.attempt + 1 AS attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.resource_id,
-    n.node_data, n.changed"""
+    n.node_data, n.changed, n.hooks"""
 
 # What converging a resource takes depends on where it is by now: another traversal may have carried it on since the
 # plan was made. What is being created is created first, whatever is to become of it then; what is there already, but
@@ -71,6 +71,12 @@ _UNFIT += " END)"
 # A row that is to be adopted is in progress before anybody has claimed it.
 _GOING_ON = "resource.action = {action} AND resource.status = 'IN_PROGRESS' AND resource.started_at > 0"
 
+# Where it is to stop before the action, a claim only looks whether there is anything to do, and begins nothing.
+_ALREADY = f"r.action = ({_EFFECTIVE}) AND r.status = 'IN_PROGRESS' AND r.started_at > 0"
+_LOOKS = f"""
+    CASE WHEN n.hooks IS NULL OR ({_ALREADY}) THEN false
+         ELSE {{find}}(n.hooks, '"pre-' || lower({_EFFECTIVE}) || '"') > 0 END"""
+
 _BEGIN_ACTION = """
     lock_traversal = :traversal_id, lock_no = :no, lock_attempt = {attempt},
     started_at = CASE WHEN {same} THEN resource.started_at ELSE {{now}} END,
@@ -80,9 +86,9 @@ _BEGIN_ACTION = """
     status = CASE WHEN {kept} THEN resource.status ELSE 'IN_PROGRESS' END, updated_at = {{now}}"""
 
 
-def _begin(attempt: str, action: str) -> str:
+def _begin(attempt: str, action: str, looks: str) -> str:
     going_on, doubted, unfit = (each.format(action=action) for each in (_GOING_ON, _DOUBTED, _UNFIT))
-    kept, same = f"{doubted} OR {unfit}", f"({going_on}) OR {unfit}"
+    kept, same = f"{doubted} OR {unfit} OR {looks}", f"({going_on}) OR {unfit} OR {looks}"
     return _BEGIN_ACTION.format(attempt=attempt, action=action, same=same, kept=kept)
 
 
@@ -96,10 +102,11 @@ PG_CLAIM = Statement(
         WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {_LIVE}
         FOR UPDATE OF n SKIP LOCKED
     ), was AS (
-        SELECT r.id, r.action AS was_action, r.status AS was_status, {_EFFECTIVE} AS effective
+        SELECT r.id, r.action AS was_action, r.status AS was_status, {_EFFECTIVE} AS effective,
+            {_LOOKS.format(find="strpos")} AS looks
         FROM resource r JOIN n ON r.id = n.resource_id
     ), taken AS (
-        UPDATE resource SET {_begin("n.attempt", "was.effective")}
+        UPDATE resource SET {_begin("n.attempt", "was.effective", "was.looks")}
         FROM n, was WHERE resource.id = was.id AND resource.lock_traversal IS NULL
             -- Not what another transaction has made of it meanwhile.
             AND resource.action = was.was_action AND resource.status = was.was_status
@@ -117,21 +124,20 @@ PG_CLAIM = Statement(
         INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
         SELECT {{now}}, :stack_id, :traversal_id, taken.name, taken.id, taken.type, was.effective, 'IN_PROGRESS', '',
             taken.physical_id
-        FROM taken, was WHERE NOT (was.was_action = was.effective AND was.was_status = 'IN_PROGRESS')
+        FROM taken, was WHERE NOT (was.was_action = was.effective AND was.was_status = 'IN_PROGRESS') AND NOT was.looks
     )
     SELECT n.attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.resource_id, n.node_data,
-        n.changed, was.effective AS action, was.was_action, was.was_status, {_RESOURCE_COLUMNS}, {{now}} AS now
+        n.changed, n.hooks, was.effective AS action, was.was_action, was.was_status, was.looks, {_RESOURCE_COLUMNS},
+        {{now}} AS now
     FROM n, was, taken
     """
 )
 
-_ALREADY = f"r.action = ({_EFFECTIVE}) AND r.status = 'IN_PROGRESS' AND r.started_at > 0"
-
 SQLITE_CLAIM_READ = Statement(
     f"""
     SELECT {_CLAIMED_COLUMNS}, {_EFFECTIVE} AS action, r.action AS was_action, r.status AS was_status, r.name,
-        r.lock_traversal, {_ALREADY} AS going_on, r.type, r.physical_id, r.properties,
-        r.data, r.metadata, CASE WHEN {_ALREADY} THEN r.token END AS token,
+        r.lock_traversal, {_ALREADY} AS going_on, {_LOOKS.format(find="instr")} AS looks, r.type, r.physical_id,
+        r.properties, r.data, r.metadata, CASE WHEN {_ALREADY} THEN r.token END AS token,
         CASE WHEN {_ALREADY} THEN r.started_at ELSE {{now}} END AS started_at, {{now}} AS now
     FROM node n JOIN traversal t ON t.id = n.traversal_id JOIN resource r ON r.id = n.resource_id
     WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {_LIVE}
@@ -144,7 +150,7 @@ SQLITE_CLAIM_NODE = """
     """
 
 SQLITE_CLAIM_RESOURCE = (
-    f"UPDATE resource SET {_begin(':attempt', ':action')} WHERE id = :resource_id"
+    f"UPDATE resource SET {_begin(':attempt', ':action', ':looks')} WHERE id = :resource_id"
 ).replace("{now}", ":now")
 
 INSERT_EVENT = """
@@ -173,6 +179,10 @@ _FINISH_RESOURCE = """
         metadata = CASE WHEN :new_metadata THEN :metadata ELSE COALESCE(metadata, :metadata) END,
         data = :data, token = CASE WHEN :untouched THEN token ELSE :token END,
         lock_traversal = NULL, lock_no = NULL, lock_attempt = NULL, updated_at = {now}
+    WHERE id = :resource_id AND lock_traversal = :traversal_id AND lock_no = :no AND lock_attempt = :attempt"""
+
+UNLOCK_RESOURCE = """
+    UPDATE resource SET lock_traversal = NULL, lock_no = NULL, lock_attempt = NULL
     WHERE id = :resource_id AND lock_traversal = :traversal_id AND lock_no = :no AND lock_attempt = :attempt"""
 
 _COUNT_DOWN = """

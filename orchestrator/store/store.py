@@ -5,6 +5,7 @@ from orchestrator.settings import Settings
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Clock, Database
 from orchestrator.store.events import Events
+from orchestrator.store.hooks import Hooks
 from orchestrator.store.nodes import Nodes
 from orchestrator.store.past import Past
 from orchestrator.store.stacks import Stacks
@@ -37,6 +38,7 @@ class Store:
         self.nodes = Nodes(self.database, codec, timings)
         self.traversals = Traversals(self.database, codec, timings)
         self.sweeper = Sweeper(self.database, self.nodes, timings)
+        self.hooks = Hooks(self.database, self.nodes, timings)
         self.stacks = Stacks(self.database, codec)
         self.templates = Templates(self.database, codec)
         self.events = Events(self.database)

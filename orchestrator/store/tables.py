@@ -191,10 +191,11 @@ node = sa.Table(
     sa.Column("quiet", sa.Boolean, nullable=False, server_default=sa.false()),
     #: Some requirement ended with other data than it had before.
     sa.Column("changed", sa.Boolean, nullable=False, server_default=sa.false()),
-    #: The breakpoint at which it stands.
+    #: The hooks at which it is still to stop, as JSON; NULL for none.
+    sa.Column("hooks", sa.Text),
+    #: The hook at which it stands, and since when: waiting before its action, or done but not counted down yet.
     sa.Column("hook", sa.Text),
-    #: The breakpoints that it was let past, as JSON.
-    sa.Column("cleared", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("hook_at", sa.Double),
     sa.Column("worker", sa.Text),
     sa.Index("ix_node_traversal", sa.text("(traversal_id || '')")),
     sa.Index(

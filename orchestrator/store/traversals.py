@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from orchestrator.codec import Codec
 from orchestrator.errors import Conflict
-from orchestrator.messages import END, CheckOrder
+from orchestrator.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.nested import Family, Fence
 from orchestrator.operable import CHECK
 from orchestrator.plan import Plan
@@ -160,6 +160,15 @@ def fail_traversal(
     never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
     mine = tables.in_traversal(traversal_id)
     connection.execute(node.update().where(mine, never_started).values(due_at=None))
+    # So does what stands before a hook, or was let past one, and what is between two actions.
+    under_way = sa.exists().where(
+        tables.resource.c.id == node.c.resource_id, tables.resource.c.status == "IN_PROGRESS"
+    )
+    paused = (node.c.state == "waiting") & node.c.hook.is_not(None)
+    between = (node.c.state == "ready") & (node.c.attempt > 0) & node.c.phase.in_(CHECKED_PHASES) & ~under_way
+    connection.execute(
+        node.update().where(mine, paused | between).values(state="superseded", due_at=None, hook=None)
+    )
     end = connection.execute(
         node.update()
         .where(mine, node.c.phase == END, node.c.state == "blocked")
@@ -384,6 +393,8 @@ class Traversals:
     def _node_rows(self, new: NewTraversal, now: float) -> Iterable[dict[str, Any]]:
         for node in new.plan.nodes:
             ready = node.state == "ready"
+            fragment = dict(node.fragment or {})
+            hooks = fragment.pop("hooks", None)
             yield {
                 "traversal_id": new.id,
                 "no": node.no,
@@ -395,7 +406,8 @@ class Traversals:
                 "remaining": node.remaining,
                 "dependents": json.dumps(node.dependents),
                 "requirements": json.dumps(node.requirements),
-                "fragment": self._codec.pack(node.fragment) if node.fragment else None,
+                "fragment": self._codec.pack(fragment) if fragment else None,
+                "hooks": json.dumps(hooks) if hooks else None,
                 "wanted": self._codec.pack(node.wanted) if node.wanted else None,
                 "due_at": now + self._timings.redeliver_seconds if ready else None,
                 "quiet": node.quiet,

@@ -10,10 +10,8 @@ from orchestrator.template.document import Path, Positions, dotted
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.given import Given
 from orchestrator.template.locations import TEMPLATE_ENDINGS, is_template, is_url, key_of
-from orchestrator.template.resource_registry import Aliases, Entries, Target
+from orchestrator.template.resource_registry import HOOKS, Aliases, Entries, Target
 
-#: Where a resource can be told to wait.
-HOOKS: Final = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
 #: What can be forbidden for a resource.
 RESTRICTED_ACTIONS: Final = ("update", "replace")
 

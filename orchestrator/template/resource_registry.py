@@ -10,6 +10,8 @@ from typing import Final
 from orchestrator.template.given import Given
 from orchestrator.template.locations import base_of_key, is_template, key_of
 
+#: Where a resource can be told to wait.
+HOOKS: Final = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
 #: A chain of more aliases ends before its end.
 _LONGEST_CHAIN: Final = 100
 #: A ``*`` that leads to a ``*`` makes no longer name: two of them may otherwise lead to each other for ever.

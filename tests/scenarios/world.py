@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 
 from orchestrator.coordinator import Coordinator
+from orchestrator.hooking import clear_hooks
 from orchestrator.messages import (
     CHECKED_PHASES,
     END,
@@ -339,6 +340,29 @@ class World:
         adopting = AdoptJob(name=name, template=template, resources=resources, **job)
         return self.coordinator.adopt(adopting)
 
+    def standing(self, name: str = "s") -> list[tuple[str, str]]:
+        """Return which resources of a stack stand at which hooks, in order of their names."""
+        stack = self.store.stacks.find(name, project="default")
+        standing = self.store.hooks.standing([stack.id])
+        return sorted((each.resource, each.hook) for each in standing)
+
+    def clear(self, resource: str = "*", kind: str | None = None, name: str = "s") -> None:
+        """Let on what stands at hooks."""
+        stack = self.store.stacks.find(name, project="default")
+        _, orders = clear_hooks(self.store, stack, resource=resource, kind=kind, at_once=False)
+        self.publish(orders)
+
+    def settle_clearing(self, name: str = "s") -> list[tuple[str, str]]:
+        """Settle, and let on whatever stands, until nothing does; return what stood, in order."""
+        stood: list[tuple[str, str]] = []
+        while True:
+            self.settle()
+            standing = self.standing(name)
+            if not standing:
+                return stood
+            stood += standing
+            self.clear(name=name)
+
     def deliver(self, index: int = 0, *, keep: bool = False) -> None:
         """Deliver a message; ``keep`` leaves it on the network, to be delivered again."""
         order = self.messages[index] if keep else self.messages.pop(index)
@@ -371,7 +395,7 @@ class World:
         self.coordinator.sweep()
 
     def settle(self) -> None:
-        """Deliver and sweep, with time passing, until nothing is ever due again."""
+        """Deliver and sweep, with time passing, until nothing is ever due again, or only if nobody clears a hook."""
         for turn in range(10_000):
             while self.messages:
                 self.deliver()
@@ -379,10 +403,20 @@ class World:
                 self.wake_stalled()
                 continue
             due = self.store.sweeper.next_due()
-            if due is None:
+            if due is None or self.waits_for_people():
                 return
             self.sweep(after=due + 0.001)
         raise AssertionError("the engine never comes to rest")
+
+    def waits_for_people(self) -> bool:
+        """Whether something stands at a hook, and nothing but its time-out is due."""
+        sql = (
+            "SELECT count(n.due_at) AS due, count(CASE WHEN t.status = 'IN_PROGRESS' THEN n.hook END) AS standing "
+            "FROM node n JOIN traversal t ON t.id = n.traversal_id"
+        )
+        with self.store.database.read() as connection:
+            row = connection.execute(sa.text(sql)).one()
+        return bool(row.standing and not row.due)
 
     def state(self, name: str = "s") -> str:
         """Return a stack's state."""

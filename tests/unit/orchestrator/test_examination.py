@@ -12,7 +12,7 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.examination import Examined
 from orchestrator.messages import EnvironmentSource, StackJob
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.preparation import examine_job, prepare
+from orchestrator.preparation import examine_job, prepare, wishes
 from orchestrator.settings import Settings
 
 SETTINGS = Settings()
@@ -208,15 +208,29 @@ def test_encrypted_names_hide_what_the_template_shows() -> None:
 
 
 @pytest.mark.parametrize("hooks", ["pre-create", "[post-delete, pre-update]"])
-def test_hooks_are_refused_while_nothing_obeys_them(hooks: str) -> None:
+def test_hooks_stand_with_what_is_wished_of_each_resource_that_they_match(hooks: str) -> None:
     environment = f"resource_registry: {{resources: {{'a*': {{hooks: {hooks}}}}}}}"
     template = (
         "heat_template_version: wallaby\nresources: {ab: {type: OS::Heat::None}, b: {type: OS::Heat::None}}"
     )
     assert problems_of(template, environments=(environment,)) == []
-    with pytest.raises(InvalidInput, match=r"resources\.ab: the environment sets hooks here") as caught:
-        prepare(job(template, environments=(environment,)), TYPES, SETTINGS)
-    assert len(caught.value.problems) == 1
+    wished = {
+        wish.name: wish
+        for wish in wishes(prepare(job(template, environments=(environment,)), TYPES, SETTINGS))
+    }
+    assert wished["ab"].fragment["hooks"] == sorted(hooks.strip("[]").split(", "))
+    assert "hooks" not in wished["b"].fragment
+
+
+def test_hooks_that_are_none_are_found_with_their_place_and_the_nearest_name() -> None:
+    environment = "resource_registry:\n  resources:\n    a: {hooks: [pre-create, post-crate]}\n"
+    template = "heat_template_version: wallaby\nresources: {a: {type: OS::Heat::None}}"
+    (problem,) = problems_of(template, environments=(environment,))
+    assert problem.position is not None
+    assert (problem.position.line, problem.position.column) == (3, 29)
+    assert problem.path == "resource_registry.resources.a.hooks[1]"
+    assert problem.message.endswith("found 'post-crate'")
+    assert problem.hint == "did you mean 'post-create'?"
 
 
 WORDS = st.sampled_from(

@@ -15,7 +15,8 @@ def upgrade() -> None:
     op.create_index("ix_stack_root_id", "stack", ["root_id"])
     op.add_column("resource", sa.Column("unhealthy", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("node", sa.Column("hook", sa.Text(), nullable=True))
-    op.add_column("node", sa.Column("cleared", sa.Text(), nullable=False, server_default="[]"))
+    op.add_column("node", sa.Column("hooks", sa.Text(), nullable=True))
+    op.add_column("node", sa.Column("hook_at", sa.Double(), nullable=True))
     op.create_index("ix_stack_project_name_deleted_at", "stack", ["project", "name", "deleted_at"])
     op.create_index(
         "ix_stack_deleted_at",

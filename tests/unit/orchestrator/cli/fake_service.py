@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from orchestrator.views import (
     EventView,
     GraphNode,
     GraphView,
+    HookView,
     OutputView,
     Progress,
     ResourceView,
@@ -124,6 +126,7 @@ class FakeService:
     interrupt: BaseException | None = None
     jobs: list[StackJob] = field(default_factory=list)
     signals: list[tuple[str, str, Mapping[str, Any]]] = field(default_factory=list)
+    hooks_held: list[HookView] = field(default_factory=list)
     closed: int = 0
 
     def close(self) -> None:
@@ -208,6 +211,20 @@ class FakeService:
     def signal(self, name: str, resource: str, details: Mapping[str, Any], /) -> None:
         self.resource(name, resource)
         self.signals.append((name, resource, details))
+
+    def hooks(self, name: str, /) -> list[HookView]:
+        self.stack(name)
+        return self.hooks_held
+
+    def clear_hooks(self, name: str, resource: str, kind: str | None, /) -> list[HookView]:
+        self.stack(name)
+        cleared = [
+            each
+            for each in self.hooks_held
+            if fnmatchcase(each.resource, resource) and kind in (None, each.kind)
+        ]
+        self.hooks_held = [each for each in self.hooks_held if each not in cleared]
+        return cleared
 
     def events(
         self,

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.limits import Limits
 from orchestrator.template.environment import Environment
-from orchestrator.template.registry_reader import HOOKS
-from orchestrator.template.resource_registry import Registry
+from orchestrator.template.resource_registry import HOOKS, Registry
 
 
 def read(*sections: dict[str, Any], base: str = "") -> Registry:
