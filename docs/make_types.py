@@ -53,15 +53,18 @@ def _section(described: Mapping[str, Any]) -> str:
     ]
     if attributes:
         parts.append(_table(("Attribute", "Type", "Meaning"), attributes))
+    policy = list(_rows(described["update_policy"], "", is_policy=True))
+    if policy:
+        parts.append(_table(("Update policy", "Type", "Default", "Meaning"), policy))
     return "\n".join(parts)
 
 
-def _rows(properties: Mapping[str, Any], prefix: str) -> Iterator[list[str]]:
+def _rows(properties: Mapping[str, Any], prefix: str, *, is_policy: bool = False) -> Iterator[list[str]]:
     for name, schema in properties.items():
         path = f"{prefix}{name}"
         rules = "".join(f" {_sentence(rule)}" for rule in schema["constraints"])
         # What a change means is decided by the outermost property.
-        change = "" if prefix else f" {_when_changed(schema)}"
+        change = "" if prefix or is_policy else f" {_when_changed(schema)}"
         yield [
             f"`{path}`",
             schema["type"],

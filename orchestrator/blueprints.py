@@ -54,31 +54,44 @@ class _Writer:
     def resources(self, resources: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for name, definition in resources.items():
             said = {
-                section: self._section(definition[section]) for section in _SECTIONS if section in definition
+                section: self._section(definition[section], (name, section))
+                for section in _SECTIONS
+                if section in definition
             }
             yield name, {**definition, **said}
 
-    def _section(self, section: Any) -> Any:
+    def _section(self, section: Any, place: tuple[str, ...]) -> Any:
         if not isinstance(section, Mapping):
             return section
-        return {name: self._value(value, whole=self._is_secret) for name, value in section.items()}
+        if _is_like_a_call(section):
+            return self._parameter(section, place)
+        return {
+            name: self._value(value, (*place, name), whole=self._is_secret) for name, value in section.items()
+        }
 
-    def _value(self, value: Any, *, whole: bool) -> Any:
+    def _value(self, value: Any, place: tuple[str, ...], *, whole: bool) -> Any:
         if value is None:
             return None
         if whole or not isinstance(value, (Mapping, list, tuple)):
-            return self._parameter(value) if whole or is_unknown(value) else value
+            return self._parameter(value, place) if whole or is_unknown(value) else value
         if isinstance(value, Mapping):
-            if len(value) == 1 and next(iter(value)) in all_functions():
-                return self._parameter(value)
-            return {key: self._value(item, whole=False) for key, item in value.items()}
-        return [self._value(item, whole=False) for item in value]
+            if _is_like_a_call(value):
+                return self._parameter(value, place)
+            return {key: self._value(item, (*place, str(key)), whole=False) for key, item in value.items()}
+        return [self._value(item, (*place, str(index)), whole=False) for index, item in enumerate(value)]
 
-    def _parameter(self, value: Any) -> dict[str, str]:
-        name = f"value_{len(self.values)}"
+    def _parameter(self, value: Any, place: tuple[str, ...]) -> dict[str, str]:
+        # Called by where it stands: what does not change itself is not to look so because something else did.
+        name = ".".join(place)
+        while name in self.values:
+            name += "_"
         self.declared[name] = {"type": _type_of(value), "hidden": self._is_secret}
         self.values[name] = value
         return {"get_param": name}
+
+
+def _is_like_a_call(value: Mapping[str, Any]) -> bool:
+    return len(value) == 1 and next(iter(value)) in all_functions()
 
 
 def _type_of(value: Any) -> str:

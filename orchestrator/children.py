@@ -1,5 +1,6 @@
 """The stacks in stacks, as the resources that they are handle them."""
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
@@ -72,12 +73,19 @@ class ClaimedChild:
         """The child's id: that of the row."""
         return self._claim.resource_id
 
+    @property
+    def seconds_left(self) -> float:
+        """How long the operation may still take in which the resource is claimed."""
+        _, deadline = self._store.traversals.definition(self._claim.order.traversal_id)
+        return max(deadline - self._claim.now, 0.0)
+
     def state(self) -> ChildState | None:
         """Return how the child is doing now; None if it was never made."""
         row = self._store.stacks.by_id(self.id)
         if row is None:
             return None
         return ChildState(
+            name=row.name,
             action=row.action,
             status=row.status,
             reason=row.reason,
@@ -149,11 +157,12 @@ class ClaimedChild:
         parent = self._store.stacks.by_id(order.stack_id)
         if parent is None:
             raise ResourceFailure("its stack is gone")
-        template_id, deadline = self._store.traversals.definition(order.traversal_id)
+        template_id, _ = self._store.traversals.definition(order.traversal_id)
         stored = self._store.templates.load(template_id)
         outer = stored.nesting
         root_file = outer.root_file if outer else stored.file
         text = written(child, is_secret=self._has_secrets(definition, child))
+        own_minutes = math.inf if child.timeout_minutes is None else child.timeout_minutes
         return NestedJob(
             name=_child_name(parent, order.key, self.id),
             project=parent.project,
@@ -165,7 +174,7 @@ class ClaimedChild:
                 EnvironmentSource(file=file, source=source) for file, source in stored.environments
             ),
             parameters=text.parameters,
-            timeout_minutes=max((deadline - self._claim.now) / 60, _LEAST_MINUTES),
+            timeout_minutes=max(min(own_minutes, self.seconds_left / 60), _LEAST_MINUTES),
             job_id="",
             stack_id=self.id,
             family=Family(
@@ -174,7 +183,7 @@ class ClaimedChild:
             nesting=Nesting(
                 root_file=root_file,
                 route=(*(outer.route if outer else ()), (order.key, definition.type)),
-                secrets=text.secrets | self._secrets(definition, text.parameters),
+                secrets=text.secrets | self._secrets(definition, child),
                 facade=parent_of(definition, self._stack),
                 asks=child.asks,
             ),
@@ -187,13 +196,14 @@ class ClaimedChild:
         """Whether no value may be told that a generated template is made of."""
         if isinstance(child.template, str):
             return False
-        return any(self._is_secret(definition, name) for name in _names_of(definition))
+        return any(self._is_secret(definition, (name,)) for name in _names_of(definition))
 
-    def _secrets(self, definition: ResourceDefinition, parameters: Mapping[str, Any]) -> frozenset[str]:
-        return frozenset(name for name in parameters if self._is_secret(definition, name))
+    def _secrets(self, definition: ResourceDefinition, child: Child) -> frozenset[str]:
+        place = child.parameters_from
+        return frozenset(name for name in child.parameters if self._is_secret(definition, (*place, name)))
 
-    def _is_secret(self, definition: ResourceDefinition, name: str) -> bool:
-        return definition.properties_expression.covered((name,), self._hidden) is not None
+    def _is_secret(self, definition: ResourceDefinition, place: tuple[str | int, ...]) -> bool:
+        return definition.properties_expression.covered(place, self._hidden) is not None
 
 
 def _names_of(definition: ResourceDefinition) -> Sequence[str]:

@@ -245,6 +245,10 @@ class _Step:
             now=claim.now,
             watched_metadata=self._watched(kind, properties, stack),
         )
+        if self.definition is not None:
+            resource.update_policy = convert_properties(
+                kind.update_policy_schema, self.definition.update_policy, constraints=False
+            )
         if isinstance(resource, StackResource):
             hidden = self.around.context.get("hidden", ())
             resource.stacks = self.around.child_of(claim, self.definition, stack, hidden)

@@ -34,7 +34,7 @@ def list_types(form: str) -> None:
 @click.argument("name")
 @format_option()
 def show_type(name: str, form: str) -> None:
-    """Show properties and attributes."""
+    """Show properties, attributes and what an update policy may say."""
     from orchestrator.plugins.registry import ResourceTypes
 
     found = ResourceTypes.load().find(name)
@@ -51,6 +51,9 @@ def describe_type(name: str, found: "type[Resource]") -> dict[str, Any]:
         "attributes": {
             key: {"type": str(schema.type) if schema.type else None, "description": schema.description}
             for key, schema in found.attributes_schema.items()
+        },
+        "update_policy": {
+            key: describe_property(schema) for key, schema in found.update_policy_schema.items()
         },
     }
 
@@ -87,6 +90,12 @@ def _tables(name: str, found: "type[Resource]") -> Iterator[Table]:
     attributes = [(key, schema.type, schema.description) for key, schema in found.attributes_schema.items()]
     if attributes:
         yield Table(columns=("name", "type", "description"), rows=attributes, title="attributes")
+    policy = [
+        (path, str(schema.type), _about(schema, path, is_policy=True))
+        for path, schema in _flat(found.update_policy_schema, "")
+    ]
+    if policy:
+        yield Table(columns=("name", "type", "about"), rows=policy, title="update policy")
 
 
 def _flat(schemas: "Mapping[str, Property]", prefix: str) -> "Iterator[tuple[str, Property]]":
@@ -100,12 +109,12 @@ def _flat(schemas: "Mapping[str, Property]", prefix: str) -> "Iterator[tuple[str
             yield from _flat({"*": children}, f"{prefix}{key}.")
 
 
-def _about(schema: "Property", path: str) -> str:
+def _about(schema: "Property", path: str, *, is_policy: bool = False) -> str:
     notes = [constraint.describe() for constraint in schema.constraints]
     if schema.default not in (None, "", {}, []):
         notes.append(f"default {text_of(schema.default)}")
     # What a change means is decided by the outermost property.
-    if "." not in path:
+    if "." not in path and not is_policy:
         notes.append(_when_changed(schema))
     return " ".join([schema.description, f"({'; '.join(notes)})" if notes else ""]).strip()
 

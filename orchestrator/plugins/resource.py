@@ -139,6 +139,8 @@ class Resource:
         self.settings = settings
         #: Seconds since the epoch, by the database's clock, when this step was claimed.
         self.now = now
+        #: What the template says under ``update_policy``, by that schema; set by the engine, empty in a deletion.
+        self.update_policy: Mapping[str, Any] = {}
         #: The metadata, as it is now, of the resource that :attr:`watches` points at.
         self.watched_metadata: Mapping[str, Any] = watched_metadata or {}
 

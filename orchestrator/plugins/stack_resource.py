@@ -30,6 +30,10 @@ class Child:
     file: str
     #: The values of its parameters.
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    #: Where in the properties they come from, each by its name: to know which of them are secrets.
+    parameters_from: tuple[str | int, ...] = ()
+    #: Minutes that an operation on it may take; None: as long as there is left for the stack it is in, never longer.
+    timeout_minutes: float | None = None
     #: Attributes of the resources in it that are asked for from outside: each the resource's name, and the path.
     asks: tuple[AttributePath, ...] = ()
 
@@ -57,6 +61,8 @@ class Blueprint:
 class ChildState:
     """How a child is doing."""
 
+    #: What the child is called.
+    name: str
     action: str
     status: str
     reason: str
@@ -98,6 +104,10 @@ class ChildStack(Protocol):
     @property
     def id(self) -> str:
         """The child's id, also before there is one: it is the row's."""
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the operation may still take in which the resource is made or changed."""
 
     def state(self) -> ChildState | None:
         """Return how the child is doing; None if it was never made."""

@@ -24,6 +24,13 @@ def test_show_has_properties_with_their_rules_and_attributes(terminal: Terminal)
     assert "\nattributes\n" in shown
 
 
+def test_show_has_what_an_update_policy_may_say(terminal: Terminal) -> None:
+    shown = terminal.run("resource-type", "show", "OS::Heat::ResourceGroup").stdout
+    policy = shown.split("\nupdate policy\n")[1]
+    assert "rolling_update.min_in_service" in policy
+    assert "replaces" not in policy
+
+
 def test_a_misspelt_type_names_the_nearest(terminal: Terminal) -> None:
     result = terminal.run("resource-type", "show", "OS::Heat::RandomStrin")
     assert result.exit_code == 2

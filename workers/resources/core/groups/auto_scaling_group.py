@@ -1,0 +1,206 @@
+"""``OS::Heat::AutoScalingGroup``: resources of one kind, as many as those who signal its scaling policies ask for."""
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from itertools import count
+from typing import Any, Final
+
+from orchestrator.definition import UNKNOWN, AttributePath, is_unknown
+from orchestrator.plugins.constraints import Range
+from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.scaling import ScalableResource
+from orchestrator.plugins.stack_resource import Blueprint, Child, member_path
+from workers.resources.core.groups.batches import Batching, Present
+from workers.resources.core.groups.group import ROSTER, Group
+from workers.resources.core.groups.member_stack import REFERENCES
+from workers.resources.core.groups.roster import Roster, is_known, template_of, written_out
+from workers.resources.core.groups.update_policies import ROLLING_UPDATE_SCHEMA, batching_of
+
+#: When a policy changed the size last, among the private data.
+_SCALED_AT: Final = "scaled_at"
+#: What the definition of a member may say.
+SECTIONS: Final = ("type", "properties", "metadata", "deletion_policy", "update_policy")
+#: Enough letters that no two members of a group are likely to have the same, and few enough to be read.
+_NAME_LETTERS: Final = 12
+
+
+def member_name(group: str, number: int) -> str:
+    """Return the name of the member that is the ``number``-th ever made of the group with this row id.
+
+    It is always the same for the same, so that a step that is run again makes the same members.
+    """
+    digest = hashlib.sha256(f"{group}/{number}".encode()).digest()
+    # Those of base32 that are digits are letters here: a number asks for a member by its place.
+    text = base64.b32encode(digest).decode().lower()[:_NAME_LETTERS]
+    return text.translate(str.maketrans("234567", "wxyzab"))
+
+
+class AutoScalingGroup(Group, ScalableResource):
+    """Members with names that mean nothing; the oldest goes first."""
+
+    description = "Makes resources by one definition, as many as scaling policies ask for."
+    properties_schema = {
+        "resource": Property(
+            type=PropertyType.MAP,
+            description=f"What each member is: a map of {', '.join(SECTIONS)}.",
+            required=True,
+            update_allowed=True,
+        ),
+        "min_size": Property(
+            type=PropertyType.INTEGER,
+            description="There are never fewer members.",
+            required=True,
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+        "max_size": Property(
+            type=PropertyType.INTEGER,
+            description="There are never more members.",
+            required=True,
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+        "desired_capacity": Property(
+            type=PropertyType.INTEGER,
+            description="How many members there are after a create or an update, whatever was signalled before it; if "
+            "it is not given, an update leaves them as many as they are, and a create makes min_size.",
+            update_allowed=True,
+        ),
+        "cooldown": Property(
+            type=PropertyType.NUMBER,
+            description="Seconds after a change of the size by any policy in which signals change nothing.",
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+        "rolling_updates": Property(
+            type=PropertyType.MAP,
+            description="Members are changed in batches where resource changes; without it, all at once.",
+            update_allowed=True,
+            schema=ROLLING_UPDATE_SCHEMA,
+        ),
+    }
+    attributes_schema = {
+        **REFERENCES,
+        "outputs": Attribute(
+            "With the path of an attribute of the members: what each says, by its name.", PropertyType.MAP
+        ),
+        "outputs_list": Attribute(
+            "With the path of an attribute of the members: what each says, oldest first.", PropertyType.LIST
+        ),
+        "current_size": Attribute("How many members there are.", PropertyType.INTEGER),
+    }
+    maps = frozenset({"outputs"})
+    lists = frozenset({"outputs_list"})
+
+    @classmethod
+    def blueprint(cls, name: str, properties: Mapping[str, Any]) -> Blueprint | None:
+        """Return one member, and how many there may be at first; nothing if there may never be any."""
+        definition, sizes = properties["resource"], [properties["desired_capacity"], properties["min_size"]]
+        size = next((each for each in sizes if each is not None), 0)
+        if properties["max_size"] == 0 or not is_known(definition) or not definition.get("type"):
+            return None
+        return Blueprint(
+            child=Child(
+                template=template_of({"member": written_out(definition)}), file=f"{name} (its members)"
+            ),
+            times=1 if size is UNKNOWN else max(1, size),
+            place=("resource",),
+        )
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Check the sizes against each other, and the sections of the definition."""
+        low, high, desired = (properties[name] for name in ("min_size", "max_size", "desired_capacity"))
+        if not is_unknown([low, high]) and low > high:
+            raise PropertyError(("min_size",), "it is more than max_size")
+        if desired is not None and not is_unknown([low, high, desired]) and not low <= desired <= high:
+            raise PropertyError(("desired_capacity",), "it is not from min_size to max_size")
+        definition = properties["resource"]
+        if not isinstance(definition, Mapping):
+            return
+        for section in definition:
+            if section not in SECTIONS:
+                near = get_close_matches(str(section), SECTIONS, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(SECTIONS)}"
+                raise PropertyError(
+                    ("resource", section), f"a definition has no section {str(section)!r}", hint
+                )
+        type_name = definition.get("type")
+        if type_name is not UNKNOWN and not (isinstance(type_name, str) and type_name):
+            raise PropertyError(("resource", "type"), "expected the type of the members")
+
+    def definition(self) -> dict[str, Any]:
+        """Return the definition of a member."""
+        return written_out(self.properties["resource"])
+
+    def size(self, roster: Roster) -> int:
+        """Return the desired capacity; if it is not given, as many as there are to be now."""
+        desired = self.properties["desired_capacity"]
+        if desired is None:
+            desired = self.properties["min_size"] if roster.size is None else roster.size
+        return self.within_bounds(desired)
+
+    def within_bounds(self, size: int) -> int:
+        """Return the allowed size that is nearest."""
+        return int(max(self.properties["min_size"], min(size, self.properties["max_size"])))
+
+    def goal(self, roster: Roster, present: Sequence[Present], size: int) -> Sequence[str]:
+        """Return the members that stay, and those that are missing.
+
+        Those stay that have the wanted definition, serve, and are young.
+        """
+        youngest_first = reversed(present)
+        best = sorted(youngest_first, key=lambda each: (not each.is_current, not each.is_serving))
+        stay = {each.name for each in best[:size]}
+        fresh = self.fresh(roster)
+        made = [next(fresh) for _ in range(size - len(stay))]
+        return (*(each.name for each in present if each.name in stay), *made)
+
+    def fresh(self, roster: Roster) -> Iterator[str]:
+        """Yield names that no member of this group ever had."""
+        return (member_name(self.state.uuid, number) for number in count(roster.made))
+
+    def batching(self, *, creating: bool) -> Batching:
+        """Return what ``rolling_updates`` says; the first members are made all at once."""
+        return batching_of(None if creating else self.properties["rolling_updates"])
+
+    # -- being scaled ------------------------------------------------------------------------------------------
+
+    def current_size(self) -> int:
+        """Return how many members there are to be now."""
+        return self.roster.size or 0
+
+    def cooldown_left(self) -> float:
+        """Return how many seconds no policy may change the size, because one just did."""
+        at = self.state.data.get(_SCALED_AT)
+        return 0.0 if at is None else float(max(0.0, at + (self.properties["cooldown"] or 0) - self.now))
+
+    def is_as_asked(self) -> bool:
+        """Tell whether the stack has exactly the members that it is to have."""
+        return {member.name for member in self.stacks.members()} == set(self.roster.members)
+
+    def resize(self, size: int) -> None:
+        """Take down that there are to be so many members from now on, all of them at once."""
+        roster = replace(self.roster, size=size)
+        following = self.following(roster, creating=False, serving=roster.members)
+        self.state.data = {
+            **self.state.data,
+            ROSTER: (following or roster).to_data(),
+            _SCALED_AT: self.now,
+        }
+
+    # -- telling -----------------------------------------------------------------------------------------------
+
+    def named(self, path: AttributePath) -> AttributePath:
+        """Return a path in which a member's place, oldest first, stands for its name."""
+        asked, names = member_path(path), self.names()
+        if asked is None or not str(asked[0]).isdecimal() or int(asked[0]) >= len(names):
+            return path
+        return (f"resource.{names[int(asked[0])]}", *asked[1:])
+
+    def own_attribute(self, name: str) -> Any:
+        """Return how many members there are, or what every group has."""
+        return len(self.members()) if name == "current_size" else super().own_attribute(name)

@@ -1,0 +1,182 @@
+"""Groups whose members are made, changed and taken away in batches."""
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import msgpack
+
+from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
+from orchestrator.plugins.stack_resource import Child
+from workers.resources.core.groups.batches import AT_ONCE, Batching, Present, next_batch
+from workers.resources.core.groups.member_stack import MemberStack
+from workers.resources.core.groups.roster import Roster, template_of, written_out
+
+#: Where the private data say who the members are.
+ROSTER: Final = "roster"
+
+
+class Group(MemberStack):
+    """Base of groups: what is there becomes what is wanted, one batch after the other.
+
+    A subclass says what is wanted. What was asked for last stands in the private data; a batch that is over is
+    followed by the next one, and an interrupted one by whatever is wanted then.
+    """
+
+    # -- what a subclass says ----------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Bring the private data up to date with the properties, before anything is begun."""
+
+    def definition(self) -> dict[str, Any]:
+        """Return what each member is to be, as a template says it, without the member's name."""
+        raise NotImplementedError
+
+    def size(self, roster: Roster) -> int:
+        """Return how many members there are to be."""
+        raise NotImplementedError
+
+    def goal(self, roster: Roster, present: Sequence[Present], size: int) -> Sequence[str]:
+        """Return the names of the members there are to be."""
+        raise NotImplementedError
+
+    def fresh(self, roster: Roster) -> Iterator[str]:
+        """Yield names for new members, in order, those already used left out as far as they are not used again."""
+        raise NotImplementedError
+
+    def batching(self, *, creating: bool) -> Batching:
+        """Return how members are made (``creating``) or changed."""
+        raise NotImplementedError
+
+    def expanded(self, definition: Mapping[str, Any], name: str) -> Mapping[str, Any]:  # noqa: ARG002 (for subclasses)
+        """Return the definition of one member."""
+        return definition
+
+    # -- the stack ---------------------------------------------------------------------------------------------
+
+    @property
+    def roster(self) -> Roster:
+        """The members as they were last asked for."""
+        return Roster.of(self.state.data.get(ROSTER, {}))
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the members, oldest first."""
+        return tuple(self.roster.members)
+
+    def child(self) -> Child:
+        """Return the stack of the members as they were last asked for."""
+        roster = self.roster
+        resources = {
+            name: written_out(self.expanded(roster.definitions[key], name))
+            for name, key in roster.members.items()
+        }
+        return Child(template=template_of(resources), file=f"{self.name} (its members)", asks=self.asks())
+
+    def handle_create(self) -> Any:
+        """Begin to make the first members."""
+        return self._start(creating=True)
+
+    def resume_create(self) -> Any:
+        """Go on with what an interrupted create has made."""
+        return self._start(creating=True)
+
+    def handle_update(self, changes: PropertyChanges) -> Any:  # noqa: ARG002 (the contract's signature)
+        """Begin to make what is there what is wanted; pass an update on even if nothing changes here."""
+        return self._start(creating=False)
+
+    def is_outdated(self, token: Any) -> bool:
+        """Tell whether what a token waits for was begun for another definition than this resource has now."""
+        return bool(token["aim"] != self._aim())
+
+    def is_complete(self, token: Mapping[str, Any]) -> bool | Wait:
+        """Tell whether the last batch is complete; begin the next one where one is.
+
+        Raises:
+            ResourceFailure: a batch failed.
+        """
+        while True:
+            if token["until"] is None:
+                answer = super().is_complete(token)
+                if isinstance(answer, Wait):
+                    return replace(answer, token=dict(token))
+            elif token["until"] > self.now:
+                return Wait(token["until"] - self.now, token=dict(token))
+            # A stack that is complete has members that serve.
+            roster, creating = self.roster, token["creating"]
+            following = self.following(roster, creating=creating, serving=roster.members)
+            if following is None:
+                return True
+            pause = self._batching_of(roster, creating=creating).pause_seconds
+            if token["until"] is None and pause > 0:
+                return Wait(pause, token={**token, "until": self.now + pause})
+            token = self._begin(following, creating=creating)
+
+    # -- batches -----------------------------------------------------------------------------------------------
+
+    def _start(self, *, creating: bool) -> dict[str, Any]:
+        self.settle()
+        roster = replace(self.roster, size=self.size(self.roster))
+        serving = {
+            member.name
+            for member in self.stacks.members()
+            if member.status == "COMPLETE" and member.action not in ("INIT", "DELETE")
+        }
+        following = self.following(roster, creating=creating, serving=serving)
+        if following is not None:
+            self._refuse_long_pauses(following, creating=creating)
+        return self._begin(following or roster, creating=creating)
+
+    def _begin(self, roster: Roster, *, creating: bool) -> dict[str, Any]:
+        before = self.state.data
+        self.state.data = {**before, ROSTER: roster.to_data()}
+        try:
+            return self.begin(self.child(), aim=self._aim(), creating=creating, until=None)
+        except ResourceFailure:
+            # Nothing was touched.
+            self.state.data = before
+            raise
+
+    def following(self, roster: Roster, *, creating: bool, serving: Collection[str]) -> Roster | None:
+        """Return what the members are to be next; None if they are what they are to be."""
+        roster, key = roster.knowing(self.definition())
+        present = roster.present(key, serving)
+        size = 0 if roster.size is None else roster.size
+        goal = self.goal(roster, present, size)
+        taken = {*roster.members, *goal}
+        spares = (name for name in self.fresh(roster) if name not in taken)
+        batching = self._batching_of(roster, creating=creating)
+        batch = next_batch(present, goal, batching, spares)
+        return None if batch is None else roster.after(batch, key)
+
+    def _batching_of(self, roster: Roster, *, creating: bool) -> Batching:
+        """Return how to go about it; what only makes the group larger or smaller is done at once."""
+        _, key = roster.knowing(self.definition())
+        if creating or any(own != key for own in roster.members.values()):
+            return self.batching(creating=creating)
+        return AT_ONCE
+
+    def _refuse_long_pauses(self, roster: Roster, *, creating: bool) -> None:
+        """Refuse pauses that leave no time for anything else, before anything is begun.
+
+        Raises:
+            ResourceFailure: they do.
+        """
+        left, paused = self.stacks.seconds_left, 0.0
+        while paused < left:
+            pause = self._batching_of(roster, creating=creating).pause_seconds
+            following = (
+                self.following(roster, creating=creating, serving=roster.members) if pause > 0 else None
+            )
+            if following is None:
+                return
+            roster, paused = following, paused + pause
+        raise ResourceFailure(
+            f"the pauses between its batches take more than the {left:.0f} seconds that are left for the whole "
+            "operation"
+        )
+
+    def _aim(self) -> str:
+        """Return what tells one thing to be reached from another."""
+        parts = [self.properties, self.update_policy, sorted(map(list, self.wanted), key=repr)]
+        return hashlib.sha256(msgpack.packb(parts)).hexdigest()

@@ -1,0 +1,80 @@
+"""``OS::Heat::ResourceChain``: resources of several types, one after the other, with the same properties."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.definition import UNKNOWN, is_unknown
+from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.stack_resource import Blueprint, Child
+from workers.resources.core.groups.member_stack import REFERENCES, MemberStack
+from workers.resources.core.groups.roster import template_of
+
+
+class ResourceChain(MemberStack):
+    """Members called 0, 1, 2 and so on in the order of their types."""
+
+    description = "Makes a resource of each of several types, one after the other, with the same properties."
+    properties_schema = {
+        "resources": Property(
+            type=PropertyType.LIST,
+            description="The types, in the order in which resources of them are made.",
+            required=True,
+            update_allowed=True,
+            schema=Property(type=PropertyType.STRING),
+        ),
+        "concurrent": Property(
+            type=PropertyType.BOOLEAN,
+            description="Make them at the same time; else each depends on the one before it.",
+            default=False,
+            update_allowed=True,
+        ),
+        "resource_properties": Property(
+            type=PropertyType.MAP, description="The properties of each of them.", update_allowed=True
+        ),
+    }
+    attributes_schema = {
+        **REFERENCES,
+        "attributes": Attribute(
+            "With the path of an attribute of the members: what each says, by its name.", PropertyType.MAP
+        ),
+    }
+    maps = frozenset({"attributes"})
+
+    @classmethod
+    def blueprint(cls, name: str, properties: Mapping[str, Any]) -> Blueprint | None:
+        """Return the whole chain, if its types are known."""
+        types, shared = properties["resources"], properties["resource_properties"]
+        if not types or is_unknown(types) or shared is UNKNOWN:
+            return None
+        return Blueprint(child=Child(template=_template(properties), file=_file(name)), place=("resources",))
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Check that every type has a name."""
+        types = properties["resources"]
+        for index, type_name in enumerate(types if isinstance(types, list) else ()):
+            if type_name == "":
+                raise PropertyError(("resources", index), "expected the name of a type, found an empty text")
+
+    def child(self) -> Child:
+        """Return the chain."""
+        return Child(template=_template(self.properties), file=_file(self.name), asks=self.asks())
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the members, in the order of their types."""
+        return [str(index) for index in range(len(self.properties["resources"]))]
+
+
+def _template(properties: Mapping[str, Any]) -> dict[str, Any]:
+    shared = properties["resource_properties"] or {}
+    resources: dict[str, Any] = {}
+    for index, type_name in enumerate(properties["resources"]):
+        definition = {"type": type_name, "properties": shared}
+        if index and not properties["concurrent"]:
+            definition["depends_on"] = str(index - 1)
+        resources[str(index)] = {key: said for key, said in definition.items() if said}
+    return template_of(resources)
+
+
+def _file(name: str) -> str:
+    return f"{name} (its members)"

@@ -1,0 +1,190 @@
+"""``OS::Heat::ResourceGroup``: so many resources of one kind, numbered."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator.definition import UNKNOWN
+from orchestrator.plugins.constraints import AllowedValues, Length, Range
+from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.stack_resource import Blueprint, Child
+from workers.resources.core.groups.batches import Batching, Present
+from workers.resources.core.groups.group import Group
+from workers.resources.core.groups.member_stack import REFERENCES
+from workers.resources.core.groups.members import first_names, indexed, numbers, removed_names
+from workers.resources.core.groups.roster import Roster, is_known, template_of, written_out
+from workers.resources.core.groups.update_policies import (
+    BATCH_CREATE_SCHEMA,
+    ROLLING_UPDATE_SCHEMA,
+    batching_of,
+)
+
+_REMOVED: Final = "removed"
+
+
+class ResourceGroup(Group):
+    """Members called 0, 1, 2 and so on, all made by one definition that may speak of its member's number."""
+
+    description = "Makes a number of resources by one definition."
+    properties_schema = {
+        "count": Property(
+            type=PropertyType.INTEGER,
+            description="How many members there are.",
+            default=1,
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+        "index_var": Property(
+            type=PropertyType.STRING,
+            description="What stands for the member's name in the texts among the properties of resource_def.",
+            default="%index%",
+            constraints=(Length(min=3),),
+        ),
+        "resource_def": Property(
+            type=PropertyType.MAP,
+            description="What each member is.",
+            required=True,
+            update_allowed=True,
+            schema={
+                "type": Property(
+                    type=PropertyType.STRING,
+                    description="The type of the members.",
+                    required=True,
+                    constraints=(Length(min=1),),
+                ),
+                "properties": Property(type=PropertyType.MAP, description="Their properties."),
+                "metadata": Property(type=PropertyType.MAP, description="Their metadata."),
+            },
+        ),
+        "removal_policies": Property(
+            type=PropertyType.LIST,
+            description="Which members go when an update takes some away.",
+            default=[],
+            update_allowed=True,
+            schema=Property(
+                type=PropertyType.MAP,
+                schema={
+                    "resource_list": Property(
+                        type=PropertyType.LIST,
+                        description="Names or ids of members: they are taken away, and others made where that "
+                        "leaves too few. A name is not used again.",
+                        default=[],
+                    )
+                },
+            ),
+        ),
+        "removal_policies_mode": Property(
+            type=PropertyType.STRING,
+            description="What becomes of names that earlier updates took away: with append they stay unused; with "
+            "update, only those stay unused that removal_policies says now.",
+            default="append",
+            update_allowed=True,
+            constraints=(AllowedValues(("append", "update")),),
+        ),
+    }
+    update_policy_schema = {
+        "rolling_update": Property(
+            type=PropertyType.MAP,
+            description="Members are changed in batches; without it, all at once.",
+            schema=ROLLING_UPDATE_SCHEMA,
+        ),
+        "batch_create": Property(
+            type=PropertyType.MAP,
+            description="Members are made in batches; without it, all at once.",
+            schema=BATCH_CREATE_SCHEMA,
+        ),
+    }
+    attributes_schema = {
+        **REFERENCES,
+        "attributes": Attribute(
+            "With the path of an attribute of the members: what each says, by its name.", PropertyType.MAP
+        ),
+        "removed_rsrc_list": Attribute("The names that are not used any more.", PropertyType.LIST),
+    }
+    maps = frozenset({"attributes"})
+
+    @classmethod
+    def blueprint(cls, name: str, properties: Mapping[str, Any]) -> Blueprint | None:
+        """Return one member, and how many there will be; nothing if there will be none."""
+        size, definition = properties["count"], properties["resource_def"]
+        if size == 0 or not is_known(definition):
+            return None
+        variable = properties["index_var"]
+        shown = written_out(definition)
+        if variable is not UNKNOWN:
+            shown = _expanded(shown, variable, "0")
+        return Blueprint(
+            child=Child(template=template_of({"0": shown}), file=f"{name} (its members)"),
+            times=1 if size is UNKNOWN else size,
+            place=("resource_def",),
+        )
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Check that what is to be removed can point at members."""
+        policies = properties["removal_policies"]
+        for index, policy in enumerate(policies if isinstance(policies, list) else ()):
+            entries = policy["resource_list"] if isinstance(policy, Mapping) else ()
+            for place, entry in enumerate(entries if isinstance(entries, list) else ()):
+                if entry is not UNKNOWN and not isinstance(entry, (str, int)):
+                    path = ("removal_policies", index, "resource_list", place)
+                    raise PropertyError(path, "expected the name or an id of a member")
+
+    def settle(self) -> None:
+        """Take down which names are not used any more."""
+        entries = [
+            entry for policy in self.properties["removal_policies"] for entry in policy["resource_list"]
+        ]
+        removed = removed_names(
+            entries,
+            self.stacks.members(),
+            self.state.data.get(_REMOVED, {}),
+            forget=self.properties["removal_policies_mode"] == "update",
+        )
+        self.state.data = {**self.state.data, _REMOVED: removed}
+
+    def definition(self) -> dict[str, Any]:
+        """Return the definition, with its index variable in it."""
+        return written_out(self.properties["resource_def"])
+
+    def size(self, roster: Roster) -> int:  # noqa: ARG002 (the contract's signature)
+        """Return the count."""
+        return int(self.properties["count"])
+
+    def goal(self, roster: Roster, present: Sequence[Present], size: int) -> Sequence[str]:  # noqa: ARG002 (as above)
+        """Return the first numbers that may be used."""
+        return first_names(size, self.removed)
+
+    def fresh(self, roster: Roster) -> Iterator[str]:  # noqa: ARG002 (the contract's signature)
+        """Yield the numbers that may be used."""
+        return numbers(self.removed)
+
+    def batching(self, *, creating: bool) -> Batching:
+        """Return what the update policy says."""
+        return batching_of(self.update_policy.get("batch_create" if creating else "rolling_update"))
+
+    def expanded(self, definition: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+        """Return the definition with the member's name in its properties."""
+        return _expanded(definition, self.properties["index_var"], name)
+
+    # -- telling -----------------------------------------------------------------------------------------------
+
+    @property
+    def removed(self) -> Mapping[str, Sequence[str]]:
+        """The names that are not used any more, each with the ids by which the member was known."""
+        removed: Mapping[str, Sequence[str]] = self.state.data.get(_REMOVED, {})
+        return removed
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the members, by number."""
+        return sorted(self.roster.members, key=int)
+
+    def own_attribute(self, name: str) -> Any:
+        """Return the names that are not used any more, or what every group has."""
+        if name == "removed_rsrc_list":
+            return sorted(self.removed, key=int)
+        return super().own_attribute(name)
+
+
+def _expanded(definition: Mapping[str, Any], variable: str, name: str) -> dict[str, Any]:
+    properties = definition.get("properties", {})
+    return written_out({**definition, "properties": indexed(properties, variable, name)})

@@ -1,0 +1,136 @@
+"""``OS::Heat::ScalingPolicy``: takes signals, and makes a group larger or smaller for each."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestrator.definition import UNKNOWN
+from orchestrator.plugins.constraints import AllowedValues, Length, Range, shown
+from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.scaling import ScalableResource, Scaling, ScalingResource
+from workers.resources.core.row import RowResource
+
+CHANGE: Final = "change_in_capacity"
+EXACT: Final = "exact_capacity"
+PERCENT: Final = "percent_change_in_capacity"
+
+#: Where the metadata say when the policy changed the size of its group last.
+LAST_SCALING: Final = "last_scaling"
+#: What monitoring calls the state in which something is to be done.
+_ALARM: Final = "alarm"
+
+
+def adjusted_size(current: int, kind: str, adjustment: float, min_step: int | None = None) -> int:
+    """Return the size that an adjustment leads to, not bounded yet.
+
+    Parts of a member do not count; but a change by percent changes at least one member, and at least ``min_step``.
+    """
+    if kind == EXACT:
+        return int(adjustment)
+    if kind == CHANGE:
+        return current + int(adjustment)
+    exactly = current * adjustment / 100
+    step = max(abs(int(exactly)), min_step or 1)
+    if exactly == 0:
+        return current
+    return current + step if exactly > 0 else current - step
+
+
+class ScalingPolicy(RowResource, ScalingResource):
+    """Changes the size of a group whenever it is signalled."""
+
+    description = "Makes a group larger or smaller, once for each signal."
+    scales = "auto_scaling_group_id"
+    properties_schema = {
+        "auto_scaling_group_id": Property(
+            type=PropertyType.STRING,
+            description="The group: get_resource of it.",
+            required=True,
+            constraints=(Length(min=1),),
+        ),
+        "scaling_adjustment": Property(
+            type=PropertyType.NUMBER,
+            description="By how much, or to how many.",
+            required=True,
+            update_allowed=True,
+        ),
+        "adjustment_type": Property(
+            type=PropertyType.STRING,
+            description="Whether scaling_adjustment is so many members more or fewer, so many members, or so many "
+            "percent more or fewer.",
+            required=True,
+            update_allowed=True,
+            constraints=(AllowedValues((CHANGE, EXACT, PERCENT)),),
+        ),
+        "cooldown": Property(
+            type=PropertyType.NUMBER,
+            description="Seconds after this policy changed the size in which signals to it change nothing.",
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+        "min_adjustment_step": Property(
+            type=PropertyType.INTEGER,
+            description=f"With {PERCENT}, how many members are added or taken away, at least.",
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+    }
+    attributes_schema = {
+        "curl_cli": Attribute(
+            "The command that signals, for a machine on which Isotherm is installed.", PropertyType.STRING
+        ),
+        "signal_url": Attribute("Always null: signals do not come over HTTP.", PropertyType.STRING),
+        "alarm_url": Attribute("Always null: signals do not come over HTTP.", PropertyType.STRING),
+    }
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Check that the smallest step is one of percent."""
+        kind, step = properties["adjustment_type"], properties["min_adjustment_step"]
+        if step is not None and kind not in (PERCENT, UNKNOWN):
+            raise PropertyError(("min_adjustment_step",), f"it goes with {PERCENT} only")
+
+    def attribute(self, name: str) -> Any:
+        """Return the command that signals; null for what belongs to signals over HTTP."""
+        if name != "curl_cli":
+            return None
+        return shlex.join(["isotherm", "stack", "resource", "signal", self.stack.id, self.name])
+
+    def scaling(self, group: ScalableResource, details: Mapping[str, Any]) -> Scaling:
+        """Return what the adjustment comes to; nothing while either cools down, or if monitoring says all is well.
+
+        Raises:
+            ResourceFailure: the signal is none that monitoring sends.
+        """
+        state = details.get("state", details.get("current", _ALARM))
+        if not isinstance(state, str):
+            raise ResourceFailure(f"the state of a signal is a text, not {shown(state)}")
+        if state.lower() != _ALARM:
+            return Scaling(sentence=f"the signal's state is no {_ALARM}: nothing was done")
+        left = max(self._cooldown_left(), group.cooldown_left())
+        if left > 0:
+            return Scaling(sentence=f"it cools down for {left:.0f} more seconds: nothing was done")
+        before = group.current_size()
+        after = group.within_bounds(
+            adjusted_size(
+                before,
+                self.properties["adjustment_type"],
+                self.properties["scaling_adjustment"],
+                self.properties["min_adjustment_step"],
+            )
+        )
+        if after == before:
+            return Scaling(sentence=f"the group has {before} members already, as it should: nothing was done")
+        self.state.metadata = {
+            **self.state.metadata,
+            LAST_SCALING: {"at": self.now, "from": before, "to": after},
+        }
+        return Scaling(sentence=f"from {before} to {after} members", size=after)
+
+    def _cooldown_left(self) -> float:
+        last = self.state.metadata.get(LAST_SCALING)
+        at = last.get("at") if isinstance(last, Mapping) else None
+        if not isinstance(at, (int, float)):
+            return 0.0
+        return float(max(0.0, at + (self.properties["cooldown"] or 0) - self.now))

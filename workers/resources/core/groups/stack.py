@@ -1,0 +1,87 @@
+"""``OS::Heat::Stack``: a stack of its own template, as a resource of another."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.definition import UNKNOWN
+from orchestrator.plugins.constraints import Length, Range
+from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.stack_resource import Blueprint, Child, StackResource, asked_of_members
+
+
+class Stack(StackResource):
+    """A stack made of a template's text."""
+
+    description = "Makes a stack of a template that is given as text."
+    properties_schema = {
+        "template": Property(
+            type=PropertyType.STRING,
+            description="The template's text.",
+            required=True,
+            update_allowed=True,
+            constraints=(Length(min=1),),
+        ),
+        "parameters": Property(
+            type=PropertyType.MAP,
+            description="The values of its parameters.",
+            default={},
+            update_allowed=True,
+        ),
+        "timeout": Property(
+            type=PropertyType.NUMBER,
+            description="Minutes that an operation on it may take; never longer than what is left for this stack.",
+            update_allowed=True,
+            constraints=(Range(min=0),),
+        ),
+        "context": Property(
+            type=PropertyType.MAP,
+            description="Refused: the stack cannot be made in another installation.",
+            update_allowed=True,
+        ),
+    }
+    attributes_schema = {
+        "stack_name": Attribute("What the stack is called.", PropertyType.STRING),
+        "outputs": Attribute("Its outputs, by name.", PropertyType.MAP),
+    }
+
+    @classmethod
+    def blueprint(cls, name: str, properties: Mapping[str, Any]) -> Blueprint | None:
+        """Return the stack, if its template is known."""
+        template, parameters = properties["template"], properties["parameters"]
+        if template is UNKNOWN or parameters is UNKNOWN:
+            return None
+        return Blueprint(
+            child=Child(template=template, file=_file(name), parameters=parameters), place=("parameters",)
+        )
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Refuse to make the stack elsewhere."""
+        if properties["context"]:
+            raise PropertyError(
+                ("context",),
+                "a stack cannot be made in another installation or region",
+                "take it away; the stack is made where this one is",
+            )
+
+    def child(self) -> Child:
+        """Return the stack as the properties say it."""
+        return Child(
+            template=self.properties["template"],
+            file=_file(self.name),
+            parameters=self.properties["parameters"],
+            parameters_from=("parameters",),
+            asks=asked_of_members(self.wanted),
+            timeout_minutes=self.properties["timeout"],
+        )
+
+    def attribute(self, name: str) -> Any:
+        """Return what the stack is called, or its outputs."""
+        if name == "stack_name":
+            state = self.stacks.state()
+            return None if state is None else state.name
+        return self.stacks.outputs() if name == "outputs" else None
+
+
+def _file(name: str) -> str:
+    return f"{name} (its template)"

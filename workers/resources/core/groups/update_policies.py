@@ -1,0 +1,49 @@
+"""What templates say about batches, as schemas and as :class:`Batching`."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestrator.plugins.constraints import Range
+from orchestrator.plugins.properties import Property, PropertyType
+from workers.resources.core.groups.batches import AT_ONCE, Batching
+
+_MIN_IN_SERVICE: Final = "min_in_service"
+_MAX_BATCH_SIZE: Final = "max_batch_size"
+_PAUSE_TIME: Final = "pause_time"
+
+#: How members are made.
+BATCH_CREATE_SCHEMA: Final = {
+    _MAX_BATCH_SIZE: Property(
+        type=PropertyType.INTEGER,
+        description="How many members are out of service at once, at most.",
+        default=1,
+        constraints=(Range(min=1),),
+    ),
+    _PAUSE_TIME: Property(
+        type=PropertyType.NUMBER,
+        description="Seconds between two batches.",
+        default=0,
+        constraints=(Range(min=0),),
+    ),
+}
+#: How members are changed.
+ROLLING_UPDATE_SCHEMA: Final = {
+    _MIN_IN_SERVICE: Property(
+        type=PropertyType.INTEGER,
+        description="How many members stay in service, at least; more are made for a while where that needs them.",
+        default=0,
+        constraints=(Range(min=0),),
+    ),
+    **BATCH_CREATE_SCHEMA,
+}
+
+
+def batching_of(policy: Mapping[str, Any] | None) -> Batching:
+    """Return what a policy says, with the defaults filled in; without one, everything is done at once."""
+    if not policy:
+        return AT_ONCE
+    return Batching(
+        max_size=policy[_MAX_BATCH_SIZE],
+        min_in_service=policy.get(_MIN_IN_SERVICE, 0),
+        pause_seconds=policy[_PAUSE_TIME],
+    )
