@@ -57,10 +57,12 @@ class NodeData:
     reference_id: str | None = None
     #: Only the attributes that somebody asks for, under the path they are asked by.
     attributes: Mapping[AttributePath, Any] = field(default_factory=dict)
+    #: Those that somebody asks for and the resource could not tell, and why.
+    unread: Mapping[AttributePath, str] = field(default_factory=dict)
 
     def to_wire(self) -> list[Any]:
         """Return plain types, the inverse of :meth:`from_wire`: a list, to keep messages small."""
-        attributes = [[list(path), value] for path, value in self.attributes.items()]
+        unread = [[list(path), reason] for path, reason in self.unread.items()]
         return [
             self.uuid,
             self.name,
@@ -68,8 +70,18 @@ class NodeData:
             self.status,
             self.physical_id,
             self.reference_id,
-            attributes,
+            self.packed_attributes(),
+            *([unread] if unread else []),
         ]
+
+    def packed_attributes(self) -> list[Any]:
+        """Return the attributes as plain types."""
+        return [[list(path), value] for path, value in self.attributes.items()]
+
+    def why_unread(self, path: AttributePath) -> str:
+        """Return why an attribute is not among those that could be read."""
+        asked = ".".join(map(str, path))
+        return f"attribute {asked!r} of resource {self.name!r} could not be read: {self.unread[path]}"
 
     @classmethod
     def from_wire(cls, data: list[Any]) -> Self:
@@ -79,8 +91,9 @@ class NodeData:
             PluginMistake: the list has another shape (a sender of another version).
         """
         try:
-            uuid, name, action, status, physical_id, reference_id, attributes = data
+            uuid, name, action, status, physical_id, reference_id, attributes, *more = data
             paths = {tuple(path): value for path, value in attributes}
+            unread = {tuple(path): reason for entries in more for path, reason in entries}
         except (TypeError, ValueError) as error:
             raise PluginMistake(f"node data of an unknown shape: {error}") from error
         return cls(
@@ -91,6 +104,7 @@ class NodeData:
             physical_id=physical_id,
             reference_id=reference_id,
             attributes=paths,
+            unread=unread,
         )
 
 
@@ -139,6 +153,7 @@ class ResourceProxy:
         A resource still to be made answers ``UNKNOWN``.
 
         Raises:
+            NotFound: the resource could not tell it when it was asked.
             PluginMistake: the value was not among those collected for the dependents.
         """
         if self.data is None:
@@ -146,9 +161,12 @@ class ResourceProxy:
         for length in range(len(path), 0, -1):
             if path[:length] in self.data.attributes:
                 return follow(self.data.attributes[path[:length]], path[length:])
+            if path[:length] in self.data.unread:
+                raise NotFound(self.data.why_unread(path[:length]))
         asked = ".".join(str(step) for step in path)
         raise PluginMistake(
-            f"attribute {asked!r} of resource {self.name!r} was asked for but not declared as required"
+            f"attribute {asked!r} of resource {self.name!r} is not known: it could not be read, or was not declared "
+            "as required"
         )
 
     def attributes(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import structlog
 
-from orchestrator.definition import NodeData, ParentResourceProxy, ResourceProxy, StackDefinition, follow
+from orchestrator.definition import NodeData, ParentResourceProxy, ResourceProxy, StackDefinition
 from orchestrator.definition_hash import definition_hash
 from orchestrator.errors import IsothermError
 from orchestrator.limits import Limits
@@ -20,7 +20,6 @@ from orchestrator.messages import CLEANUP, CONVERGE
 from orchestrator.operable import CHECK
 from orchestrator.plugins.properties import PropertyError, convert_properties
 from orchestrator.plugins.resource import (
-    EVERY_ATTRIBUTE,
     Resource,
     ResourceFailure,
     ResourceState,
@@ -33,6 +32,7 @@ from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN, ResourceDefinition
 from workers.adopting import properties_as_found, told_by
+from workers.attributes import read_attributes
 from workers.changing import RefusedChange, ReplaceResource, changes_of, is_doubted
 from workers.operating import NotFit, is_external, is_operation, is_resumed_first, operate, refuse_unfit
 
@@ -85,14 +85,6 @@ def backoff_seconds(retries: int, settings: Settings, chance: random.Random) -> 
     """
     ceiling = min(settings.retry_max_seconds, settings.retry_base_seconds * 2.0**retries)
     return ceiling * (0.5 + chance.random() / 2)
-
-
-def _attribute(resource: Resource, name: str) -> Any:
-    """Return an attribute; one that stands for all of them is a map, unless the type itself has one of that name."""
-    schema = resource.attributes_schema
-    if name in EVERY_ATTRIBUTE and name not in schema and not resource.accepts_anything:
-        return {each: resource.attribute(each) for each in schema}
-    return resource.attribute(name)
 
 
 class Pause(Exception):
@@ -422,7 +414,7 @@ class _Step:
     def _done(self, resource: Resource, ending: Ending) -> Outcome:
         if self.claim.order.phase != CONVERGE or (ending is Ending.NEXT and self.claim.action != "ADOPT"):
             return self._left_behind(ending)
-        attributes = self._attributes(resource)
+        attributes, unread = read_attributes(resource, self.claim.wanted, again=self._tried_again)
         reference = resource.reference_id()
         node_data = NodeData(
             uuid=self.claim.resource_id,
@@ -432,23 +424,17 @@ class _Step:
             physical_id=resource.state.physical_id,
             reference_id=reference,
             attributes=attributes,
-        ).to_wire()
-        return self._left_behind(ending, reference=reference, node_data=node_data)
+            unread=unread,
+        )
+        reason = "; ".join(node_data.why_unread(path) for path in unread)
+        return self._left_behind(ending, reason=reason, reference=reference, node_data=node_data)
 
-    def _attributes(self, resource: Resource) -> dict[tuple[str | int, ...], Any]:
-        """Return what others ask of this resource, each attribute asked of the plugin once."""
-        values: dict[str, Any] = {}
-        collected = {}
-        for wanted in self.claim.wanted:
-            path = tuple(wanted)
-            if isinstance(resource, StackResource):
-                collected[path] = resource.attribute_at(path)
-                continue
-            name = str(path[0])
-            if name not in values:
-                values[name] = _attribute(resource, name)
-            collected[path] = follow(values[name], path[1:])
-        return collected
+    def _tried_again(self, error: Exception) -> bool:
+        """Whether doing the same again may help, and was not done too often."""
+        may_help = isinstance(error, RetryableFailure) or getattr(error, "retryable", False)
+        if not may_help and self.resource is not None and not isinstance(error, ResourceFailure):
+            may_help = self.resource.is_retryable(error)
+        return bool(may_help) and self.claim.retries < self.around.settings.action_retry_limit
 
     def _left_behind(
         self,
@@ -458,7 +444,7 @@ class _Step:
         seconds: float = 0.0,
         token: Any = None,
         reference: str | None = None,
-        node_data: list[Any] | None = None,
+        node_data: NodeData | None = None,
         untouched: bool = False,
     ) -> Outcome:
         claim = self.claim
@@ -485,11 +471,11 @@ class _Step:
             definition_hash=definition_hash(claim.type, applied, version)
             if ending in (Ending.DONE, Ending.NEXT) and applied is not None
             else None,
-            attributes=node_data[-1] if node_data else (),
+            attributes=node_data.packed_attributes() if node_data else (),
             metadata=self.metadata if done and converging else None,
             new_metadata=done and bool(claim.fragment.get("new_metadata")),
             requires=self.requires,
-            node_data=node_data,
+            node_data=node_data.to_wire() if node_data else None,
             # What is adopted is as its dependents have it.
             changed=node_data is None or (claim.action != "ADOPT" and _differs(node_data, claim.recorded)),
             new_id=str(uuid.uuid4()) if ending is Ending.REPLACE else "",
@@ -498,9 +484,9 @@ class _Step:
         )
 
 
-def _differs(node_data: list[Any], recorded: Sequence[Any] | None) -> bool:
+def _differs(now: NodeData, recorded: Sequence[Any] | None) -> bool:
     """Whether dependents would see a difference; by which action it came to this is none."""
     if recorded is None:
         return True
-    now, before = NodeData.from_wire(node_data), NodeData.from_wire(list(recorded))
+    before = NodeData.from_wire(list(recorded))
     return replace(now, action=before.action, status=before.status) != before
