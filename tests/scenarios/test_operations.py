@@ -1,0 +1,552 @@
+"""What is done with stacks as they are: checks, suspends, resumes, and the repairs that follow them."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from orchestrator.errors import Conflict
+from orchestrator.messages import OperateJob
+from tests.scenarios.test_update_faults import step
+from tests.scenarios.test_updates import Story, done, ids, present, template, value
+from tests.scenarios.world import World
+
+#: b is made of a, c only comes after b, d stands alone.
+CHAIN = {"a": value("1", "s"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b", "d": value("4")}
+#: The same with every kind of change: a replaced, and b with it; c gone; d in place; e new.
+CHANGED = {
+    "a": value("2", "s"),
+    "b": value("{get_attr: [a, value]}"),
+    "d": value("4", "l"),
+    "e": "depends_on: b",
+}
+BECOME = {"a": ("2", "s"), "b": ("2", ""), "d": ("4", "l"), "e": ("", "")}
+
+
+def states(world: World, stack_id: str) -> dict[str, str]:
+    return {row.name: f"{row.action}_{row.status}" for row in world.store.stacks.resources(stack_id)}
+
+
+def reason(world: World) -> str:
+    return world.store.stacks.find("s", project="default").reason
+
+
+def at_rest(world: World) -> set[str]:
+    """Return the names of what rests."""
+    return {physical_id.rpartition("-")[0] for physical_id in world.cloud.resting}
+
+
+def vanish(world: World, name: str) -> None:
+    """Take an object away behind the engine's back."""
+    physical_id = next(each for each in world.cloud.objects if each.startswith(f"{name}-"))
+    del world.cloud.objects[physical_id]
+
+
+def tamper(world: World, name: str, *, size: str = "", value: str = "") -> None:
+    """Change an object behind the engine's back."""
+    physical_id = next(each for each in world.cloud.objects if each.startswith(f"{name}-"))
+    if size:
+        world.cloud.sizes[physical_id] = size
+    if value:
+        world.cloud.objects[physical_id] = (world.cloud.objects[physical_id][0], value)
+
+
+def suspended(resources: Mapping[str, str] = CHAIN) -> Story:
+    story = Story(resources)
+    story.world.suspend()
+    story.world.settle()
+    assert story.world.state() == "SUSPEND_COMPLETE"
+    done(story.world)
+    return story
+
+
+# -- check -----------------------------------------------------------------------------------------------------
+
+
+def test_a_check_of_what_is_in_order_changes_nothing() -> None:
+    story = Story(CHAIN)
+    before = story.world.store.stacks.resources(story.id)
+    story.world.check()
+    story.world.settle()
+    assert story.world.state() == "CHECK_COMPLETE"
+    assert set(states(story.world, story.id).values()) == {"CHECK_COMPLETE"}
+    for was, now in zip(before, story.world.store.stacks.resources(story.id), strict=True):
+        assert (now.reference_id, now.attributes, now.requires) == (
+            was.reference_id,
+            was.attributes,
+            was.requires,
+        )
+        assert (now.properties, now.definition_hash) == (was.properties, was.definition_hash)
+    # Nor does it make the next update cost anything.
+    story.world.update(template(CHAIN))
+    assert [order.phase for order in story.world.messages] == ["end"]
+
+
+def test_a_check_finds_all_that_is_wrong_and_the_next_update_repairs_it() -> None:
+    story = Story(CHAIN)
+    world = story.world
+    vanish(world, "c")
+    tamper(world, "a", size="x")
+    tamper(world, "d", value="y")
+    world.check()
+    world.settle()
+    assert world.state() == "CHECK_FAILED"
+    assert reason(world) == (
+        "resources.a: changed by others: size; resources.c: it is not there any more; "
+        "resources.d: changed by others: value"
+    )
+    found = {"a": "CHECK_FAILED", "b": "CHECK_COMPLETE", "c": "CHECK_FAILED", "d": "CHECK_FAILED"}
+    assert states(world, story.id) == found
+    assert done(world) == []
+    changes = story.update(CHAIN)
+    assert sorted(changes) == [("change", "a"), ("make", "c"), ("make", "d"), ("unmake", "d")]
+    assert present(world) == {"a": ("1", "s"), "b": ("1", ""), "c": ("", ""), "d": ("4", "")}
+    assert {name: ids(world, story.id)[name] for name in "ab"} == {name: story.before[name] for name in "ab"}
+    world.check()
+    world.settle()
+    assert world.state() == "CHECK_COMPLETE"
+
+
+def test_what_was_put_right_by_others_meanwhile_is_left_alone() -> None:
+    story = Story({"a": value("1", "s")})
+    kind = story.world.checker._types["Cloud::Object"]
+    del kind.handle_check
+    tamper(story.world, "a", size="x")
+    story.world.check()
+    story.world.settle()
+    tamper(story.world, "a", size="s")
+    assert story.update({"a": value("1", "s")}) == []
+
+
+def test_what_its_type_found_wrong_where_nobody_else_can_see_is_replaced() -> None:
+    story = Story({"a": value("1", "s")})
+    story.world.cloud.failing_operations = {("check", "a")}
+    story.world.check()
+    story.world.settle()
+    assert reason(story.world) == "resources.a: no luck"
+    assert story.update({"a": value("1", "s")}) == [("make", "a"), ("unmake", "a")]
+
+
+def test_a_check_counts_what_was_left_half_way_as_wrong_and_leaves_it_as_it_is() -> None:
+    world = World()
+    world.cloud.failing = {"b": -1}
+    stack_id = world.create(template({"a": value("1"), "b": "depends_on: a", "c": "depends_on: b"}))
+    world.settle()
+    before = states(world, stack_id)
+    world.check()
+    world.settle()
+    assert world.state() == "CHECK_FAILED"
+    assert reason(world) == (
+        "the definition that the stack was given last never was complete; "
+        "resources.b: it is CREATE_FAILED; resources.c: it is INIT_COMPLETE"
+    )
+    assert states(world, stack_id) == {**before, "a": "CHECK_COMPLETE"}
+    assert world.store.stacks.resource(stack_id, "b").reason == "no luck"
+    world.cloud.failing = {}
+    world.update(template({"a": value("1"), "b": "depends_on: a", "c": "depends_on: b"}))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert sorted(present(world)) == ["a", "b", "c"]
+    assert len(world.cloud.objects) == 3
+
+
+def test_a_check_after_a_failed_update_does_not_make_its_definition_one_that_completed() -> None:
+    story = Story({"a": value("1", "s")})
+    story.world.cloud.failing_updates = {"a": True}
+    story.update({"a": value("1", "l")}, "UPDATE_FAILED")
+    story.world.check()
+    story.world.settle()
+    assert story.world.state() == "CHECK_FAILED"
+    assert "never was complete" in reason(story.world)
+    story.world.cloud.polls = {"a": 5}
+    story.world.update(template({"a": value("1", "m")}))
+    story.world.deliver()
+    story.world.cancel()
+    story.world.settle()
+    assert story.world.state() == "ROLLBACK_COMPLETE"
+    assert present(story.world) == {"a": ("1", "s")}
+
+
+def test_a_create_that_a_failed_stack_still_has_under_way_is_not_lost_by_a_check() -> None:
+    world = World()
+    world.cloud.polls = {"a": 20}
+    world.cloud.failing = {"b": -1}
+    stack_id = world.create(template({"a": value("1"), "b": value("2")}))
+    for _ in range(2):
+        world.deliver()
+    assert world.state() == "CREATE_FAILED"
+    world.check()
+    world.settle()
+    assert states(world, stack_id)["a"] == "CREATE_IN_PROGRESS"
+    world.cloud.failing = {}
+    world.update(template({"a": value("1"), "b": value("2")}))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("1", ""), "b": ("2", "")}
+    assert world.made_names().count("a") == 1
+
+
+# -- update --refresh ----------------------------------------------------------------------------------------------
+
+
+def test_a_refresh_visits_all_and_repairs_what_others_changed() -> None:
+    story = Story(CHAIN)
+    world = story.world
+    assert story.update(CHAIN, refresh=True) == []
+    assert set(states(world, story.id).values()) == {"UPDATE_COMPLETE"}
+    vanish(world, "c")
+    tamper(world, "a", size="x")
+    tamper(world, "d", value="y")
+    assert story.update(CHAIN) == []
+    changes = story.update(CHAIN, refresh=True)
+    assert sorted(changes) == [("change", "a"), ("make", "c"), ("make", "d"), ("unmake", "d")]
+    assert present(world) == {"a": ("1", "s"), "b": ("1", ""), "c": ("", ""), "d": ("4", "")}
+
+
+def test_a_refresh_looks_at_all_of_a_chain() -> None:
+    story = Story(CHAIN)
+    for name in "abcd":
+        tamper(story.world, name, size="x")
+    changes = story.update(CHAIN, refresh=True)
+    assert changes == [("change", name) for _, name in changes]
+    assert sorted(name for _, name in changes) == ["a", "b", "c", "d"]
+
+
+def test_a_refresh_with_a_new_definition_brings_that_about() -> None:
+    story = Story(CHAIN)
+    vanish(story.world, "b")
+    tamper(story.world, "d", size="x")
+    story.update(CHANGED, refresh=True)
+    assert present(story.world) == BECOME
+
+
+@pytest.mark.parametrize("instruction", range(1, 40))
+def test_a_refresh_repairs_whatever_dies_on_the_way(instruction: int) -> None:
+    story = Story(CHAIN)
+    world = story.world
+    vanish(world, "c")
+    tamper(world, "a", size="x")
+    world.update(template(CHAIN), refresh=True)
+    world.cloud.crash_after(instruction)
+    while world.messages:
+        world.survive(world.deliver)
+    world.cloud.crash_at = None
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("1", "s"), "b": ("1", ""), "c": ("", ""), "d": ("4", "")}
+    assert len(world.cloud.objects) == 4
+
+
+# -- suspend and resume --------------------------------------------------------------------------------------------
+
+
+def test_dependents_rest_first_and_come_back_last() -> None:
+    story = suspended()
+    world = story.world
+    assert set(states(world, story.id).values()) == {"SUSPEND_COMPLETE"}
+    assert at_rest(world) == {"a", "b", "c", "d"}
+    world.resume()
+    world.settle()
+    assert world.state() == "RESUME_COMPLETE"
+    back = [name for action, name in done(world) if action == "resume" and name != "d"]
+    assert back == ["a", "b", "c"]
+    assert at_rest(world) == set()
+    world.update(template(CHAIN))
+    assert [order.phase for order in world.messages] == ["end"]
+
+
+def test_the_order_of_a_suspend_is_that_in_which_things_depend_on_each_other() -> None:
+    story = Story(CHAIN)
+    story.world.suspend()
+    story.world.settle()
+    assert [name for _, name in done(story.world) if name != "d"] == ["c", "b", "a"]
+
+
+def test_what_is_done_already_is_not_done_again() -> None:
+    story = suspended()
+    assert story.world.suspend() == story.id
+    assert story.world.messages == []
+    story.world.resume()
+    story.world.settle()
+    done(story.world)
+    assert story.world.resume() == story.id
+    assert story.world.messages == []
+    assert story.world.state() == "RESUME_COMPLETE"
+
+
+def test_the_same_job_delivered_again_begins_nothing() -> None:
+    story = Story(CHAIN)
+    job = OperateJob(action="SUSPEND", name="s")
+    assert story.world.coordinator.operate(job) == story.id
+    story.world.settle()
+    story.world.resume()
+    story.world.settle()
+    assert story.world.coordinator.operate(job) == story.id
+    assert story.world.state() == "RESUME_COMPLETE"
+
+
+def test_a_suspend_that_fails_can_be_undone_or_done_again() -> None:
+    for again, left in ((World.resume, set[str]()), (World.suspend, {"a", "b", "c", "d"})):
+        story = Story(CHAIN)
+        world = story.world
+        world.cloud.failing_operations = {("suspend", "b")}
+        world.suspend()
+        world.settle()
+        assert world.state() == "SUSPEND_FAILED"
+        assert reason(world) == "Resource SUSPEND failed: resources.b: no luck"
+        assert at_rest(world) <= {"c", "d"}
+        again(world)
+        world.settle()
+        assert world.state() in ("RESUME_COMPLETE", "SUSPEND_COMPLETE")
+        assert at_rest(world) == left
+        assert present(world) == {"a": ("1", "s"), "b": ("1", ""), "c": ("", ""), "d": ("4", "")}
+
+
+def test_a_resume_that_failed_goes_on_where_it_was() -> None:
+    story = suspended()
+    world = story.world
+    world.cloud.failing_operations = {("resume", "b")}
+    world.resume()
+    world.settle()
+    assert world.state() == "RESUME_FAILED"
+    world.resume()
+    world.settle()
+    assert world.state() == "RESUME_COMPLETE"
+    assert at_rest(world) == set()
+    assert sorted(name for action, name in done(world) if action == "resume") == ["a", "b", "c", "d"]
+
+
+def test_an_update_of_a_stack_that_was_resumed_in_part_brings_the_rest_back_first() -> None:
+    story = suspended()
+    world = story.world
+    world.cloud.failing_operations = {("resume", "b")}
+    world.resume()
+    world.settle()
+    story.update(CHANGED)
+    assert at_rest(world) == set()
+    assert present(world) == BECOME
+
+
+def test_what_cannot_be_brought_back_is_replaced_by_an_update() -> None:
+    story = suspended({"a": value("1")})
+    world = story.world
+    world.resume()
+    world.cancel()
+    world.settle()
+    world.cloud.failing_operations = {("resume", "a")}
+    story.update({"a": value("1")})
+    assert at_rest(world) == set()
+    assert ids(world, story.id) != story.before
+    assert len(world.cloud.objects) == 1
+
+
+def test_only_what_is_in_use_is_suspended() -> None:
+    story = Story({"a": value("1"), "b": value("2", "s")})
+    world = story.world
+    # The replacement of a fails: the old one stays in use.
+    world.cloud.failing = {"a": -1}
+    story.update({"a": value("9"), "b": value("2", "s")}, "UPDATE_FAILED")
+    world.cloud.failing = {}
+    with pytest.raises(Conflict, match="'a' is CREATE_FAILED; update the stack"):
+        world.suspend()
+    story.update({"a": value("9"), "b": value("2", "s")})
+    world.suspend()
+    world.settle()
+    assert world.state() == "SUSPEND_COMPLETE"
+    assert at_rest(world) == {"a", "b"}
+
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+
+OPERATIONS: dict[str, Callable[[World], object]] = {
+    "check": World.check,
+    "suspend": World.suspend,
+    "resume": World.resume,
+    "update": lambda world: world.update(template(CHAIN)),
+}
+
+
+@pytest.mark.parametrize("operation", ["check", "suspend", "resume"])
+def test_nothing_is_begun_while_another_operation_is_under_way(operation: str) -> None:
+    world = World()
+    stack_id = world.create(template(CHAIN))
+    with pytest.raises(Conflict, match=f"is CREATE_IN_PROGRESS: wait .* then {operation} it"):
+        OPERATIONS[operation](world)
+    world.settle()
+    world.delete()
+    with pytest.raises(Conflict, match="only a delete can follow"):
+        OPERATIONS[operation](world)
+    world.settle()
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+
+
+@pytest.mark.parametrize("operation", ["check", "update"])
+def test_a_suspended_stack_is_resumed_first(operation: str) -> None:
+    world = suspended().world
+    with pytest.raises(Conflict, match="is SUSPEND_COMPLETE: resume it first"):
+        OPERATIONS[operation](world)
+    assert world.state() == "SUSPEND_COMPLETE"
+
+
+def test_what_never_was_suspended_is_not_resumed() -> None:
+    world = Story(CHAIN).world
+    with pytest.raises(Conflict, match="is CREATE_COMPLETE: it is not suspended"):
+        world.resume()
+
+
+@pytest.mark.parametrize("operation", ["check", "suspend"])
+def test_a_rollback_that_is_owed_comes_first(operation: str) -> None:
+    world = Story({"a": value("1", "s")}).world
+    world.cloud.failing_updates = {"a": True}
+    world.update(template({"a": value("1", "l")}), rollback=True)
+    world.deliver()
+    assert world.state() == "UPDATE_FAILED"
+    with pytest.raises(Conflict, match="about to be rolled back"):
+        OPERATIONS[operation](world)
+    world.settle()
+    assert world.state() == "ROLLBACK_COMPLETE"
+
+
+def test_an_empty_stack_is_suspended_and_resumed_too() -> None:
+    world = World()
+    world.create("heat_template_version: wallaby\n")
+    world.settle()
+    for act, state in (
+        (world.check, "CHECK_COMPLETE"),
+        (world.suspend, "SUSPEND_COMPLETE"),
+        (world.resume, "RESUME_COMPLETE"),
+    ):
+        act()
+        world.settle()
+        assert world.state() == state
+
+
+# -- interrupted at every message ----------------------------------------------------------------------------------
+
+
+def begun(operation: str, steps: int, polls: int) -> Story:
+    """Return a stack of which an operation is so many steps under way."""
+    story = suspended() if operation == "resume" else Story(CHAIN)
+    story.world.cloud.polls = dict.fromkeys("bd", polls)
+    OPERATIONS[operation](story.world)
+    for _ in range(steps):
+        if not story.world.messages:
+            story.world.sweep(after=1)
+        step(story.world)
+    return story
+
+
+STEPS = 14
+at_every_message = pytest.mark.parametrize("steps", range(STEPS))
+with_polls = pytest.mark.parametrize("polls", [0, 2])
+of_each = pytest.mark.parametrize("operation", ["check", "suspend", "resume"])
+
+
+@of_each
+def test_every_message_there_is_is_one_of_those_below(operation: str) -> None:
+    assert begun(operation, STEPS - 1, 2).world.state() == f"{operation.upper()}_COMPLETE"
+    assert begun(operation, 1, 2).world.state() == f"{operation.upper()}_IN_PROGRESS"
+
+
+@at_every_message
+@with_polls
+@of_each
+def test_an_update_at_any_moment_brings_its_definition_about(operation: str, polls: int, steps: int) -> None:
+    story = begun(operation, steps, polls)
+    world = story.world
+    if operation == "suspend":
+        with pytest.raises(Conflict, match="resume it first"):
+            world.update(template(CHANGED))
+        world.settle()
+        assert at_rest(world) == {"a", "b", "c", "d"}
+        world.resume()
+        world.settle()
+    world.update(template(CHANGED))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == BECOME
+    assert len(world.cloud.objects) == 4
+    assert at_rest(world) == set()
+    assert ids(world, story.id)["d"] == story.before["d"]
+    assert {row.status for row in world.store.stacks.resources(story.id)} == {"COMPLETE"}
+
+
+@at_every_message
+@with_polls
+@of_each
+def test_an_update_to_the_same_at_any_moment_touches_no_object(
+    operation: str, polls: int, steps: int
+) -> None:
+    if operation == "suspend":
+        pytest.skip("refused")
+    story = begun(operation, steps, polls)
+    story.world.update(template(CHAIN))
+    story.world.settle()
+    assert story.world.state() == "UPDATE_COMPLETE"
+    assert ids(story.world, story.id) == story.before
+    assert at_rest(story.world) == set()
+
+
+@at_every_message
+@with_polls
+@of_each
+def test_a_delete_at_any_moment_leaves_nothing(operation: str, polls: int, steps: int) -> None:
+    story = begun(operation, steps, polls)
+    done(story.world)
+    story.world.delete()
+    story.world.settle()
+    assert story.world.state(story.id) == "DELETE_COMPLETE"
+    assert story.world.cloud.objects == {}
+    unmade = story.world.unmade_names()
+    assert [name for name in unmade if name != "d"] == ["c", "b", "a"]
+
+
+@at_every_message
+@with_polls
+@of_each
+@pytest.mark.parametrize("rollback", [False, True])
+def test_a_cancel_at_any_moment_leaves_what_can_be_gone_on_with(
+    operation: str, polls: int, steps: int, rollback: bool
+) -> None:
+    story = begun(operation, steps, polls)
+    world = story.world
+    if world.state().endswith("_COMPLETE"):
+        with pytest.raises(Conflict, match="nothing to cancel"):
+            world.cancel(rollback=rollback)
+        return
+    world.cancel(rollback=rollback)
+    assert world.state() == f"{operation.upper()}_FAILED"
+    assert reason(world) == f"Stack {operation.upper()} cancelled"
+    world.settle()
+    assert ids(world, story.id) == story.before
+    if operation == "check":
+        world.check()
+        world.settle()
+        assert world.state() == "CHECK_COMPLETE"
+        return
+    world.resume()
+    world.settle()
+    assert world.state() == "RESUME_COMPLETE"
+    assert at_rest(world) == set()
+    assert ids(world, story.id) == story.before
+
+
+@pytest.mark.parametrize("instruction", range(1, 50))
+@of_each
+def test_an_operation_ends_whatever_dies_at_whatever_instruction(operation: str, instruction: int) -> None:
+    story = suspended() if operation == "resume" else Story(CHAIN)
+    world = story.world
+    job = OperateJob(action=operation.upper(), name="s")
+    world.cloud.crash_after(instruction)
+    if not world.survive(lambda: world.coordinator.operate(job)):
+        # Nobody acknowledged the job: it is delivered again.
+        world.coordinator.operate(job)
+    while world.messages:
+        world.survive(lambda: world.deliver(keep=True))
+        world.survive(world.deliver)
+    world.cloud.crash_at = None
+    world.settle()
+    assert world.state() == f"{operation.upper()}_COMPLETE"
+    assert at_rest(world) == ({"a", "b", "c", "d"} if operation == "suspend" else set())
+    assert set(states(world, story.id).values()) == {f"{operation.upper()}_COMPLETE"}
+    assert ids(world, story.id) == story.before
