@@ -234,7 +234,7 @@ class OperateJob:
         Raises:
             InvalidInput: with a problem for each field at fault.
         """
-        _refuse_faults(data, _DELETE_FIELDS, required=("name",), what=f"a {action.lower()} job")
+        _refuse_faults(data, _STACK_FIELDS, required=("name",), what=f"a {action.lower()} job")
         return cls(action=action, **{key: value for key, value in data.items() if value is not None})
 
 

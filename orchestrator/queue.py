@@ -15,6 +15,7 @@ from kombu.transport import TRANSPORT_ALIASES
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.messages import (
+    ADOPT_TASK,
     CANCEL_TASK,
     CHECK_STACK_TASK,
     CHECK_TASK,
@@ -36,6 +37,7 @@ from orchestrator.settings import Settings, load_settings
 #: Which queue each task travels on.
 ROUTES = {
     CREATE_TASK: STACKS_QUEUE,
+    ADOPT_TASK: STACKS_QUEUE,
     UPDATE_TASK: STACKS_QUEUE,
     CANCEL_TASK: STACKS_QUEUE,
     CHECK_STACK_TASK: STACKS_QUEUE,

@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
+from orchestrator.adoption import adopted_rows
 from orchestrator.comparison import compare, job_of_template, refuse_deleted
 from orchestrator.coordinator import raise_refusal
 from orchestrator.definition import StackDefinition
@@ -22,6 +23,7 @@ from orchestrator.graph import Graph
 from orchestrator.hooking import UNSET_HOOK, check_kind, clear_hooks, hook_view, hooks_by_row, waits_for
 from orchestrator.limits import Limits
 from orchestrator.messages import (
+    ADOPT_TASK,
     CANCEL_TASK,
     CHECK_STACK_TASK,
     CREATE_TASK,
@@ -29,6 +31,7 @@ from orchestrator.messages import (
     RESUME_TASK,
     SUSPEND_TASK,
     UPDATE_TASK,
+    AdoptJob,
     CancelJob,
     DeleteJob,
     OperateJob,
@@ -40,10 +43,11 @@ from orchestrator.outputs import outputs_of
 from orchestrator.past_views import event_view, traversal_view
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import ResourceFailure, ResourceState
-from orchestrator.preparation import prepare, prepare_update
+from orchestrator.preparation import prepare, prepare_update, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.resource_tree import in_tree_order
 from orchestrator.settings import Settings
+from orchestrator.stack_document import document_of
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.stopping import paused_until
 from orchestrator.store.store import Store
@@ -137,6 +141,24 @@ class Service:
             stack_id = self._submit(CREATE_TASK, job.to_wire(), job.name)
         return self.stack(stack_id)
 
+    def adopt(self, job: AdoptJob) -> StackView:
+        """Begin a stack of what is there already, and return it as it is then: on its way.
+
+        Raises:
+            InvalidInput: something is wrong with the job; nothing was stored.
+            Conflict: the name is taken, or a lifecycle plugin refused.
+            Unavailable: the queue cannot be reached, or no coordinator took the job.
+        """
+        if self._embedded is not None:
+            self._embedded.start()
+            stack_id = self._embedded.runtime.coordinator.adopt(job)
+        else:
+            # As in create.
+            prepared = prepare(job, ResourceTypes.load(), self.settings)
+            adopted_rows(prepared, wishes(prepared), job.resources)
+            stack_id = self._submit(ADOPT_TASK, job.to_wire(), job.name)
+        return self.stack(stack_id)
+
     def update(self, job: StackJob) -> StackView:
         """Begin to give a stack a new definition, and return it as it is then: on its way.
 
@@ -192,6 +214,16 @@ class Service:
             stack_id = self._submit(_OPERATE_TASKS[action], job.to_wire(), stack.name)
         return self.stack(stack_id)
 
+    def abandon(self, name: str) -> StackView | None:
+        """Begin to give a stack up: it goes, and everything that it made stays; None if there was none left.
+
+        Raises:
+            NotFound: there is no such stack.
+            Conflict: a lifecycle plugin refused.
+            Unavailable: the queue cannot be reached, or no coordinator took the job.
+        """
+        return self._delete(name, abandon=True)
+
     def delete(self, name: str) -> StackView | None:
         """Begin the deletion of a stack; None if there was none left to delete.
 
@@ -200,10 +232,13 @@ class Service:
             Conflict: a lifecycle plugin refused.
             Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
+        return self._delete(name, abandon=False)
+
+    def _delete(self, name: str, *, abandon: bool) -> StackView | None:
         stack = self._find(name)
         if stack.deleted_at is not None:
             return None
-        job = DeleteJob(name=stack.id, project=self.settings.project)
+        job = DeleteJob(name=stack.id, project=self.settings.project, abandon=abandon)
         if self._embedded is not None:
             self._embedded.start()
             stack_id = self._embedded.runtime.coordinator.delete(job)
@@ -400,6 +435,18 @@ class Service:
         """
         stack = self._find(name)
         return job_of_template(self._store, stack, stack.template_id)
+
+    def export(self, name: str) -> dict[str, Any]:
+        """Return a stack whole as one document, secrets included; :mod:`orchestrator.stack_document` tells its shape.
+
+        Raises:
+            NotFound: there is none of this name or id.
+        """
+        stack = self._find(name)
+        definition = job_of_template(self._store, stack, stack.template_id)
+        return document_of(
+            stack, definition, self._store.stacks.resources(stack.id), Limits.of(self.settings)
+        )
 
     def plan_update(self, job: StackJob) -> UpdatePlan:
         """Return what an update would do, and do nothing.

@@ -14,6 +14,7 @@ from celery.exceptions import Reject
 from orchestrator.coordinator import refusal_of
 from orchestrator.errors import IsothermError, Unavailable
 from orchestrator.messages import (
+    ADOPT_TASK,
     CANCEL_TASK,
     CHECK_STACK_TASK,
     CREATE_TASK,
@@ -23,6 +24,7 @@ from orchestrator.messages import (
     SUSPEND_TASK,
     SWEEP_TASK,
     UPDATE_TASK,
+    AdoptJob,
     CancelJob,
     CheckOrder,
     DeleteJob,
@@ -47,6 +49,11 @@ def runtime() -> Runtime:
 def create_stack(job: Mapping[str, Any]) -> None:
     """Begin a stack. A refusal is written down under the job's id, where the sender looks for it."""
     _carry_out(job, lambda: runtime().coordinator.create(StackJob.from_wire(job)))
+
+
+def adopt_stack(job: Mapping[str, Any]) -> None:
+    """Begin a stack of what is there already."""
+    _carry_out(job, lambda: runtime().coordinator.adopt(AdoptJob.from_wire(job)))
 
 
 def update_stack(job: Mapping[str, Any]) -> None:
@@ -118,6 +125,7 @@ def _refuse(job: Mapping[str, Any], error: Exception) -> None:
 _LATE = {"acks_late": True, "reject_on_worker_lost": True, "acks_on_failure_or_timeout": False}
 
 default_app().task(name=CREATE_TASK, **_LATE)(create_stack)
+default_app().task(name=ADOPT_TASK, **_LATE)(adopt_stack)
 default_app().task(name=UPDATE_TASK, **_LATE)(update_stack)
 default_app().task(name=CANCEL_TASK, **_LATE)(cancel_stack)
 default_app().task(name=DELETE_TASK, **_LATE)(delete_stack)

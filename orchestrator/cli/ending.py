@@ -21,7 +21,7 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.views import OutputView, StackView
 
 #: The states in which outputs are what the template says.
-_WITH_OUTPUTS = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+_WITH_OUTPUTS = ("CREATE_COMPLETE", "ADOPT_COMPLETE", "UPDATE_COMPLETE")
 
 
 def refuse_to_leave(shell: Shell, *, wait: bool) -> None:
@@ -85,6 +85,23 @@ def operate_and_follow(shell: Shell, name: str, action: str, *, wait: bool, form
         after = last_event(service, service.stack(name).id) if wait else 0
         going = service.operate(action, name)
         follow_or_leave(shell, service, going, action=action, wait=wait, form=form, after=after)
+
+
+def wait_for_end(
+    shell: Shell, service: StackService, view: StackView, *, action: str, wait: bool, after: int
+) -> None:
+    """Do as :func:`follow_or_leave` does, but say the last word on stderr: a result is on stdout already.
+
+    Raises:
+        Exit: always, with the exit code.
+    """
+    if wait:
+        with resumable(view.name, embedded=shell.settings.embedded):
+            view = follow(service, view, after=after)
+    reason = f": {printable(view.reason)}" if view.status == "FAILED" else ""
+    click.echo(f"{printable(view.name)} {view.state}{reason}", err=True)
+    ended = (view.action, view.status) == (action, "COMPLETE")
+    raise click.exceptions.Exit(DONE if ended or not wait else STACK_FAILED)
 
 
 def _final_word(

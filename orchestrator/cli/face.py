@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
-from orchestrator.messages import StackJob
+from orchestrator.messages import AdoptJob, StackJob
 from orchestrator.views import (
     EventView,
     GraphView,
@@ -30,6 +30,9 @@ class StackService(Protocol):
     def create(self, job: StackJob) -> StackView:
         """Accept the job, or raise; the stack is IN_PROGRESS afterwards."""
 
+    def adopt(self, job: AdoptJob) -> StackView:
+        """Accept a stack of what is there already, or raise; it is IN_PROGRESS afterwards."""
+
     def update(self, job: StackJob) -> StackView:
         """Accept the new definition of a stack, or raise; the stack is IN_PROGRESS, or complete already, afterwards."""
 
@@ -45,6 +48,9 @@ class StackService(Protocol):
     def delete(self, name: str) -> StackView | None:
         """Begin to delete; None if there was nothing left to do."""
 
+    def abandon(self, name: str) -> StackView | None:
+        """Begin to give a stack up; None if there was nothing left to do."""
+
     def watch(self, stack_id: str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
         """Yield progress until the operation is finished; embedded mode does the work meanwhile."""
 
@@ -53,6 +59,9 @@ class StackService(Protocol):
 
     def stack(self, name: str, /) -> StackView:
         """Return one stack with its outputs."""
+
+    def export(self, name: str, /) -> dict[str, Any]:
+        """Return a stack as one document."""
 
     def definition(self, name: str, /) -> StackJob:
         """Return the job that would give a stack the definition that it has."""

@@ -15,6 +15,8 @@ from orchestrator.cli.processes import coordinator, worker
 from orchestrator.cli.resource_type import resource_type
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.stack import stack
+from orchestrator.cli.stack_abandon import abandon, export
+from orchestrator.cli.stack_adopt import adopt
 from orchestrator.cli.stack_cancel import cancel
 from orchestrator.cli.stack_check import check
 from orchestrator.cli.stack_event import event
@@ -71,7 +73,9 @@ def isotherm() -> None:
     """
 
 
-for child in (preview, update, cancel, check, suspend, resume, resource, event, history, output, hook):
+for child in (preview, adopt, update, cancel, check, suspend, resume, export, abandon):
+    stack.add_command(child)
+for child in (resource, event, history, output, hook):
     stack.add_command(child)
 for child in (functions, versions):
     template.add_command(child)

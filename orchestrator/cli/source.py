@@ -1,10 +1,12 @@
 """Read what a stack is made of: the template, environments, and the files that they name."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from orchestrator.errors import InvalidInput
-from orchestrator.messages import StackJob
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.messages import AdoptJob, StackJob
 
 if TYPE_CHECKING:
     from orchestrator.settings import Settings
@@ -98,6 +100,42 @@ def existing_job(
         project=present.project,
     )
     return upon_existing(given, present, limits)
+
+
+def adopt_job(
+    name: str,
+    settings: "Settings",
+    *,
+    adopt_file: str,
+    template: str | None,
+    environments: Iterable[str],
+    parameters: Mapping[str, str],
+    timeout_minutes: float | None = None,
+    rollback: bool = False,
+) -> AdoptJob:
+    """Return the job for what an adopt file says is there; without a template, for the file's own definition.
+
+    Raises:
+        InvalidInput: files are missing or cannot be read, or the adopt file is none.
+    """
+    from orchestrator.limits import Limits
+    from orchestrator.stack_document import definition_in, read_stack_document
+
+    given = Given(
+        environments=environments, parameters=parameters, timeout_minutes=timeout_minutes, rollback=rollback
+    )
+    try:
+        text = Path(adopt_file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise InvalidInput([Problem(path=adopt_file, message=f"cannot be read: {reason}")]) from error
+    document = read_stack_document(text, file=adopt_file, limits=Limits.of(settings))
+    if template is not None:
+        job = stack_job(name, settings, template=template, **given)
+    else:
+        present = replace(definition_in(document, name, file=adopt_file), project=settings.project)
+        job = existing_job(present, settings, template=None, **given)
+    return AdoptJob.of(job, document["resources"])
 
 
 def template_text(name: str, settings: "Settings") -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from orchestrator.definition import is_unknown
 from orchestrator.plugins.constraints import AllowedValues, Length, Range
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.resource import ResourceFailure
 from workers.resources.core.row import RowResource
 
 CLASSES: Final[Mapping[str, str]] = {
@@ -137,6 +138,15 @@ class RandomString(RowResource):
         if "value" not in self.state.data:
             self.state.data["value"] = generate(self.properties["length"], demands(self.properties))
         return super().handle_create()
+
+    def handle_adopt(self) -> None:
+        """Take over the text that the adopt file tells.
+
+        Raises:
+            ResourceFailure: it tells none.
+        """
+        if not isinstance(self.state.data.get("value"), str):
+            raise ResourceFailure("the adopt file must tell the text, as the resource_data 'value'")
 
     def handle_delete(self) -> Any:
         """Forget the text."""

@@ -95,6 +95,10 @@ class TestResource(RowResource):
         """Complete or fail when the time is over."""
         return self._finish("create", token)
 
+    def handle_adopt(self) -> None:
+        """Take the value that the adopt file tells, else the template's."""
+        self.state.data.setdefault("value", self.properties["value"])
+
     def needs_replace(self, changes: PropertyChanges) -> bool:
         """Tell whether the value changes while ``update_replace`` is (or now becomes) true."""
         replace = changes.after.get("update_replace", self.properties.get("update_replace"))

@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.plugins.constraints import AllowedPattern
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, Resource
+from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure
 from workers.resources.nodes.allowed import allowed_file, fault_of_file_path, root_of
 from workers.resources.nodes.host import NODE_PROPERTY, refuse_other_nodes
 from workers.resources.nodes.journal import records_directory
@@ -83,6 +83,17 @@ class NodeFile(Resource):
         found = self._file.find()
         return None if found is None else str(found)
 
+    def handle_adopt(self) -> None:
+        """Take over the file that is there; its content stays as it is.
+
+        Raises:
+            ResourceFailure: it is not where the template says, or not in an allowed directory.
+        """
+        path = allowed_file(self.properties["path"], self.settings)
+        if self.state.physical_id != str(path):
+            raise ResourceFailure(f"the template's path is {path}, the id in the adopt file is another")
+        self._file.take_over(path)
+
     def handle_update(self, changes: PropertyChanges) -> None:  # noqa: ARG002 -- both are always written
         """Put content and mode in place; a file that has gone is written again."""
         self.validate(self.properties)
@@ -112,7 +123,7 @@ class NodeFile(Resource):
     def observe(self) -> Mapping[str, Any] | None:
         """Return what is on the disk; bytes that are no UTF-8 are shown as replacement characters."""
         path = self._present()
-        if path is None:
+        if path is None or path != allowed_file(str(path), self.settings):
             return None
         return {
             # As the template spells it: the same place may have several spellings.

@@ -157,6 +157,14 @@ class OwnedFile:
             record = FileRecord(path=path, stack=self._stack, resource=self._resource)
             self._write(replace(record, versions=(version,), placed=True))
 
+    def take_over(self, path: Path) -> None:
+        """Make a file that is there belong to this row, whoever has made it; its content stays as it is."""
+        for uuid, _ in list(self._others(path)):
+            self._bequeath(uuid, self._uuid)
+        version = Version(path.stat().st_ino, digest(path))
+        record = FileRecord(path=path, stack=self._stack, resource=self._resource)
+        self._write(replace(record, versions=(version,), placed=True))
+
     def _is_ours(self, record: FileRecord) -> bool:
         path = record.path
         # A link put in place of a directory would lead to a file of the same name elsewhere.

@@ -1,5 +1,6 @@
 """``Isotherm::Node::Process``: a command that runs on the worker's machine, and outlives the worker."""
 
+import re
 import signal
 from collections.abc import Mapping
 from typing import Any, Final
@@ -23,6 +24,9 @@ _STOP_INTERVAL_SECONDS: Final = 0.1
 _KILL_SECONDS: Final = 30.0
 _GRACE_SECONDS: Final = 10.0
 _LINES_SHOWN: Final = 10
+#: The row's private fact that names the row under which the process is on record.
+_RECORD: Final = "record"
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class NodeProcess(Resource):
@@ -109,6 +113,7 @@ class NodeProcess(Resource):
 
     def handle_create(self) -> dict[str, Any]:
         """Start the command, unless an interrupted attempt has done so."""
+        self.state.data[_RECORD] = self.state.uuid
         self._start(_FIRST_RUN)
         return self._token(_FIRST_RUN)
 
@@ -125,6 +130,21 @@ class NodeProcess(Resource):
     def check_create_complete(self, token: Any) -> bool | Wait:
         """Tell whether the process is ready."""
         return self._ready(token)
+
+    # -- adopting ----------------------------------------------------------------------------------------------
+
+    def handle_adopt(self) -> None:
+        """Take over a process that was started on this machine for a stack that has been abandoned since.
+
+        Raises:
+            ResourceFailure: what is on record under the adopt file's ``resource_data`` is another process.
+        """
+        status = self._process.status()
+        if status is None or str(status.pid) != self.state.physical_id:
+            raise ResourceFailure(
+                f"no record of a process {self.state.physical_id} was found: only one that was started for a stack "
+                "can be adopted, with the resource_data that its export tells"
+            )
 
     # -- updating ----------------------------------------------------------------------------------------------
 
@@ -281,7 +301,14 @@ class NodeProcess(Resource):
 
     @property
     def _process(self) -> SupervisedProcess:
-        return SupervisedProcess(records_directory(self.settings.state_directory), uuid=self.state.uuid)
+        return SupervisedProcess(records_directory(self.settings.state_directory), uuid=self._record)
+
+    @property
+    def _record(self) -> str:
+        """The row under which the process is on record: another than its own, if it was adopted."""
+        record = self.state.data.get(_RECORD)
+        # What an adopt file says is never a path.
+        return record if isinstance(record, str) and _UUID.fullmatch(record) else self.state.uuid
 
 
 def _state(status: Status | None) -> str:

@@ -12,7 +12,7 @@ from orchestrator.cli.main import isotherm
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
-from orchestrator.messages import StackJob
+from orchestrator.messages import AdoptJob, StackJob
 from orchestrator.settings import Settings
 from orchestrator.views import (
     EventView,
@@ -127,6 +127,8 @@ class FakeService:
     jobs: list[StackJob] = field(default_factory=list)
     signals: list[tuple[str, str, Mapping[str, Any]]] = field(default_factory=list)
     hooks_held: list[HookView] = field(default_factory=list)
+    document_held: dict[str, Any] = field(default_factory=dict)
+    abandoned: list[str] = field(default_factory=list)
     closed: int = 0
 
     def close(self) -> None:
@@ -137,6 +139,11 @@ class FakeService:
             raise Conflict(f"there is already a stack {job.name!r}")
         self.jobs.append(job)
         self.stacks_held[job.name] = stack_view(job.name, "CREATE", "IN_PROGRESS")
+        return self.stacks_held[job.name]
+
+    def adopt(self, job: AdoptJob) -> StackView:
+        self.create(job)
+        self.stacks_held[job.name] = stack_view(job.name, "ADOPT", "IN_PROGRESS")
         return self.stacks_held[job.name]
 
     def update(self, job: StackJob) -> StackView:
@@ -167,6 +174,13 @@ class FakeService:
 
     def definition(self, name: str, /) -> StackJob:
         return replace(self.held_definition, name=self.stack(name).name)
+
+    def export(self, name: str, /) -> dict[str, Any]:
+        return {**self.document_held, "name": self.stack(name).name}
+
+    def abandon(self, name: str) -> StackView | None:
+        self.abandoned.append(name)
+        return self.delete(name)
 
     def delete(self, name: str) -> StackView | None:
         view = self.stack(name)

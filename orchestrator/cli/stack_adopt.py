@@ -1,0 +1,70 @@
+"""``isotherm stack adopt``: make a stack of what is there already."""
+
+import click
+
+from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
+from orchestrator.cli.options import (
+    example,
+    format_option,
+    optional_template_options,
+    rollback_option,
+    timeout_option,
+    wait_option,
+)
+from orchestrator.cli.shell import Shell
+from orchestrator.cli.source import Given, adopt_job
+
+
+@click.command(
+    epilog=example(
+        "isotherm stack adopt web --adopt-file web.json",
+        "isotherm stack adopt web --adopt-file web.json -t web.yaml -P count=3",
+    )
+)
+@click.argument("name")
+@click.option(
+    "--adopt-file",
+    required=True,
+    metavar="FILE",
+    help="What is there: a document of 'isotherm stack export', or one with the key 'resources' alone.",
+)
+@optional_template_options
+@rollback_option
+@timeout_option
+@wait_option
+@format_option()
+@click.pass_obj
+def adopt(
+    shell: Shell,
+    name: str,
+    *,
+    adopt_file: str,
+    template: str | None,
+    environments: tuple[str, ...],
+    parameters: dict[str, str],
+    rollback: bool,
+    timeout_minutes: float | None,
+    wait: bool,
+    form: str,
+) -> None:
+    """Make a stack of what is there already.
+
+    The adopt file says which object each resource of the template is; each is looked at, as far as its type can, and
+    taken over as it is. Nothing is made or changed. Without -t the file's own template, environments and values count,
+    below those that are given. From then on the stack is like any other: an update changes what it adopted, and a
+    delete deletes it. Where the adoption fails or is cancelled, a rollback leaves every object alone.
+
+    In the file, the key 'resources' is a map by the resources' names; of each, 'resource_id' is its physical id, and
+    'type', 'metadata' and 'resource_data' may be told too.
+    """
+    refuse_to_leave(shell, wait=wait)
+    given = Given(
+        environments=environments,
+        parameters=parameters,
+        timeout_minutes=timeout_minutes,
+        rollback=rollback,
+    )
+    job = adopt_job(name, shell.settings, adopt_file=adopt_file, template=template, **given)
+    with shell.service() as service:
+        going = service.adopt(job)
+        follow_or_leave(shell, service, going, action="ADOPT", wait=wait, form=form, after=0)

@@ -1,0 +1,113 @@
+"""What every store promises to adoptions: what is there already, and is to be taken over first."""
+
+import pytest
+import sqlalchemy as sa
+
+from orchestrator.event_filter import EventFilter
+from orchestrator.messages import CheckOrder
+from orchestrator.plan import Wish, plan_create
+from orchestrator.store import tables
+from orchestrator.store.claims import Ending
+from orchestrator.store.traversals import Adopted, NewTraversal
+from tests.unit.orchestrator.store.conftest import Bench
+from tests.unit.orchestrator.store.test_update_contract import begin_update, order_of
+
+
+def adopt(bench: Bench, *names: str) -> list[CheckOrder]:
+    """Begin to adopt objects of these names; return the first orders."""
+    wishes = [
+        Wish(
+            name=name,
+            type="Test",
+            resource_id=f"s-{name}",
+            fragment={"definition": {}},
+            requires=frozenset(),
+            wanted=frozenset(),
+        )
+        for name in names
+    ]
+    new = NewTraversal(
+        id="s-t1",
+        stack_id="s-id",
+        stack="s",
+        project="p",
+        template_id="none",
+        timeout_minutes=60,
+        plan=plan_create(wishes, action="ADOPT"),
+        context={"name": "s"},
+        new_types={f"s-{name}": "Test" for name in names},
+        adopted={
+            f"s-{name}": Adopted(physical_id=f"there-{name}", metadata={"m": name}, data={"d": name})
+            for name in names
+        },
+        options={"adopting": 1},
+    )
+    bench.store.traversals.begin_create(new)
+    return [order_of(bench, node.no, number=1) for node in new.plan.ready]
+
+
+def told(bench: Bench, name: str) -> list[str]:
+    read = bench.store.events.read("s-id", wanted=EventFilter(resources=(name,)), limit=100)
+    return [f"{event.action}_{event.status}" for event in read]
+
+
+def test_a_row_that_is_to_be_adopted_holds_what_is_there(bench: Bench) -> None:
+    adopt(bench, "a")
+    (row,) = bench.store.stacks.resources("s-id")
+    assert (row.action, row.status, row.physical_id) == ("ADOPT", "IN_PROGRESS", "there-a")
+    assert (row.metadata, row.data) == ({"m": "a"}, {"d": "a"})
+
+
+def test_an_adoption_starts_when_it_is_claimed_first(bench: Bench) -> None:
+    (order,) = adopt(bench, "a")
+    bench.clock.pass_(7)
+    first = bench.claim(order)
+    assert (first.action, first.started, first.started_at) == ("ADOPT", False, bench.clock.now)
+    assert (first.physical_id, first.data, first.metadata) == ("there-a", {"d": "a"}, {"m": "a"})
+    assert first.was == ("ADOPT", "IN_PROGRESS")
+    bench.finish(first, Ending.WAITING, seconds=1)
+    bench.clock.pass_(2)
+    (again,) = bench.sweep()
+    second = bench.claim(again)
+    assert (second.started, second.started_at) == (True, first.started_at)
+    bench.finish(second)
+    assert told(bench, "a") == ["ADOPT_IN_PROGRESS", "ADOPT_COMPLETE"]
+
+
+@pytest.mark.parametrize("ending", [None, Ending.FAILED, Ending.WAITING])
+def test_an_update_adopts_first_what_is_not_adopted_yet(bench: Bench, ending: Ending | None) -> None:
+    (order,) = adopt(bench, "a")
+    if ending is not None:
+        bench.finish(bench.claim(order), ending, seconds=1, reason="no luck")
+    (update,) = begin_update(bench, {"a": set()})
+    claim = bench.claim(update)
+    assert (claim.action, claim.started) == ("ADOPT", ending is Ending.WAITING)
+    bench.finish(claim, Ending.NEXT)
+    assert bench.claim(update).action == "UPDATE"
+
+
+def test_an_update_updates_what_is_adopted(bench: Bench) -> None:
+    (order,) = adopt(bench, "a")
+    bench.run(order)
+    (update,) = begin_update(bench, {"a": set()})
+    assert bench.claim(update).action == "UPDATE"
+
+
+def test_rows_that_were_to_be_adopted_are_known_whatever_became_of_them(bench: Bench) -> None:
+    adopt(bench, "a", "b")
+    assert bench.store.stacks.adopted("s-id") == {"s-a", "s-b"}
+    begin_update(bench, {"a": set(), "c": set()})
+    assert bench.store.stacks.adopted("s-id") == {"s-a", "s-b"}
+    assert bench.store.stacks.adopted("other") == frozenset()
+
+
+def test_the_flags_of_an_operation_can_be_read(bench: Bench) -> None:
+    adopt(bench, "a")
+    assert bench.store.traversals.options("s-t1") == {"adopting": 1}
+
+
+def test_rows_that_are_made_hold_nothing_yet(bench: Bench) -> None:
+    bench.begin({"a": set()})
+    with bench.store.database.read() as connection:
+        row = connection.execute(sa.select(tables.resource)).one()
+    assert (row.action, row.physical_id, row.data) == ("INIT", None, None)
