@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.collector import paused_collection
 from orchestrator.errors import Conflict
 from orchestrator.findings import Types
 from orchestrator.matching import Matcher
@@ -11,7 +12,8 @@ from orchestrator.messages import EnvironmentSource, StackJob
 from orchestrator.plan import Match, Wish
 from orchestrator.preparation import Prepared, prepare_update
 from orchestrator.settings import Settings
-from orchestrator.store.stacks import History, ResourceRow, StackRow
+from orchestrator.store.history import History
+from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 
 
@@ -28,7 +30,15 @@ class Comparison:
     #: That of the stack's last traversal.
     context: Mapping[str, Any]
 
+    @property
+    def reverted(self) -> frozenset[str]:
+        """The rows that are wanted as they were last made, although they were to become something else."""
+        planned, applied = self.history.planned, self.history.applied
+        clean = (match.row.id for match in self.matches.values() if match.row and match.clean)
+        return frozenset(row_id for row_id in clean if planned.get(row_id) is not applied.get(row_id))
 
+
+@paused_collection()
 def compare(
     store: Store,
     stack: StackRow,
@@ -48,7 +58,7 @@ def compare(
     context = store.traversals.context(stack.traversal_id)
     before = context["parameters"] if keeps_immutable else {}
     prepared, wishes = prepare_update(job, types, settings, stack_id=stack.id, before=before)
-    history = store.stacks.history(stack)
+    history = store.histories.read(stack.id, stack.traversal_id)
     rows = store.stacks.resources(stack.id)
     return Comparison(
         prepared=prepared,

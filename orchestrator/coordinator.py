@@ -15,8 +15,8 @@ from hooks.errors import LifecycleRefused
 from hooks.events import Event, EventSink, dispatch
 from hooks.lifecycle import LifecyclePlugin, Operation, run_post_ops, run_pre_ops
 from orchestrator.adoption import adopted_rows
+from orchestrator.cleanups import ABANDONED, Cleanups
 from orchestrator.comparison import compare, job_of_template, refuse_deleted, refuse_nested
-from orchestrator.definition import NodeData, is_unknown
 from orchestrator.errors import (
     Bug,
     Conflict,
@@ -28,7 +28,7 @@ from orchestrator.errors import (
 )
 from orchestrator.event_filter import EventFilter
 from orchestrator.limits import Limits
-from orchestrator.matching import node_data_of, plan_row
+from orchestrator.matching import plan_row
 from orchestrator.messages import (
     END,
     AdoptJob,
@@ -45,15 +45,7 @@ from orchestrator.operable import OPERATIONS
 from orchestrator.operations import operate, refuse_suspended
 from orchestrator.plan import Plan, plan_create, plan_delete, plan_update
 from orchestrator.plugins.resource import Resource
-from orchestrator.preparation import (
-    Prepared,
-    definition_of_rows,
-    environment_of,
-    hooks_of,
-    plan_job,
-    prepare,
-    wishes,
-)
+from orchestrator.preparation import Prepared, environment_of, plan_job, prepare, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
@@ -61,7 +53,6 @@ from orchestrator.store.store import Store
 from orchestrator.store.sweeping import Swept
 from orchestrator.store.traversals import Adopted, Ending, NewTraversal
 from orchestrator.stored_templates import load_template
-from orchestrator.template.definitions import DELETE, RETAIN, ResourceDefinition
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
 
@@ -73,9 +64,6 @@ PUBLISHED_AT_ONCE = 500
 TRIES: Final = 10
 #: What a stack is rolled back to that never was complete.
 NO_RESOURCES: Final = "heat_template_version: 2021-04-16\n"
-#: What the cleanup of a row is told whose object stays; and of one whose stack is given up.
-LEFT_ALONE: Final = {"policy": RETAIN}
-ABANDONED: Final = {**LEFT_ALONE, "abandon": True}
 
 
 class Coordinator:
@@ -232,9 +220,8 @@ class Coordinator:
         # A stack that never was complete never took over what it was to adopt.
         never_ours = action == "ROLLBACK" and stack.completed_template_id is None
         kept = self._store.stacks.adopted(stack.id) if never_ours else frozenset[str]()
-        to_delete = self._to_delete(stack, rows, prepared.registry, kept)
-        cleanup = [plan_row(row, fragment) for row, fragment in to_delete]
-        plan = plan_update(wished, matches, cleanup, action=action)
+        told = self._cleanups(stack, rows, compared.history.planned, prepared.registry, kept)
+        plan = plan_update(wished, matches, [plan_row(row) for row in rows], action=action, told=told)
         taken_back = {row.id for row in rows if row.replaced_by} & {
             match.row.id for match in matches.values() if match.row
         }
@@ -243,6 +230,7 @@ class Coordinator:
             self._new_traversal(job, prepared, plan, made),
             known={row.id for row in rows},
             taken_back=taken_back,
+            as_applied=compared.reverted,
         )
         operation = replace(self._operation(new.id, action, stack), parameters=prepared.parameters.shown())
         self._pre_op(operation)
@@ -329,10 +317,10 @@ class Coordinator:
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
     def _begin_delete(self, stack: StackRow, job: DeleteJob) -> bool:
+        planned = self._store.histories.planned(stack.id)
         rows = self._store.stacks.resources(stack.id)
-        to_delete = self._to_delete(stack, rows, self._registry(stack))
-        told = [(row, ABANDONED if job.abandon else fragment) for row, fragment in to_delete]
-        plan = plan_delete([plan_row(row, fragment) for row, fragment in told])
+        told = self._cleanups(stack, rows, planned, self._registry(stack))
+        plan = plan_delete([plan_row(row, ABANDONED if job.abandon else told(row.id)) for row in rows])
         context = self._store.traversals.context(stack.traversal_id)
         new = NewTraversal(
             id=str(uuid.uuid4()),
@@ -350,37 +338,15 @@ class Coordinator:
         )
         return self._begin(stack, new)
 
-    def _to_delete(
+    def _cleanups(
         self,
         stack: StackRow,
         rows: Sequence[ResourceRow],
+        planned: Mapping[str, Mapping[str, Any]],
         registry: Registry,
         kept: Collection[str] = (),
-    ) -> list[tuple[ResourceRow, Mapping[str, Any]]]:
-        """Return each row with what its deletion must be told: policy, hooks, the properties it would have had.
-
-        Of the rows in ``kept`` the objects stay, whatever their policy.
-        """
-        fragments = self._store.stacks.fragments(stack.id)
-        data = {row.id: node_data_of(row) for row in rows if row.status == "COMPLETE"}
-        told: list[tuple[ResourceRow, Mapping[str, Any]]] = []
-        for row in rows:
-            if row.id in kept:
-                told.append((row, LEFT_ALONE))
-                continue
-            fragment: dict[str, Any] = {**hooks_of(registry, row.name)}
-            latest = fragments.get(row.id)
-            if latest is not None:
-                definition = ResourceDefinition.from_fragment(row.name, latest["definition"])
-                if definition.external_id is not None:
-                    fragment["policy"] = RETAIN
-                elif definition.deletion_policy != DELETE:
-                    fragment["policy"] = definition.deletion_policy
-                if row.properties is None and row.action != "INIT":
-                    inputs = [data[uuid_] for uuid_ in row.requires if uuid_ in data]
-                    fragment["properties"] = self._interrupted(stack, definition, latest, inputs)
-            told.append((row, fragment))
-        return told
+    ) -> Cleanups:
+        return Cleanups(self._store, stack, rows, planned, self._template, registry=registry, kept=kept)
 
     def _registry(self, stack: StackRow) -> Registry:
         """Return what the environment in force says of single resources; it was sound when it was stored."""
@@ -391,23 +357,6 @@ class Coordinator:
         if stored.nesting is not None:
             environment, _ = environment_within(environment, stored.nesting, {})
         return environment.registry
-
-    def _interrupted(
-        self,
-        stack: StackRow,
-        definition: ResourceDefinition,
-        latest: Mapping[str, Any],
-        inputs: Sequence[NodeData],
-    ) -> dict[str, Any]:
-        """Resolve what a create that never finished was about to apply; what cannot be resolved is left out."""
-        context = self._store.traversals.context(stack.traversal_id)
-        template = self._template(stack.template_id, context)
-        files = {key: self._store.templates.file(digest) for key, digest in latest.get("files", {}).items()}
-        try:
-            properties = definition.resolve_properties(definition_of_rows(context, template, inputs, files))
-        except IsothermError:
-            return {}
-        return {name: value for name, value in properties.items() if not is_unknown(value)}
 
     def _template(self, template_id: str, context: Mapping[str, Any]) -> Template:
         return load_template(self._store, template_id, context, self._settings)

@@ -16,7 +16,8 @@ from orchestrator.operable import is_suspended
 from orchestrator.plan import Match, Row, Wish
 from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.preparation import Prepared
-from orchestrator.store.stacks import History, ResourceRow
+from orchestrator.store.history import History
+from orchestrator.store.stacks import ResourceRow
 from orchestrator.template.definitions import PLACE_KEYS
 
 Fragment = Mapping[str, Any]
@@ -80,7 +81,7 @@ class Matcher:
         if _is_there(row):
             self._proxies[wish.name] = replace(self._proxies[wish.name], data=data)
         return Match(
-            row=plan_row(row, {}),
+            row=plan_row(row),
             clean=bool(clean),
             node_data=data.to_wire() if _is_there(row) else None,
             new_metadata=self._metadata_of(wish.fragment)
@@ -168,8 +169,8 @@ def node_data_of(row: ResourceRow) -> NodeData:
     )
 
 
-def plan_row(row: ResourceRow, fragment: Fragment) -> Row:
-    """Return what planning needs to know of a row; ``fragment`` is what its cleanup must be told."""
+def plan_row(row: ResourceRow, fragment: Fragment | None = None) -> Row:
+    """Return what planning needs to know of a row; ``fragment`` is what its cleanup must be told, if that is known."""
     return Row(
         id=row.id,
         name=row.name,
@@ -177,7 +178,7 @@ def plan_row(row: ResourceRow, fragment: Fragment) -> Row:
         action=row.action,
         status=row.status,
         requires=row.requires,
-        fragment=fragment,
+        fragment=fragment or {},
     )
 
 

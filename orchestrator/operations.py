@@ -72,8 +72,8 @@ def operation(
     job_id: str | None = None,
 ) -> NewTraversal:
     """Return the traversal that does something with some of a stack's rows as they are."""
-    fragments = store.stacks.fragments(stack.id)
-    planned = [plan_row(row, _told(row, fragments.get(row.id, {}))) for row in taking_part]
+    planned = store.histories.planned(stack.id)
+    told = [plan_row(row, _told(row, planned.get(row.id, {}))) for row in taking_part]
     return NewTraversal(
         id=str(uuid.uuid4()),
         stack_id=stack.id,
@@ -81,7 +81,7 @@ def operation(
         project=stack.project,
         template_id=stack.template_id,
         timeout_minutes=stack.timeout_minutes,
-        plan=plan_operate(planned, action=action),
+        plan=plan_operate(told, action=action),
         context=store.traversals.context(stack.traversal_id),
         new_types={},
         known={row.id for row in rows},

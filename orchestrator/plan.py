@@ -7,7 +7,7 @@ wait for each other's row.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -142,13 +142,19 @@ def plan_create(wishes: Sequence[Wish], *, action: str = "CREATE") -> Plan:
 
 
 def plan_update(
-    wishes: Sequence[Wish], matches: Mapping[str, Match], rows: Sequence[Row], *, action: str = "UPDATE"
+    wishes: Sequence[Wish],
+    matches: Mapping[str, Match],
+    rows: Sequence[Row],
+    *,
+    action: str = "UPDATE",
+    told: Callable[[str], Mapping[str, Any]] | None = None,
 ) -> Plan:
     """Plan to make what is there into what is wished, and to clean up what is not wished any more.
 
     Visited is what is not clean, and what depends on it by whatever many steps; of the latter, the clean ones only if
     what they depend on turns out to have changed. Every visited row may be replaced, so each has a cleanup node too,
-    which waits for those of its dependents: they have moved over by then.
+    which waits for those of its dependents: they have moved over by then. ``told`` gives what the cleanup of a row
+    must be told, by its id, where the rows themselves do not say it; it is asked of those that are cleaned up.
 
     Raises:
         CircularDependency: the wishes require each other in a circle.
@@ -168,7 +174,7 @@ def plan_update(
         elif name in visited:
             weave.add(name, _converging(wish, match), wish.requires, data=True)
     wished = {match.row.id: name for name, match in matches.items() if match.row}
-    _plan_cleanup(weave, rows, wished, visited)
+    _plan_cleanup(weave, rows, wished, visited, told)
     return Plan(action=action, nodes=weave.finished())
 
 
@@ -192,7 +198,11 @@ def _converging(wish: Wish, match: Match) -> PlannedNode:
 
 
 def _plan_cleanup(
-    weave: "_Weave", rows: Sequence[Row], wished: Mapping[str, str], visited: Collection[str]
+    weave: "_Weave",
+    rows: Sequence[Row],
+    wished: Mapping[str, str],
+    visited: Collection[str],
+    told: Callable[[str], Mapping[str, Any]] | None,
 ) -> None:
     """Add the cleanup of rows that nobody wishes for, and of those that may be replaced."""
     there = {
@@ -210,7 +220,7 @@ def _plan_cleanup(
             phase=CLEANUP,
             resource_id=row.id,
             action="DELETE",
-            fragment=row.fragment,
+            fragment=told(row_id) if told else row.fragment,
             quiet=row_id in wished,
         )
         after = {_cleanup_of(other) for other in graph.requirements[row_id]}

@@ -139,7 +139,7 @@ class Service:
             # Refused here if it can be: with positions, at once, and without troubling anybody.
             prepare(job, ResourceTypes.load(), self.settings)
             stack_id = self._submit(CREATE_TASK, job.to_wire(), job.name)
-        return self.stack(stack_id)
+        return self._begun(stack_id)
 
     def adopt(self, job: AdoptJob) -> StackView:
         """Begin a stack of what is there already, and return it as it is then: on its way.
@@ -178,7 +178,7 @@ class Service:
             told = replace(job, name=stack.name)
             prepare_update(told, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
             stack_id = self._submit(UPDATE_TASK, job.to_wire(), stack.name)
-        return self.stack(stack_id)
+        return self._begun(stack_id)
 
     def cancel(self, name: str, *, rollback: bool = True) -> StackView:
         """End what is under way on a stack, and return it as it is then: on its way back, or failed.
@@ -195,7 +195,7 @@ class Service:
             stack_id = self._embedded.runtime.coordinator.cancel(job)
         else:
             stack_id = self._submit(CANCEL_TASK, job.to_wire(), stack.name)
-        return self.stack(stack_id)
+        return self._begun(stack_id)
 
     def operate(self, action: str, name: str) -> StackView:
         """Begin to check (``CHECK``), ``SUSPEND`` or ``RESUME`` a stack, and return it as it is then.
@@ -244,7 +244,17 @@ class Service:
             stack_id = self._embedded.runtime.coordinator.delete(job)
         else:
             stack_id = self._submit(DELETE_TASK, job.to_wire(), stack.name)
-        return self.stack(stack_id)
+        return self._begun(stack_id)
+
+    def _begun(self, stack_id: str) -> StackView:
+        """Return a stack on its way, without what only its template tells: to read it again would take its time."""
+        row = self._find(stack_id)
+        context = self._store.traversals.context(row.traversal_id)
+        hidden = set(context.get("hidden", ()))
+        # The others are the pseudo parameters.
+        declared = {key: value for key, value in context["parameters"].items() if "::" not in key}
+        shown = {key: "******" if key in hidden else value for key, value in declared.items()}
+        return _stack_view(row, parameters=shown)
 
     def signal(self, name: str, resource: str, details: Mapping[str, Any]) -> None:
         """Give a resource a signal; whoever waits for it looks again at once.

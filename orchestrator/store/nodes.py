@@ -275,11 +275,18 @@ class Nodes:
                 requires=row.requires,
                 replaces=claim.resource_id,
                 template_id=row.template_id,
+                planned_traversal=claim.order.traversal_id,
+                planned_no=claim.order.no,
                 created_at=now,
                 updated_at=now,
             )
         )
-        connection.execute(resource.update().where(old).values(replaced_by=new_id))
+        # It was to become something else, and stays as it was made.
+        as_applied = {
+            "planned_traversal": sa.func.coalesce(resource.c.applied_traversal, resource.c.planned_traversal),
+            "planned_no": sa.func.coalesce(resource.c.applied_no, resource.c.planned_no),
+        }
+        connection.execute(resource.update().where(old).values(replaced_by=new_id, **as_applied))
         traversal = node.c.traversal_id == claim.order.traversal_id
         # The new row never was to become anything else.
         fragment = {**claim.fragment, "old": False, "refresh": False, "replace": ""}
@@ -356,6 +363,8 @@ class Nodes:
             "definition_hash": outcome.definition_hash,
             "attributes": self._pack(list(outcome.attributes)) if told else None,
             "requires": json.dumps(list(outcome.requires)) if done and order.phase == CONVERGE else None,
+            "applied_traversal": order.traversal_id if done and order.phase == CONVERGE else None,
+            "applied_no": order.no if done and order.phase == CONVERGE else None,
             "metadata": self._pack(outcome.metadata),
             "new_metadata": outcome.new_metadata,
             "data": self._pack(dict(outcome.data)),

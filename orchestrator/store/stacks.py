@@ -71,18 +71,6 @@ class ResourceRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
-    """What became of a stack's resources so far."""
-
-    #: By row id, the template fragment that each was last to be converged to.
-    planned: Mapping[str, Mapping[str, Any]]
-    #: By row id, the template fragment that each was last converged to, whatever it was to become after that.
-    applied: Mapping[str, Mapping[str, Any]]
-    #: Ids of the rows that the traversal in force may still change.
-    unsettled: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCounts:
     """How far a traversal is: resources by the state of their node, and some that are being worked on."""
 
@@ -339,35 +327,6 @@ class Stacks:
             )
         return True
 
-    def fragments(self, stack_id: str) -> dict[str, Mapping[str, Any]]:
-        """Return, by row id, the latest template fragment that each resource was to be converged to."""
-        return {resource_id: fragment for resource_id, _, fragment in self._fragments(stack_id)}
-
-    def history(self, stack: StackRow) -> History:
-        """Return what became of a stack's resources; read it before the rows: what is settled now is so then."""
-        unsettled = self._unsettled(stack.traversal_id)
-        fragments = self._fragments(stack.id)
-        return History(
-            planned={resource_id: fragment for resource_id, _, fragment in fragments},
-            applied={resource_id: fragment for resource_id, state, fragment in fragments if state == "done"},
-            unsettled=unsettled,
-        )
-
-    @retrying
-    def _fragments(self, stack_id: str) -> list[tuple[str, str, Mapping[str, Any]]]:
-        """Return row id, state and fragment of every node there was for a row, oldest first."""
-        node, traversal = tables.node, tables.traversal
-        sql = (
-            sa.select(node.c.resource_id, node.c.state, node.c.fragment)
-            .select_from(node)
-            .join(traversal, tables.in_traversal(traversal.c.id))
-            .where(traversal.c.stack_id == stack_id, node.c.phase == CONVERGE, node.c.fragment.is_not(None))
-            .order_by(traversal.c.created_at)
-        )
-        with self._db.read() as connection:
-            rows = connection.execute(sql).all()
-        return [(row.resource_id, row.state, self._codec.unpack(row.fragment)) for row in rows]
-
     @retrying
     def adopted(self, stack_id: str) -> frozenset[str]:
         """Return the ids of the rows that were to be adopted, whatever became of them then."""
@@ -380,26 +339,6 @@ class Stacks:
         )
         with self._db.read() as connection:
             return frozenset(connection.execute(sql).scalars())
-
-    @retrying
-    def _unsettled(self, traversal_id: str) -> frozenset[str]:
-        node, traversal = tables.node, tables.traversal
-        begun = (traversal.c.status == "IN_PROGRESS") | (node.c.attempt > 0)
-        sql = (
-            sa.select(node.c.resource_id)
-            .join(traversal, traversal.c.id == traversal_id)
-            .where(tables.in_traversal(traversal_id), node.c.resource_id.is_not(None), begun)
-            .where(node.c.state.in_(("blocked", "ready", "waiting", "running")))
-        )
-        # A stack in this one that went another way meanwhile is to be seen to.
-        stack = tables.stack
-        parent = sa.select(traversal.c.stack_id).where(traversal.c.id == traversal_id).scalar_subquery()
-        inside = sa.select(stack.c.parent_resource).where(
-            stack.c.parent_id == parent, stack.c.status != "COMPLETE", stack.c.deleted_at.is_(None)
-        )
-        with self._db.read() as connection:
-            rows = [*connection.execute(sql).scalars(), *connection.execute(inside).scalars()]
-        return frozenset(rows)
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

@@ -176,6 +176,8 @@ _FINISH_RESOURCE = """
         reference_id = CASE WHEN :new_reference THEN :reference_id ELSE reference_id END,
         properties = COALESCE(:properties, properties), definition_hash = COALESCE(:definition_hash, definition_hash),
         attributes = COALESCE(:attributes, attributes), requires = COALESCE(:requires, requires),
+        applied_traversal = COALESCE(:applied_traversal, applied_traversal),
+        applied_no = COALESCE(:applied_no, applied_no),
         metadata = CASE WHEN :new_metadata THEN :metadata ELSE COALESCE(metadata, :metadata) END,
         data = :data, token = CASE WHEN :untouched THEN token ELSE :token END,
         lock_traversal = NULL, lock_no = NULL, lock_attempt = NULL, updated_at = {now}

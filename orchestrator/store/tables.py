@@ -106,6 +106,8 @@ resource = sa.Table(
     sa.Column("replaces", sa.Text),
     sa.Column("replaced_by", sa.Text),
     sa.Column("metadata", sa.LargeBinary),
+    #: The SHA-256 of the metadata that the template gave last, whatever signals made of them since.
+    sa.Column("metadata_hash", sa.Text),
     #: Raised by every write of the metadata, so that two signals at once both count.
     sa.Column("metadata_version", sa.Integer, nullable=False, server_default="0"),
     #: A plugin's private facts.
@@ -118,6 +120,12 @@ resource = sa.Table(
     sa.Column("started_at", sa.Double, nullable=False, server_default="0"),
     #: Somebody said so: the next update replaces it, whatever it looks like.
     sa.Column("unhealthy", sa.Boolean, nullable=False, server_default=sa.false()),
+    #: The node with the definition that it is to have, or was to have before nobody wanted it any more.
+    sa.Column("planned_traversal", sa.Text),
+    sa.Column("planned_no", sa.Integer),
+    #: The node with the definition that was last applied to its end.
+    sa.Column("applied_traversal", sa.Text),
+    sa.Column("applied_no", sa.Integer),
     sa.Column("lock_traversal", sa.Text),
     sa.Column("lock_no", sa.Integer),
     sa.Column("lock_attempt", sa.Integer),

@@ -1,6 +1,7 @@
 """Traversals: begin one in a single transaction, fail it, complete it, carry out its end exactly when it is due."""
 
 import json
+import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from orchestrator.codec import Codec
 from orchestrator.errors import Conflict
-from orchestrator.messages import CHECKED_PHASES, END, CheckOrder
+from orchestrator.messages import CHECKED_PHASES, CONVERGE, END, CheckOrder
 from orchestrator.nested import Family, Fence
 from orchestrator.operable import CHECK
 from orchestrator.plan import Plan
@@ -53,6 +54,8 @@ class NewTraversal:
     known: Collection[str] = ()
     #: The rows that are wanted again, although another was to take their place.
     taken_back: Collection[str] = ()
+    #: The rows that are wanted as they were last made, although they were to become something else.
+    as_applied: Collection[str] = ()
     #: Flags of the operation.
     options: Mapping[str, Any] = field(default_factory=dict)
     job_id: str | None = None
@@ -345,6 +348,7 @@ class Traversals:
         )
         bulk_insert(connection, tables.resource, list(self._resource_rows(new, now)))
         bulk_insert(connection, tables.node, list(self._node_rows(new, now)))
+        self._point_at_plan(connection, new)
         if new.job_id is not None:
             connection.execute(
                 tables.job.insert().values(
@@ -361,6 +365,34 @@ class Traversals:
             reason="",
         )
 
+    @staticmethod
+    def _point_at_plan(connection: sa.Connection, new: NewTraversal) -> None:
+        """Note with each row that is there already where its new definition stands, in the order of their ids."""
+        resource = tables.resource
+        pointed = [
+            {"row": node.resource_id, "at": node.no}
+            for node in new.plan.nodes
+            # What a quiet node's definition says is what was applied.
+            if node.phase == CONVERGE
+            and node.fragment
+            and not node.quiet
+            and node.resource_id not in new.new_types
+        ]
+        if pointed:
+            sql = (
+                resource.update()
+                .where(resource.c.id == sa.bindparam("row"))
+                .values(planned_traversal=new.id, planned_no=sa.bindparam("at"))
+            )
+            connection.execute(sql, sorted(pointed, key=operator.itemgetter("row")))
+        if new.as_applied:
+            again = resource.c.id.in_(sorted(new.as_applied)) & resource.c.applied_no.is_not(None)
+            applied = {
+                "planned_traversal": resource.c.applied_traversal,
+                "planned_no": resource.c.applied_no,
+            }
+            connection.execute(resource.update().where(again).values(**applied))
+
     def _resource_rows(self, new: NewTraversal, now: float) -> Iterable[dict[str, Any]]:
         ids = {node.no: node.resource_id for node in new.plan.nodes}
         for node in new.plan.nodes:
@@ -372,6 +404,8 @@ class Traversals:
                     "type": new.new_types[node.resource_id],
                     "requires": json.dumps([ids[no] for no in node.requirements]),
                     "template_id": new.template_id,
+                    "planned_traversal": new.id,
+                    "planned_no": node.no,
                     "created_at": now,
                     "updated_at": now,
                     **self._adopted(new, node.resource_id),

@@ -204,13 +204,19 @@ class ResourceDefinition:
             depends_on=tuple(fragment.get("d", ())),
             properties=properties,
             metadata=metadata,
-            deletion_policy=fragment.get("x", DELETE),
+            deletion_policy=deletion_policy_of(fragment),
             update_policy=fragment.get("u", {}),
             external_id=fragment.get("e"),
             description=fragment.get("n", ""),
             properties_expression=properties_expression,
             metadata_expression=metadata_expression,
         )
+
+
+def deletion_policy_of(fragment: Mapping[str, Any]) -> str:
+    """Return the deletion policy that a definition's fragment holds, without rebuilding the definition."""
+    policy: str = fragment.get("x", DELETE)
+    return policy
 
 
 def _refuse_unknown(functions: Iterable[str], name: str, position: Position) -> None:

@@ -294,16 +294,3 @@ def test_what_ran_out_of_time_is_replaced_by_the_next_update() -> None:
     story.update(wanted, "UPDATE_FAILED", timeout_minutes=1)
     story.world.cloud.polls = {}
     assert story.update(wanted) == [("make", "a"), ("unmake", "a")]
-
-
-def test_one_change_of_many_costs_one_visit() -> None:
-    many = {f"r{number:04}": value(str(number), "s") for number in range(2000)}
-    many["last"] = f"depends_on: [{', '.join(many)}]"
-    world = Story(many).world
-    world.update(template({**many, "r0007": value("7", "l")}))
-    delivered = []
-    while world.messages:
-        delivered.append((world.messages[0].phase, world.messages[0].key))
-        world.deliver()
-    assert delivered == [("converge", "r0007"), ("end", "")]
-    assert world.state() == "UPDATE_COMPLETE"

@@ -14,6 +14,12 @@ def upgrade() -> None:
     op.create_index("ix_stack_parent_id", "stack", ["parent_id"])
     op.create_index("ix_stack_root_id", "stack", ["root_id"])
     op.add_column("resource", sa.Column("unhealthy", sa.Boolean(), nullable=False, server_default=sa.false()))
+    op.add_column("resource", sa.Column("metadata_hash", sa.Text(), nullable=True))
+    for name in ("planned", "applied"):
+        op.add_column("resource", sa.Column(f"{name}_traversal", sa.Text(), nullable=True))
+        op.add_column("resource", sa.Column(f"{name}_no", sa.Integer(), nullable=True))
+    op.execute(_latest("planned", "n.fragment IS NOT NULL"))
+    op.execute(_latest("applied", "n.fragment IS NOT NULL AND n.state = 'done'"))
     op.add_column("node", sa.Column("hook", sa.Text(), nullable=True))
     op.add_column("node", sa.Column("hooks", sa.Text(), nullable=True))
     op.add_column("node", sa.Column("hook_at", sa.Double(), nullable=True))
@@ -52,3 +58,12 @@ def upgrade() -> None:
         sa.Column("entry", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("snapshot_id", "name", name=op.f("pk_snapshot_resource")),
     )
+
+
+def _latest(name: str, which: str) -> str:
+    """Return the statement that notes with each resource the latest of its converge nodes."""
+    return f"""
+        UPDATE resource SET ({name}_traversal, {name}_no) = (
+            SELECT n.traversal_id, n.no FROM node n JOIN traversal t ON t.id = n.traversal_id
+            WHERE n.resource_id = resource.id AND n.phase = 'converge' AND {which}
+            ORDER BY t.created_at DESC LIMIT 1)"""

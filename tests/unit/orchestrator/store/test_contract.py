@@ -427,4 +427,5 @@ def test_a_long_queue_keeps_nothing_else_from_being_swept(bench: Bench) -> None:
 def test_the_fragments_of_a_stack_are_those_of_its_own_nodes(bench: Bench) -> None:
     bench.begin({"a": set(), "b": {"a"}})
     bench.begin({"c": set()}, stack="other")
-    assert bench.store.stacks.fragments("s-id") == {"s-a": {"definition": {}}, "s-b": {"definition": {}}}
+    planned = bench.store.histories.read("s-id", "s-t1").planned
+    assert planned == {"s-a": {"definition": {}}, "s-b": {"definition": {}}}

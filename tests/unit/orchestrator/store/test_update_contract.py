@@ -380,10 +380,9 @@ def test_a_node_that_has_work_is_no_join_whoever_says_so(bench: Bench) -> None:
 def test_the_history_tells_what_was_planned_from_what_was_done(bench: Bench) -> None:
     created(bench, {"a": set(), "b": {"a"}})
     (order,) = begin_update(bench, {"a": set(), "b": {"a"}})
-    stack = bench.store.stacks.find("s", project="p")
-    assert bench.store.stacks.history(stack).unsettled == {"s-a", "s-b"}
+    assert bench.store.histories.read("s-id", "s-t2").unsettled == {"s-a", "s-b"}
     end(bench, bench.claim(order), Ending.DONE)
-    history = bench.store.stacks.history(stack)
+    history = bench.store.histories.read("s-id", "s-t2")
     assert {key: fragment.get("n") for key, fragment in history.planned.items()} == {"s-a": 2, "s-b": 2}
     assert {key: fragment.get("n") for key, fragment in history.applied.items()} == {"s-a": 2, "s-b": None}
 
@@ -393,5 +392,4 @@ def test_a_failed_traversal_changes_nothing_more_than_it_has_begun(bench: Bench)
     orders = {order.key: order for order in begin_update(bench, {"a": set(), "b": set(), "c": set()})}
     bench.claim(orders["a"])
     end(bench, bench.claim(orders["b"]), Ending.FAILED)
-    stack = bench.store.stacks.find("s", project="p")
-    assert bench.store.stacks.history(stack).unsettled == {"s-a"}
+    assert bench.store.histories.read("s-id", "s-t2").unsettled == {"s-a"}
