@@ -103,7 +103,7 @@ PG_CLAIM = Statement(
         FOR UPDATE OF n SKIP LOCKED
     ), was AS (
         SELECT r.id, r.action AS was_action, r.status AS was_status, {_EFFECTIVE} AS effective,
-            {_LOOKS.format(find="strpos")} AS looks
+            ({_ALREADY}) AS going_on, {_LOOKS.format(find="strpos")} AS looks
         FROM resource r JOIN n ON r.id = n.resource_id
     ), taken AS (
         UPDATE resource SET {_begin("n.attempt", "was.effective", "was.looks")}
@@ -124,7 +124,7 @@ PG_CLAIM = Statement(
         INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
         SELECT {{now}}, :stack_id, :traversal_id, taken.name, taken.id, taken.type, was.effective, 'IN_PROGRESS', '',
             taken.physical_id
-        FROM taken, was WHERE NOT (was.was_action = was.effective AND was.was_status = 'IN_PROGRESS') AND NOT was.looks
+        FROM taken, was WHERE NOT was.going_on AND NOT was.looks
     )
     SELECT n.attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.resource_id, n.node_data,
         n.changed, n.hooks, was.effective AS action, was.was_action, was.was_status, was.looks, {_RESOURCE_COLUMNS},
