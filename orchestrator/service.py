@@ -20,6 +20,7 @@ from orchestrator.embedded import Embedded
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.graph import Graph
+from orchestrator.health import mark_healthy, mark_unhealthy
 from orchestrator.hooking import UNSET_HOOK, check_kind, clear_hooks, hook_view, hooks_by_row, waits_for
 from orchestrator.limits import Limits
 from orchestrator.messages import (
@@ -281,6 +282,19 @@ class Service:
                 publish_or_leave(self._publisher(), orders)
                 return
         raise Conflict(f"resource {resource!r} is being signalled by too many others; try again")
+
+    def mark_unhealthy(
+        self, name: str, resource: str, *, reason: str = "", reset: bool = False
+    ) -> ResourceView:
+        """Have a resource replaced by the next update, or with ``reset`` say that it is sound; return it as it is then.
+
+        Raises:
+            NotFound: there is no such stack or resource.
+            Conflict: the stack is busy or suspended, or the resource is in no state for it.
+        """
+        mark = mark_healthy if reset else mark_unhealthy
+        mark(self._store, self._find(name), resource, reason=reason)
+        return self.resource(name, resource)
 
     def hooks(self, name: str) -> list[HookView]:
         """Return where a stack's resources stand at hooks, longest first.
@@ -645,6 +659,7 @@ def _resource_view(
         action=row.action,
         status=row.status,
         reason=row.reason if hook is None else paused_until(hook),
+        unhealthy=row.unhealthy,
         hook=hook,
         requires=tuple(sorted(names[each] for each in row.requires if each in names)),
         attributes={".".join(map(str, path)): value for path, value in row.attributes},

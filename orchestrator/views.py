@@ -81,6 +81,8 @@ class ResourceView(StatefulView):
     action: str
     status: str
     reason: str = ""
+    #: Whether somebody said so: the next update replaces it.
+    unhealthy: bool = False
     #: The hook at which it stands; None for none.
     hook: str | None = None
     requires: tuple[str, ...] = ()

@@ -72,6 +72,9 @@ class StackService(Protocol):
     def resource(self, name: str, resource: str, /) -> ResourceView:
         """Return one resource."""
 
+    def mark_unhealthy(self, name: str, resource: str, /, *, reason: str, reset: bool) -> ResourceView:
+        """Have a resource replaced by the next update, or with ``reset`` not; return it as it is then."""
+
     def signal(self, name: str, resource: str, details: Mapping[str, Any], /) -> None:
         """Hand details to a resource."""
 

@@ -25,6 +25,7 @@ from orchestrator.cli.stack_hook import hook
 from orchestrator.cli.stack_output import output
 from orchestrator.cli.stack_preview import preview
 from orchestrator.cli.stack_resource import resource
+from orchestrator.cli.stack_resource_health import mark_unhealthy, metadata
 from orchestrator.cli.stack_resume import resume
 from orchestrator.cli.stack_suspend import suspend
 from orchestrator.cli.stack_update import update
@@ -77,6 +78,8 @@ for child in (preview, adopt, update, cancel, check, suspend, resume, export, ab
     stack.add_command(child)
 for child in (resource, event, history, output, hook):
     stack.add_command(child)
+for child in (mark_unhealthy, metadata):
+    resource.add_command(child)
 for child in (functions, versions):
     template.add_command(child)
 for command in (stack, template, resource_type, worker, coordinator, db, doctor):

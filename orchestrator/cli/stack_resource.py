@@ -14,7 +14,7 @@ from orchestrator.views import ResourceView
 
 @click.group()
 def resource() -> None:
-    """Show the resources of a stack, or signal one."""
+    """Show the resources of a stack, signal one, or say that it is unhealthy."""
 
 
 @resource.command(

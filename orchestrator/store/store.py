@@ -5,6 +5,7 @@ from orchestrator.settings import Settings
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Clock, Database
 from orchestrator.store.events import Events
+from orchestrator.store.health import Health
 from orchestrator.store.history import Histories
 from orchestrator.store.hooks import Hooks
 from orchestrator.store.nodes import Nodes
@@ -40,6 +41,7 @@ class Store:
         self.traversals = Traversals(self.database, codec, timings)
         self.sweeper = Sweeper(self.database, self.nodes, timings)
         self.hooks = Hooks(self.database, self.nodes, timings)
+        self.health = Health(self.database)
         self.stacks = Stacks(self.database, codec)
         self.histories = Histories(self.database, codec)
         self.templates = Templates(self.database, codec)

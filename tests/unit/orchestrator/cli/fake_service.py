@@ -222,6 +222,14 @@ class FakeService:
                 return view
         raise NotFound(f"stack {name!r} has no resource {resource!r}")
 
+    def mark_unhealthy(self, name: str, resource: str, /, *, reason: str, reset: bool) -> ResourceView:
+        view = self.resource(name, resource)
+        marked = replace(
+            view, action="CHECK", status="COMPLETE" if reset else "FAILED", reason=reason, unhealthy=not reset
+        )
+        self.resources_held[self.resources_held.index(view)] = marked
+        return marked
+
     def signal(self, name: str, resource: str, details: Mapping[str, Any], /) -> None:
         self.resource(name, resource)
         self.signals.append((name, resource, details))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.views import StackView
-from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal
+from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal, resource_view
 from tests.unit.orchestrator.cli.test_end_to_end import TEMPLATE, run
 
 commands = pytest.mark.parametrize("command", ["check", "suspend", "resume"])
@@ -94,3 +94,22 @@ def test_a_stack_is_checked_suspended_and_resumed(tmp_path: Path, monkeypatch: p
     again = run("stack", "resume", "s")
     assert again.exit_code == 2
     assert "it is not suspended" in again.stderr
+
+
+def test_a_resource_is_marked_and_the_mark_taken_back(terminal: Terminal, service: FakeService) -> None:
+    service.resources_held = [resource_view("server", metadata={"role": "web"})]
+    result = terminal.run("stack", "resource", "mark-unhealthy", "web", "server", "--reason", "it hums")
+    assert result.exit_code == 0, result.output
+    assert "CHECK_FAILED" in result.stdout
+    assert "it hums" in result.stdout
+    result = terminal.run("stack", "resource", "mark-unhealthy", "web", "server", "--reset", "-f", "json")
+    assert json.loads(result.stdout)["state"] == "CHECK_COMPLETE"
+    result = terminal.run("stack", "resource", "mark-unhealthy", "web", "sever")
+    assert result.exit_code == 2
+
+
+def test_metadata_are_shown_alone(terminal: Terminal, service: FakeService) -> None:
+    service.resources_held = [resource_view("server", metadata={"role": "web"})]
+    result = terminal.run("stack", "resource", "metadata", "web", "server", "-f", "json")
+    assert json.loads(result.stdout) == {"role": "web"}
+    assert "web" in terminal.run("stack", "resource", "metadata", "web", "server").stdout

@@ -12,6 +12,7 @@ from orchestrator.operable import CHECK, OPERATIONS, RESUME, SNAPSHOT, SUSPEND, 
 from orchestrator.plan import Row, plan_operate
 from orchestrator.store import tables
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome
+from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.traversals import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_update, created, order_of, rows_of
@@ -228,3 +229,48 @@ def test_what_a_look_found_fault_with_is_doubted_until_the_first_step_of_its_rep
     claim = bench.claim(order)
     end(bench, claim, Ending.WAITING, token="token")
     assert (row(bench, "a").action, row(bench, "a").status) == ("UPDATE", "IN_PROGRESS")
+
+
+# -- what people say ---------------------------------------------------------------------------------------------
+
+
+def mark(bench: Bench, seen: ResourceRow, *, unhealthy: bool = True, stack: StackRow | None = None) -> bool:
+    around = [(stack or bench.store.stacks.find("s", project="p"), None)]
+    return bench.store.health.mark(seen, around, unhealthy=unhealthy, reason="said")
+
+
+def test_a_mark_is_written_with_its_event_and_taken_back(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": set()})
+    seen = bench.store.stacks.resource("s-id", "a")
+    assert mark(bench, seen)
+    marked = bench.store.stacks.resource("s-id", "a")
+    assert (marked.action, marked.status, marked.reason, marked.unhealthy) == (CHECK, "FAILED", "said", True)
+    event = bench.store.events.read("s-id", limit=100)[-1]
+    assert (event.resource, event.action, event.status, event.reason) == ("a", CHECK, "FAILED", "said")
+    assert mark(bench, marked, unhealthy=False)
+    healthy = bench.store.stacks.resource("s-id", "a")
+    assert (healthy.action, healthy.status, healthy.unhealthy) == (CHECK, "COMPLETE", False)
+    assert not bench.store.stacks.resource("s-id", "b").unhealthy
+
+
+def test_a_mark_is_refused_where_anything_has_changed_since(bench: Bench) -> None:
+    created(bench, {"a": set()})
+    seen, stack = bench.store.stacks.resource("s-id", "a"), bench.store.stacks.find("s", project="p")
+    put(bench, "a", status="FAILED")
+    assert not mark(bench, seen)
+    put(bench, "a", status="COMPLETE", lock_traversal="s-t1", lock_no=0, lock_attempt=1)
+    assert not mark(bench, seen)
+    put(bench, "a", lock_traversal=None, lock_no=None, lock_attempt=None)
+    operate(bench, CHECK)
+    assert not mark(bench, seen, stack=stack)
+    assert not bench.store.stacks.resource("s-id", "a").unhealthy
+
+
+def test_a_mark_in_a_stack_in_a_stack_lets_updates_of_the_outer_one_come_to_it(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": set()})
+    seen = bench.store.stacks.resource("s-id", "a")
+    stack = bench.store.stacks.find("s", project="p")
+    assert bench.store.health.mark(seen, [(stack, None), (stack, "s-b")], unhealthy=True, reason="said")
+    outer = bench.store.stacks.resource("s-id", "b")
+    assert (outer.action, outer.status, outer.reason) == (CHECK, "FAILED", "resources.a: said")
+    assert not outer.unhealthy
