@@ -1,7 +1,8 @@
 """Every store there is, for the one suite that all of them must pass."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -44,6 +45,7 @@ class Bench:
         minutes: float = 60,
         job_id: str | None = None,
         rollback: bool = False,
+        hooks: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> list[CheckOrder]:
         """Begin a stack of resources that require each other so; return the first orders."""
         wishes = [
@@ -51,7 +53,7 @@ class Bench:
                 name=name,
                 type="Test",
                 resource_id=f"{stack}-{name}",
-                fragment={"definition": {}},
+                fragment={"definition": {}, **({"hooks": list(hooks[name])} if name in hooks else {})},
                 requires=frozenset(others),
                 wanted=frozenset(),
             )
