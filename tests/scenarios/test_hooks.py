@@ -462,9 +462,8 @@ def begun_to(action: str) -> World:
     return world
 
 
-def letting_all_on(world: World) -> list[tuple[str, str]]:
+def letting_all_on(world: World, stack_id: str) -> list[tuple[str, str]]:
     """Let on whatever stands, however often the process dies over it; return what stood."""
-    stack_id = world.store.stacks.find("s", project="default").id
     stood: list[tuple[str, str]] = []
 
     def look() -> None:
@@ -490,7 +489,7 @@ def test_a_crash_at_any_instruction_changes_nothing(action: str, becomes: list[t
         (stack,) = world.store.stacks.all(project="default")
         if instruction:
             world.cloud.crash_after(instruction)
-        stood = letting_all_on(world)
+        stood = letting_all_on(world, stack.id)
         is_over = bool(instruction) and world.cloud.crash_at is not None
         world.cloud.crash_at = None
         assert world.state(stack.id).endswith("_COMPLETE")
