@@ -11,6 +11,20 @@ SHOWN = 1000
 
 def faults_of(connection: sa.Connection, traversal_id: str) -> str:
     """Return what is wrong with a stack by the check that a traversal made of it; empty if nothing is."""
+    stack = tables.stack
+    reasons = failures_of(connection, traversal_id, OPERATE)
+    template = connection.execute(
+        sa.select(stack.c.template_id, stack.c.completed_template_id).where(
+            stack.c.traversal_id == traversal_id
+        )
+    ).first()
+    if template is not None and template.template_id != template.completed_template_id:
+        reasons.insert(0, "the definition that the stack was given last never was complete")
+    return shortened("; ".join(reasons))
+
+
+def failures_of(connection: sa.Connection, traversal_id: str, phase: str) -> list[str]:
+    """Return what a stack's traversal failed at in one phase, by the names of the resources."""
     node, stack, event = tables.node, tables.stack, tables.event
     found = connection.execute(
         sa.select(node.c.key, event.c.reason)
@@ -21,18 +35,10 @@ def faults_of(connection: sa.Connection, traversal_id: str) -> str:
             & (event.c.status == "FAILED"),
         )
         .join(stack, (stack.c.id == event.c.stack_id) & (stack.c.traversal_id == traversal_id))
-        .where(tables.in_traversal(traversal_id), node.c.phase == OPERATE, node.c.state == "failed")
+        .where(tables.in_traversal(traversal_id), node.c.phase == phase, node.c.state == "failed")
         .order_by(node.c.key)
     ).all()
-    reasons = [f"resources.{row.key}: {row.reason}" for row in found]
-    template = connection.execute(
-        sa.select(stack.c.template_id, stack.c.completed_template_id).where(
-            stack.c.traversal_id == traversal_id
-        )
-    ).first()
-    if template is not None and template.template_id != template.completed_template_id:
-        reasons.insert(0, "the definition that the stack was given last never was complete")
-    return shortened("; ".join(reasons))
+    return [f"resources.{row.key}: {row.reason}" for row in found]
 
 
 def shortened(reasons: str) -> str:

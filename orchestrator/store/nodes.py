@@ -20,6 +20,7 @@ from orchestrator.store.database import Database, retrying
 from orchestrator.store.direct import Direct
 from orchestrator.store.stopping import stop_at_hook
 from orchestrator.store.traversals import database_time, fail_traversal
+from orchestrator.store.unclean import goes_on, hold_back
 
 #: A node with more requirements than this gets their data from the store, not with its message.
 MESSAGE_REQUIREMENTS = 64
@@ -172,7 +173,8 @@ class Nodes:
         """Write down what a step left behind, and count the dependents down if it was the last.
 
         Nothing changes unless the node is still running under the claim's attempt. A failure fails the traversal
-        in the same transaction. Safe to repeat: the second time finds the node no longer running.
+        in the same transaction, unless it is that of a cleanup while others make what is wanted. Safe to repeat:
+        the second time finds the node no longer running.
         """
         values = self._values(claim, outcome)
         if outcome.hook:
@@ -199,12 +201,12 @@ class Nodes:
                 return Finished(accepted=False)
             connection.execute(_text(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
             connection.execute(_text(statements.event_at(self._db.now)), values)
+            if order.phase == CLEANUP and goes_on(connection, order.traversal_id):
+                hold_back(connection, self._db, traversal_id=order.traversal_id, no=order.no)
+                down = statements.count_down(self._db.now, self._db.in_list("dependents"))
+                released = _released(connection.execute(_text(down), values).all())
+                return Finished(accepted=True, ready=self._orders(claim, released, None))
             reason = f"Resource {claim.action} failed: resources.{order.key}: {outcome.reason}"
-            if order.phase == CLEANUP:
-                # What is wanted is there already: to bring back what was would undo what works.
-                connection.execute(
-                    _text("UPDATE traversal SET options = '{}' WHERE id = :traversal_id"), values
-                )
             end = fail_traversal(
                 connection,
                 self._db,
@@ -331,7 +333,7 @@ class Nodes:
         if self._db.postgres:
             direct.rows(statements.PG_LOCK_DEPENDENTS, values)
         rows = direct.rows(statements.count_down(self._db.now, self._db.in_list("dependents")), values)
-        return [row for row in rows if row.remaining == 0 and row.state == "ready"]
+        return _released(rows)
 
     def _values(self, claim: Claim, outcome: Outcome) -> dict[str, Any]:
         order = claim.order
@@ -541,6 +543,11 @@ def _after(claim: Claim, outcome: Outcome) -> tuple[str, str]:
 def _stack_of(connection: sa.Connection, traversal_id: str) -> Any:
     sql = "SELECT s.id, s.name FROM stack s JOIN traversal t ON t.stack_id = s.id WHERE t.id = :id"
     return connection.execute(_text(sql), {"id": traversal_id}).one()
+
+
+def _released(rows: Sequence[Any]) -> list[Any]:
+    """Return those of the nodes that were counted down that nothing else is waited for by."""
+    return [row for row in rows if row.remaining == 0 and row.state == "ready"]
 
 
 def _passes(row: Any) -> bool:

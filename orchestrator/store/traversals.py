@@ -19,6 +19,7 @@ from orchestrator.store import tables
 from orchestrator.store.checking import faults_of
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, retrying
+from orchestrator.store.unclean import unclean_of
 
 #: The actions whose end makes the definition that the stack was given the one that completed last.
 _DEFINING = ("CREATE", "ADOPT", "UPDATE", "ROLLBACK", "RESTORE")
@@ -195,6 +196,13 @@ def fail_traversal(
     if end is None:
         return None
     return _end_order(row.id, row.name, traversal_id, end)
+
+
+def _faults(connection: sa.Connection, traversal_id: str, action: str) -> str:
+    """Return what a traversal that came to its end failed at all the same; empty if at nothing."""
+    if action == CHECK:
+        return faults_of(connection, traversal_id)
+    return unclean_of(connection, traversal_id) if action in _DEFINING and action != "CREATE" else ""
 
 
 def _end_order(stack_id: str, stack: str, traversal_id: str, no: int) -> CheckOrder:
@@ -454,7 +462,8 @@ class Traversals:
     def complete(self, traversal_id: str) -> bool:
         """Mark a traversal whose end is ready, and its stack, complete; False if it is not for us to say.
 
-        A check that found fault is failed instead. Safe to repeat.
+        A check that found fault is failed instead, and so is what could not clean up; the definition is in service
+        all the same. Safe to repeat.
         """
         traversal, stack, node = tables.traversal, tables.stack, tables.node
         with self._db.write() as connection:
@@ -471,11 +480,12 @@ class Traversals:
             ).first()
             if row is None:
                 return False
-            faults = faults_of(connection, traversal_id) if row.action == CHECK else ""
+            faults = _faults(connection, traversal_id, row.action)
             status = "FAILED" if faults else "COMPLETE"
             reason = faults or f"Stack {row.action} completed successfully"
             if faults:
-                told = {"status": status, "reason": reason}
+                # What is wanted is there: to bring back what was would undo what works.
+                told = {"status": status, "reason": reason, "options": "{}"}
                 connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(**told))
             values: dict[str, Any] = {"status": status, "reason": reason, "updated_at": now}
             if row.action == "DELETE":

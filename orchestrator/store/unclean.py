@@ -1,0 +1,69 @@
+"""A cleanup that fails while a stack is given a definition: what is wanted goes on being made.
+
+What the resource that is left depends on is left too. The failure is told when all the rest is done, and the next
+update tries again.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import sqlalchemy as sa
+
+from orchestrator.messages import CLEANUP, JOIN
+from orchestrator.store import tables
+from orchestrator.store.checking import failures_of, shortened
+from orchestrator.store.database import Database
+
+
+def goes_on(connection: sa.Connection, traversal_id: str) -> bool:
+    """Whether a traversal is under way that has more to do than to take things away; it stays so meanwhile."""
+    traversal = tables.traversal
+    row = connection.execute(
+        sa.select(traversal.c.status, traversal.c.action)
+        .where(traversal.c.id == traversal_id)
+        .with_for_update(read=True)
+    ).one()
+    return bool(row.status == "IN_PROGRESS" and row.action != "DELETE")
+
+
+def hold_back(connection: sa.Connection, database: Database, *, traversal_id: str, no: int) -> None:
+    """Take out of a traversal, in the caller's transaction, every cleanup that waits for that of the node ``no``.
+
+    Such a node only counts down what waits for it: it becomes a join.
+    """
+    node = tables.node
+    rows = connection.execute(
+        sa.select(node.c.no, node.c.phase, node.c.dependents).where(
+            tables.in_traversal(traversal_id), node.c.phase.in_((CLEANUP, JOIN))
+        )
+    ).all()
+    phases = {row.no: row.phase for row in rows}
+    dependents = {row.no: json.loads(row.dependents) for row in rows}
+    held = [each for each in _behind(no, dependents) if phases.get(each) == CLEANUP]
+    if held:
+        connection.execute(
+            sa.text(
+                "UPDATE node SET phase = 'join' "
+                f"WHERE traversal_id = :traversal_id AND no {database.in_list('numbers')}"
+            ),
+            {"traversal_id": traversal_id, "numbers": database.integers(held)},
+        )
+
+
+def _behind(no: int, dependents: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return the nodes that wait for ``no``, by whatever many steps."""
+    found: list[int] = []
+    seen, following = {no}, [no]
+    while following:
+        for each in dependents.get(following.pop(), ()):
+            if each not in seen:
+                seen.add(each)
+                found.append(each)
+                following.append(each)
+    return found
+
+
+def unclean_of(connection: sa.Connection, traversal_id: str) -> str:
+    """Return why a stack is in service and not clean; empty if it is."""
+    failures = failures_of(connection, traversal_id, CLEANUP)
+    return shortened(f"Resource DELETE failed: {'; '.join(failures)}") if failures else ""

@@ -1,0 +1,152 @@
+"""A cleanup that fails: the stack is in service, the failure is told, and what depends on what is left stays too."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.plugins.resource import Resource, ResourceFailure
+from tests.scenarios.test_traps import reason, rows_of, states
+from tests.scenarios.test_updates import Story, done, ids, present, template, value
+from tests.scenarios.world import World
+
+
+def stuck(world: World, *names: str) -> None:
+    """Let deletions of these names fail until they are told not to; no name: none fails any more."""
+    kind: Any = world.checker._types["Cloud::Object"]
+    unmake = getattr(kind, "unmake", kind.handle_delete)
+    kind.unmake = unmake
+
+    def handle_delete(self: Resource) -> None:
+        if self.name in names:
+            raise ResourceFailure("stuck")
+        unmake(self)
+
+    kind.handle_delete = handle_delete
+
+
+@pytest.mark.parametrize("rollback", [False, True])
+def test_everything_that_is_wanted_is_made_although_something_else_cannot_be_taken_away(
+    rollback: bool,
+) -> None:
+    story = Story({"a": value("1"), "b": value("1")})
+    world = story.world
+    world.cloud.polls = {"y": 5, "z": 5}
+    stuck(world, "a")
+    wanted = {"a": value("2"), "y": "", "z": "depends_on: y"}
+    story.update(wanted, "UPDATE_FAILED", rollback=rollback)
+    assert sorted(world.cloud.objects[each][1] for each in world.cloud.objects) == ["", "", "1", "2"]
+    assert states(world, story.id) == {
+        "a": ["DELETE_FAILED", "CREATE_COMPLETE"],
+        "y": ["CREATE_COMPLETE"],
+        "z": ["CREATE_COMPLETE"],
+    }
+    assert reason(world) == "Resource DELETE failed: resources.a: stuck"
+    stuck(world)
+    assert story.update(wanted) == [("unmake", "a")]
+
+
+def test_what_is_left_keeps_what_it_needs() -> None:
+    """c needs b, b needs a; c cannot go, so b and a stay, and d, which nobody needs, goes."""
+    story = Story({"a": "", "b": "depends_on: a", "c": "depends_on: b", "d": "", "e": ""})
+    world = story.world
+    stuck(world, "c")
+    assert story.update({"e": ""}, "UPDATE_FAILED") == [("unmake", "d")]
+    assert states(world, story.id) == {
+        "a": ["CREATE_COMPLETE"],
+        "b": ["CREATE_COMPLETE"],
+        "c": ["DELETE_FAILED"],
+        "e": ["CREATE_COMPLETE"],
+    }
+    stuck(world)
+    assert story.update({"e": ""}) == [("unmake", "c"), ("unmake", "b"), ("unmake", "a")]
+    assert sorted(rows_of(world, story.id)) == ["e"]
+
+
+def test_what_is_replaced_stays_while_what_is_left_needs_it() -> None:
+    story = Story({"a": value("1"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"})
+    world = story.world
+    stuck(world, "b")
+    wanted = {"a": value("2"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"}
+    story.update(wanted, "UPDATE_FAILED")
+    assert states(world, story.id) == {
+        "a": ["CREATE_COMPLETE"] * 2,
+        "b": ["DELETE_FAILED", "CREATE_COMPLETE"],
+        "c": ["UPDATE_COMPLETE"],
+    }
+    stuck(world)
+    assert story.update(wanted) == [("unmake", "b"), ("unmake", "a")]
+    assert present(world) == {"a": ("2", ""), "b": ("2", ""), "c": ("", "")}
+
+
+def test_all_that_could_not_be_taken_away_is_told() -> None:
+    story = Story({"a": "", "b": "", "c": ""})
+    stuck(story.world, "a", "b")
+    story.update({"c": ""}, "UPDATE_FAILED")
+    assert reason(story.world) == "Resource DELETE failed: resources.a: stuck; resources.b: stuck"
+
+
+def test_what_is_in_service_is_what_a_later_rollback_goes_back_to() -> None:
+    story = Story({"a": value("1", "s"), "b": ""})
+    world = story.world
+    stuck(world, "b")
+    story.update({"a": value("1", "l")}, "UPDATE_FAILED", rollback=True)
+    stuck(world)
+    world.cloud.failing = {"x": -1}
+    story.update({"a": value("1", "x"), "x": "depends_on: a"}, "ROLLBACK_COMPLETE", rollback=True)
+    assert present(world) == {"a": ("1", "l")}
+    assert len(world.cloud.objects) == 1
+
+
+@pytest.mark.parametrize("first", ["cleanup", "creation"])
+def test_a_creation_that_fails_is_rolled_back_whatever_else_failed(first: str) -> None:
+    story = Story({"a": value("1", "s"), "b": ""})
+    world = story.world
+    stuck(world, "b")
+    world.cloud.failing = {"x": -1}
+    body = "depends_on: a" if first == "cleanup" else ""
+    world.cloud.polls = {"a": 3} if first == "cleanup" else {}
+    # What could not be taken away still cannot be.
+    ended = "ROLLBACK_FAILED" if first == "cleanup" else "ROLLBACK_COMPLETE"
+    story.update({"a": value("1", "l"), "x": body}, ended, rollback=True)
+    assert present(world)["a"] == ("1", "s")
+    stuck(world)
+    story.update({"a": value("1", "s"), "b": ""})
+    assert present(world) == {"a": ("1", "s"), "b": ("", "")}
+    assert len(world.cloud.objects) == 2
+    assert ids(world, story.id)["a"] == story.before["a"]
+
+
+def test_a_deletion_of_the_stack_still_stops_where_something_cannot_be_taken_away() -> None:
+    story = Story({"a": "", "b": "depends_on: a"})
+    world = story.world
+    stuck(world, "b")
+    world.delete()
+    world.settle()
+    assert world.state() == "DELETE_FAILED"
+    assert reason(world) == "Resource DELETE failed: resources.b: stuck"
+    stuck(world)
+    world.delete()
+    world.settle()
+    assert world.state(story.id) == "DELETE_COMPLETE"
+    assert done(world) == [("unmake", "b"), ("unmake", "a")]
+
+
+@pytest.mark.parametrize("instructions", range(1, 60, 4))
+def test_wherever_a_worker_dies_the_same_is_left_and_told(instructions: int) -> None:
+    story = Story({"a": "", "b": "depends_on: a", "c": "depends_on: b", "d": value("1")})
+    world = story.world
+    stuck(world, "c")
+    world.update(template({"d": value("2"), "e": "depends_on: d"}))
+    world.cloud.crash_after(instructions)
+    world.survive(world.settle)
+    world.cloud.crash_at = None
+    world.settle()
+    assert world.state() == "UPDATE_FAILED"
+    assert states(world, story.id) == {
+        "a": ["CREATE_COMPLETE"],
+        "b": ["CREATE_COMPLETE"],
+        "c": ["DELETE_FAILED"],
+        "d": ["CREATE_COMPLETE"],
+        "e": ["CREATE_COMPLETE"],
+    }
+    assert reason(world) == "Resource DELETE failed: resources.c: stuck"
