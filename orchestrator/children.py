@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from orchestrator.blueprints import written
 from orchestrator.coordinator import Coordinator
 from orchestrator.definition import LazyFiles, StackDefinition
 from orchestrator.errors import Conflict, InvalidInput
-from orchestrator.messages import DeleteJob, EnvironmentSource
+from orchestrator.messages import DeleteJob, EnvironmentSource, OperateJob
 from orchestrator.nested import Family, Fence, NestedJob, Nesting
 from orchestrator.nesting import parent_of
 from orchestrator.outputs import outputs_of
@@ -99,8 +99,34 @@ class ClaimedChild:
         Raises:
             ResourceFailure: the definition has mistakes, or cannot be applied now.
         """
+        job = self._job(child)
+        return self._begun(lambda: self._coordinator.become(job))
+
+    def operate(self, action: str) -> str:
+        """Begin to do something with the child as it is; return the operation's id.
+
+        Raises:
+            ResourceFailure: the child does not lend itself to it now.
+        """
+        row = self._row()
+        if (row.action, row.status) == (action, "IN_PROGRESS"):
+            # Begun by an attempt of which nothing else is left.
+            return row.traversal_id
+        job = OperateJob(action=action, name=self.id, project=row.project)
+        self._begun(lambda: self._coordinator.operate(job, fence=self._fence))
+        return self._row().traversal_id
+
+    def _row(self) -> StackRow:
+        row = self._store.stacks.by_id(self.id)
+        if row is None or row.deleted_at is not None:
+            raise ResourceFailure("its stack was deleted by others")
+        return row
+
+    @staticmethod
+    def _begun(begin: Callable[[], str]) -> str:
+        """Begin an operation; a refusal is told as the resource's failure."""
         try:
-            return self._coordinator.become(self._job(child))
+            return begin()
         except InvalidInput as error:
             told = "; ".join(str(problem) for problem in error.problems[:_TOLD_PROBLEMS])
             more = len(error.problems) - _TOLD_PROBLEMS
@@ -116,7 +142,8 @@ class ClaimedChild:
         row = self._store.stacks.by_id(self.id)
         if row is None or row.deleted_at is not None:
             return None
-        self._coordinator.delete(DeleteJob(name=self.id, project=row.project), inner=True)
+        job = DeleteJob(name=self.id, project=row.project, abandon=bool(self._claim.fragment.get("abandon")))
+        self._coordinator.delete(job, inner=True)
         now = self._store.stacks.by_id(self.id)
         return now.traversal_id if now else None
 
@@ -187,9 +214,14 @@ class ClaimedChild:
                 facade=parent_of(definition, self._stack),
                 asks=child.asks,
             ),
-            fence=Fence(
-                resource_id=self.id, traversal_id=order.traversal_id, no=order.no, attempt=self._claim.attempt
-            ),
+            fence=self._fence,
+        )
+
+    @property
+    def _fence(self) -> Fence:
+        order = self._claim.order
+        return Fence(
+            resource_id=self.id, traversal_id=order.traversal_id, no=order.no, attempt=self._claim.attempt
         )
 
     def _has_secrets(self, definition: ResourceDefinition, child: Child) -> bool:

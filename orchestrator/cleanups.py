@@ -16,10 +16,8 @@ from orchestrator.template.template import Template
 
 Fragment = Mapping[str, Any]
 
-#: What the cleanup of a row is told whose object stays.
-LEFT_ALONE: Final = {"policy": RETAIN}
-#: And of one that is forgotten with its stack.
-ABANDONED: Final = {**LEFT_ALONE, "abandon": True}
+#: What the cleanup of a row is told whose object stays because its stack is given up.
+ABANDONED: Final = {"policy": RETAIN, "abandon": True}
 
 
 class Cleanups:
@@ -49,7 +47,7 @@ class Cleanups:
     def __call__(self, row_id: str) -> Fragment:
         """Return what the cleanup of this row is told."""
         if row_id in self._kept:
-            return LEFT_ALONE
+            return ABANDONED
         row = self._rows[row_id]
         told: dict[str, Any] = {**hooks_of(self._registry, row.name)}
         definition = self._planned.get(row_id, {}).get("definition", {})

@@ -39,7 +39,7 @@ from orchestrator.messages import (
     OperateJob,
     StackJob,
 )
-from orchestrator.nested import NestedJob
+from orchestrator.nested import Fence, NestedJob
 from orchestrator.nesting import environment_within
 from orchestrator.operable import OPERATIONS
 from orchestrator.operations import operate, refuse_suspended
@@ -274,9 +274,16 @@ class Coordinator:
             raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
         return stack.id
 
-    def operate(self, job: OperateJob, *, inner: bool = False) -> str:
-        """Begin to check, suspend or resume a stack; return its id; see :func:`orchestrator.operations.operate`."""
-        return operate(self._store, job, self._begin, inner=inner)
+    def operate(self, job: OperateJob, *, fence: Fence | None = None) -> str:
+        """Begin to check, suspend or resume a stack; return its id; see :func:`orchestrator.operations.operate`.
+
+        With a stack in a stack that is done in the name of the resource that it is: ``fence``.
+        """
+
+        def begin(stack: StackRow, new: NewTraversal) -> bool:
+            return self._begin(stack, replace(new, fence=fence))
+
+        return operate(self._store, job, begin, inner=fence is not None)
 
     def _begin(self, stack: StackRow, new: NewTraversal) -> bool:
         operation = self._operation(new.id, new.plan.action, stack)

@@ -395,7 +395,9 @@ class _Step:
             # Nothing was ever begun.
             return None, True
         self._begin()
-        if claim.fragment.get("policy") == RETAIN:
+        # What a stack made stays too if it is given up, but it is no stack any more.
+        is_given_up = bool(claim.fragment.get("abandon")) and isinstance(resource, StackResource)
+        if claim.fragment.get("policy") == RETAIN and not is_given_up:
             resource.handle_retain()
             return None, True
         if claim.started:

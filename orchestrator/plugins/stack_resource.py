@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Protocol
 import msgpack
 
 from orchestrator.definition import AttributePath, follow
+from orchestrator.operable import CHECK, RESUME, SUSPEND
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, Wait
 
 #: How long a resource waits for its stack at most before it looks by itself; its stack's end wakes it.
@@ -119,8 +120,18 @@ class ChildStack(Protocol):
             ResourceFailure: the definition has mistakes, or the limits of the tree are passed; nothing was touched.
         """
 
+    def operate(self, action: str) -> str:
+        """Begin to do something with the child as it is, ``CHECK`` or ``SUSPEND`` for example; return the operation's id.
+
+        Raises:
+            ResourceFailure: the child does not lend itself to it now.
+        """
+
     def delete(self) -> str | None:
-        """Begin to delete the child; return the operation's id, None if there is nothing to delete."""
+        """Begin to delete the child; return the operation's id, None if there is nothing to delete.
+
+        What it made stays in the world if its parent is abandoned.
+        """
 
     def release(self) -> None:
         """Let the child stand by itself from now on."""
@@ -251,6 +262,34 @@ class StackResource(Resource):
     def needs_replace_failed(self) -> bool:
         """Tell whether a failed resource must be replaced: not while its stack is there, which can be mended."""
         return self.find() is None
+
+    # -- as it is ----------------------------------------------------------------------------------------------
+
+    def handle_check(self) -> Any:
+        """Begin to check the child."""
+        return {"operation": self.stacks.operate(CHECK)}
+
+    def check_check_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the child was found in order."""
+        return self.is_complete(token)
+
+    def handle_suspend(self) -> Any:
+        """Begin to suspend the child."""
+        return {"operation": self.stacks.operate(SUSPEND)}
+
+    def check_suspend_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the child is suspended."""
+        return self.is_complete(token)
+
+    def handle_resume(self) -> Any:
+        """Begin to resume the child."""
+        return {"operation": self.stacks.operate(RESUME)}
+
+    def check_resume_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the child is back."""
+        return self.is_complete(token)
+
+    # -- deleting ----------------------------------------------------------------------------------------------
 
     def handle_delete(self) -> Any:
         """Begin to delete the child."""
