@@ -149,7 +149,7 @@ class ClaimedChild:
 
     def release(self) -> None:
         """Let the child stand by itself from now on."""
-        self._store.stacks.release(self.id)
+        self._store.families.release(self.id)
 
     def members(self) -> Sequence[Member]:
         """Return the child's resources, oldest first, one for each name."""
@@ -203,6 +203,7 @@ class ClaimedChild:
             parameters=text.parameters,
             timeout_minutes=max(min(own_minutes, self.seconds_left / 60), _LEAST_MINUTES),
             job_id="",
+            refresh=bool(self._claim.fragment.get("refresh")),
             stack_id=self.id,
             family=Family(
                 parent_id=parent.id, parent_resource=self.id, root_id=parent.root_id, depth=parent.depth + 1

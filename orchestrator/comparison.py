@@ -1,7 +1,7 @@
 """A new definition of a stack beside what is there: what an update starts from, and what a dry run tells of."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.collector import paused_collection
@@ -59,6 +59,7 @@ def compare(
     before = context["parameters"] if keeps_immutable else {}
     prepared, wishes = prepare_update(job, types, settings, stack_id=stack.id, before=before)
     history = store.histories.read(stack.id, stack.traversal_id)
+    history = replace(history, unsettled=history.unsettled | store.families.troubled(stack))
     rows = store.stacks.resources(stack.id)
     return Comparison(
         prepared=prepared,

@@ -180,7 +180,7 @@ class Coordinator:
         if not isinstance(job, NestedJob):
             return
         most = self._settings.max_resources_per_stack
-        others = self._store.stacks.count_in_tree(job.family.root_id, besides=job.stack_id)
+        others = self._store.families.count_in_tree(job.family.root_id, besides=job.stack_id)
         count = others + len(prepared.template.resources)
         if count > most:
             message = f"with these there would be {count} resources in all stacks together; at most {most} are allowed"
@@ -265,7 +265,7 @@ class Coordinator:
             reason = f"Stack {stack.action} cancelled"
             order = self._store.traversals.cancel(stack.traversal_id, reason=reason, job_id=job.job_id)
             publish_or_leave(self._publisher, (order,) if order else ())
-            for child in self._store.stacks.children(stack.id):
+            for child in self._store.families.children(stack.id):
                 if child.status == "IN_PROGRESS" and child.action != "DELETE":
                     self.cancel(CancelJob(name=child.id, project=child.project, rollback=False), inner=True)
         elif stack.action == "ROLLBACK":

@@ -121,7 +121,7 @@ class ChildStack(Protocol):
         """
 
     def operate(self, action: str) -> str:
-        """Begin to do something with the child as it is, ``CHECK`` or ``SUSPEND`` for example; return the operation's id.
+        """Begin to do something with the child as it is, a ``CHECK`` for example; return the operation's id.
 
         Raises:
             ResourceFailure: the child does not lend itself to it now.

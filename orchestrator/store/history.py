@@ -121,12 +121,5 @@ class Histories:
             .where(tables.in_traversal(traversal_id), node.c.resource_id.is_not(None), begun)
             .where(node.c.state.in_(("blocked", "ready", "waiting", "running")))
         )
-        # A stack in this one that went another way meanwhile is to be seen to.
-        stack = tables.stack
-        parent = sa.select(traversal.c.stack_id).where(traversal.c.id == traversal_id).scalar_subquery()
-        inside = sa.select(stack.c.parent_resource).where(
-            stack.c.parent_id == parent, stack.c.status != "COMPLETE", stack.c.deleted_at.is_(None)
-        )
         with self._db.read() as connection:
-            rows = [*connection.execute(sql).scalars(), *connection.execute(inside).scalars()]
-        return frozenset(rows)
+            return frozenset(connection.execute(sql).scalars())

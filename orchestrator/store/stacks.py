@@ -87,6 +87,11 @@ class JobRow:
     refusal: Mapping[str, Any] | None
 
 
+def stack_rows() -> sa.Select[Any]:
+    """Return the statement that reads stacks; each row's mapping is a :class:`StackRow`."""
+    return sa.select(*(tables.stack.c[name] for name in StackRow.__dataclass_fields__))
+
+
 class Stacks:
     """Reads of stacks, resources and jobs, and the writes that belong to no traversal."""
 
@@ -105,7 +110,7 @@ class Stacks:
         """
         stack = tables.stack
         by_name = (stack.c.name == name_or_id) & stack.c.deleted_at.is_(None)
-        sql = self._rows().where(stack.c.project == project, by_name | (stack.c.id == name_or_id))
+        sql = stack_rows().where(stack.c.project == project, by_name | (stack.c.id == name_or_id))
         with self._db.read() as connection:
             row = connection.execute(sql.order_by(stack.c.deleted_at.is_not(None))).first()
             if row is not None:
@@ -121,7 +126,7 @@ class Stacks:
     def all(self, *, project: str, nested: bool = False) -> list[StackRow]:
         """Return the stacks that are not deleted, oldest first; those in other stacks only if ``nested``."""
         stack = tables.stack
-        sql = self._rows().where(stack.c.project == project, stack.c.deleted_at.is_(None))
+        sql = stack_rows().where(stack.c.project == project, stack.c.deleted_at.is_(None))
         if not nested:
             sql = sql.where(stack.c.parent_id.is_(None))
         with self._db.read() as connection:
@@ -132,26 +137,8 @@ class Stacks:
     def by_id(self, stack_id: str) -> StackRow | None:
         """Return a stack by its id, also a deleted one; None if there never was one."""
         with self._db.read() as connection:
-            row = connection.execute(self._rows().where(tables.stack.c.id == stack_id)).first()
+            row = connection.execute(stack_rows().where(tables.stack.c.id == stack_id)).first()
         return None if row is None else StackRow(**row._mapping)
-
-    @retrying
-    def children(self, stack_id: str) -> list[StackRow]:
-        """Return the stacks in a stack, those in them left out, that are not deleted, oldest first."""
-        stack = tables.stack
-        sql = self._rows().where(stack.c.parent_id == stack_id, stack.c.deleted_at.is_(None))
-        with self._db.read() as connection:
-            rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
-        return [StackRow(**row._mapping) for row in rows]
-
-    @retrying
-    def in_tree(self, root_id: str) -> list[StackRow]:
-        """Return an outermost stack and all in it that are not deleted, oldest first."""
-        stack = tables.stack
-        sql = self._rows().where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None))
-        with self._db.read() as connection:
-            rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
-        return [StackRow(**row._mapping) for row in rows]
 
     @retrying
     def resources_in_tree(self, root_id: str, *, depth: int) -> list[ResourceRow]:
@@ -166,48 +153,6 @@ class Stacks:
         with self._db.read() as connection:
             rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
         return [self._resource(row) for row in rows]
-
-    @retrying
-    def release(self, stack_id: str) -> None:
-        """Let a stack in a stack stand by itself from now on; those in it stay in it. Safe to repeat."""
-        stack = tables.stack
-        with self._db.write() as connection:
-            row = connection.execute(
-                sa.select(stack.c.root_id, stack.c.depth).where(stack.c.id == stack_id)
-            ).first()
-            if row is None or not row.depth:
-                return
-            family, inside = {stack_id}, [stack_id]
-            while inside:
-                below = sa.select(stack.c.id).where(stack.c.parent_id.in_(inside))
-                inside = list(connection.execute(below).scalars())
-                family.update(inside)
-            connection.execute(
-                stack.update()
-                .where(stack.c.id.in_(family))
-                .values(root_id=stack_id, depth=stack.c.depth - row.depth)
-            )
-            alone = {"parent_id": None, "parent_resource": None}
-            connection.execute(stack.update().where(stack.c.id == stack_id).values(**alone))
-
-    @retrying
-    def count_in_tree(self, root_id: str, *, besides: str) -> int:
-        """Count the resources of all stacks in a stack, and its own, but for those of the stack ``besides``."""
-        stack, resource = tables.stack, tables.resource
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
-        sql = (
-            sa.select(sa.func.count())
-            .select_from(stack)
-            .join(resource, resource.c.stack_id == stack.c.id)
-            .where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None), stack.c.id != besides, ~gone)
-        )
-        with self._db.read() as connection:
-            return int(connection.execute(sql).scalar_one())
-
-    @staticmethod
-    def _rows() -> sa.Select[Any]:
-        stack = tables.stack
-        return sa.select(*(stack.c[name] for name in StackRow.__dataclass_fields__))
 
     @retrying
     def progress(self, traversal_id: str) -> NodeCounts:

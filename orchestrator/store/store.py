@@ -5,6 +5,7 @@ from orchestrator.settings import Settings
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Clock, Database
 from orchestrator.store.events import Events
+from orchestrator.store.families import Families
 from orchestrator.store.health import Health
 from orchestrator.store.history import Histories
 from orchestrator.store.hooks import Hooks
@@ -42,6 +43,7 @@ class Store:
         self.sweeper = Sweeper(self.database, self.nodes, timings)
         self.hooks = Hooks(self.database, self.nodes, timings)
         self.health = Health(self.database)
+        self.families = Families(self.database)
         self.stacks = Stacks(self.database, codec)
         self.histories = Histories(self.database, codec)
         self.templates = Templates(self.database, codec)

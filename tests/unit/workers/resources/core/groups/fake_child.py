@@ -49,6 +49,10 @@ class FakeChild:
         self.action, self.status = ("UPDATE" if self.action else "CREATE"), "IN_PROGRESS"
         return str(len(self.asked))
 
+    def operate(self, action: str) -> str:
+        self.action, self.status = action, "IN_PROGRESS"
+        return str(len(self.asked))
+
     def delete(self) -> str | None:
         self.action, self.status = "DELETE", "IN_PROGRESS"
         return "deletion"

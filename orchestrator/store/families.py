@@ -1,0 +1,105 @@
+"""Stacks in stacks as rows: who is in whom, how many there are together, and which of them are to be seen to."""
+
+import sqlalchemy as sa
+
+from orchestrator.store import tables
+from orchestrator.store.database import Database, retrying
+from orchestrator.store.stacks import StackRow, stack_rows
+
+
+class Families:
+    """Reads of the trees of stacks, and the write that belongs to no traversal."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    @retrying
+    def children(self, stack_id: str) -> list[StackRow]:
+        """Return the stacks in a stack, those in them left out, that are not deleted, oldest first."""
+        stack = tables.stack
+        sql = stack_rows().where(stack.c.parent_id == stack_id, stack.c.deleted_at.is_(None))
+        with self._db.read() as connection:
+            rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
+        return [StackRow(**row._mapping) for row in rows]
+
+    @retrying
+    def in_tree(self, root_id: str) -> list[StackRow]:
+        """Return an outermost stack and all in it that are not deleted, oldest first."""
+        stack = tables.stack
+        sql = stack_rows().where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None))
+        with self._db.read() as connection:
+            rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
+        return [StackRow(**row._mapping) for row in rows]
+
+    @retrying
+    def release(self, stack_id: str) -> None:
+        """Let a stack in a stack stand by itself from now on; those in it stay in it. Safe to repeat."""
+        stack = tables.stack
+        with self._db.write() as connection:
+            row = connection.execute(
+                sa.select(stack.c.root_id, stack.c.depth).where(stack.c.id == stack_id)
+            ).first()
+            if row is None or not row.depth:
+                return
+            family, inside = {stack_id}, [stack_id]
+            while inside:
+                below = sa.select(stack.c.id).where(stack.c.parent_id.in_(inside))
+                inside = list(connection.execute(below).scalars())
+                family.update(inside)
+            connection.execute(
+                stack.update()
+                .where(stack.c.id.in_(family))
+                .values(root_id=stack_id, depth=stack.c.depth - row.depth)
+            )
+            alone = {"parent_id": None, "parent_resource": None}
+            connection.execute(stack.update().where(stack.c.id == stack_id).values(**alone))
+
+    @retrying
+    def count_in_tree(self, root_id: str, *, besides: str) -> int:
+        """Count the resources of all stacks in a stack, and its own, but for those of the stack ``besides``."""
+        stack, resource = tables.stack, tables.resource
+        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        sql = (
+            sa.select(sa.func.count())
+            .select_from(stack)
+            .join(resource, resource.c.stack_id == stack.c.id)
+            .where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None), stack.c.id != besides, ~gone)
+        )
+        with self._db.read() as connection:
+            return int(connection.execute(sql).scalar_one())
+
+    @retrying
+    def troubled(self, stack_row: StackRow) -> frozenset[str]:
+        """Return the rows of a stack that are stacks in which something is to be seen to, however deep.
+
+        That is: an operation of their own that did not end well, or is not over, or a resource that is not as it
+        should be.
+        """
+        stack, resource = tables.stack, tables.resource
+        tree = (stack.c.root_id == stack_row.root_id) & stack.c.deleted_at.is_(None)
+        inside = sa.select(stack.c.id, stack.c.parent_id, stack.c.parent_resource, stack.c.status)
+        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        wrong = (resource.c.unhealthy | (resource.c.status != "COMPLETE")) & ~gone
+        with self._db.read() as connection:
+            rows = connection.execute(inside.where(tree, stack.c.depth > stack_row.depth)).all()
+            if not rows:
+                return frozenset()
+            unsound = set(
+                connection.execute(
+                    sa.select(stack.c.id)
+                    .join(resource, resource.c.stack_id == stack.c.id)
+                    .where(tree, wrong)
+                    .distinct()
+                ).scalars()
+            )
+        parents = {row.id: (row.parent_id, row.parent_resource) for row in rows}
+        found = set()
+        for row in rows:
+            if row.status == "COMPLETE" and row.id not in unsound:
+                continue
+            parent, own = parents[row.id]
+            while parent in parents and parent != stack_row.id:
+                parent, own = parents[parent]
+            if parent == stack_row.id:
+                found.add(own)
+        return frozenset(found)
