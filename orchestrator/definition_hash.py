@@ -1,4 +1,4 @@
-"""The fingerprint of what was applied to a resource: an update compares it with what is wanted."""
+"""The fingerprints of what was applied to a resource: an update compares them with what is wanted."""
 
 import hashlib
 from collections.abc import Mapping
@@ -11,3 +11,8 @@ def definition_hash(type_name: str, properties: Mapping[str, Any], type_version:
     """Return the same for the same type, version of the type's code, and resolved properties."""
     parts = [type_name, type_version, sorted(properties.items())]
     return hashlib.sha256(msgpack.packb(parts)).hexdigest()
+
+
+def metadata_hash(metadata: Mapping[str, Any]) -> str:
+    """Return the same for the same resolved metadata."""
+    return hashlib.sha256(msgpack.packb(sorted(metadata.items()))).hexdigest()

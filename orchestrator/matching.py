@@ -5,10 +5,10 @@ Pure: the rows and what was applied to them are given.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
-from orchestrator.definition_hash import definition_hash
+from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, is_unknown
+from orchestrator.definition_hash import definition_hash, metadata_hash
 from orchestrator.errors import IsothermError
 from orchestrator.findings import Types
 from orchestrator.graph import Graph
@@ -21,6 +21,8 @@ from orchestrator.store.stacks import ResourceRow
 from orchestrator.template.definitions import PLACE_KEYS
 
 Fragment = Mapping[str, Any]
+
+NO_METADATA: Final = metadata_hash({})
 
 
 class Matcher:
@@ -84,8 +86,7 @@ class Matcher:
             row=plan_row(row),
             clean=bool(clean),
             node_data=data.to_wire() if _is_there(row) else None,
-            new_metadata=self._metadata_of(wish.fragment)
-            != self._metadata_of(self._history.applied.get(row.id, {})),
+            new_metadata=self._has_new_metadata(wish, row),
             adopting=self._adopting(row),
             told=self._told(row),
         )
@@ -122,9 +123,16 @@ class Matcher:
             and before.get("e") == wish.fragment["definition"].get("e")
         )
 
-    @staticmethod
-    def _metadata_of(fragment: Fragment) -> Any:
-        return fragment.get("definition", {}).get("m")
+    def _has_new_metadata(self, wish: Wish, row: ResourceRow) -> bool:
+        """Whether the template says other metadata than it said; also where what it says now cannot be told yet."""
+        definition = self._template.resources[wish.name]
+        if not definition.metadata:
+            return row.metadata_hash not in (None, NO_METADATA)
+        try:
+            metadata = definition.resolve_metadata(self._stack)
+        except IsothermError:
+            return True
+        return is_unknown(metadata) or row.metadata_hash != metadata_hash(metadata)
 
     # -- clean -------------------------------------------------------------------------------------------------
 
@@ -141,7 +149,7 @@ class Matcher:
             return False
         if not wish.wanted <= {tuple(path) for path, _ in row.attributes}:
             return False
-        return row.definition_hash == self._wanted_hash(wish)
+        return row.definition_hash == self._wanted_hash(wish) and not self._has_new_metadata(wish, row)
 
     def _wanted_hash(self, wish: Wish) -> str | None:
         """Return the fingerprint of what is wished, by what its requirements are now; None if that cannot be told."""

@@ -181,7 +181,7 @@ def plan_update(
 def _converging(wish: Wish, match: Match) -> PlannedNode:
     fragment = dict(wish.fragment)
     if match.row:
-        fragment |= {"old": True, "new_metadata": match.new_metadata, **match.told}
+        fragment |= {"old": True, **match.told}
     if match.adopting:
         fragment["adopting"] = match.adopting
     return PlannedNode(

@@ -13,7 +13,7 @@ from typing import Any, Final
 import structlog
 
 from orchestrator.definition import NodeData, ParentResourceProxy, ResourceProxy, StackDefinition
-from orchestrator.definition_hash import definition_hash
+from orchestrator.definition_hash import definition_hash, metadata_hash
 from orchestrator.errors import IsothermError
 from orchestrator.limits import Limits
 from orchestrator.messages import CLEANUP, CONVERGE
@@ -475,7 +475,7 @@ class _Step:
             else None,
             attributes=node_data.packed_attributes() if node_data else (),
             metadata=self.metadata if done and converging else None,
-            new_metadata=done and bool(claim.fragment.get("new_metadata")),
+            metadata_hash=metadata_hash(self.metadata or {}) if done and converging else None,
             requires=self.requires,
             node_data=node_data.to_wire() if node_data else None,
             # What is adopted is as its dependents have it.

@@ -102,8 +102,9 @@ class Outcome:
     #: [[path, value], ...].
     attributes: Sequence[Any] = ()
     metadata: Mapping[str, Any] | None = None
-    #: Whether ``metadata`` take the place of those on record, signals among them.
-    new_metadata: bool = False
+    #: The fingerprint of ``metadata``: if it is not that on record, they take the place of those on record, with all
+    #: that signals made of them.
+    metadata_hash: str | None = None
     #: Ids of the rows of the direct requirements.
     requires: Sequence[str] = ()
     #: What dependents are given: NodeData on the wire.

@@ -368,7 +368,7 @@ class Nodes:
             "applied_traversal": order.traversal_id if done and order.phase == CONVERGE else None,
             "applied_no": order.no if done and order.phase == CONVERGE else None,
             "metadata": self._pack(outcome.metadata),
-            "new_metadata": outcome.new_metadata,
+            "metadata_hash": outcome.metadata_hash,
             "data": self._pack(dict(outcome.data)),
             "token": self._pack([outcome.token, outcome.in_flight])
             if outcome.ending is Ending.WAITING

@@ -63,6 +63,8 @@ class ResourceRow:
     replaced_by: str | None
     metadata: Mapping[str, Any]
     metadata_version: int
+    #: Of what the template gave last; None before it gave any.
+    metadata_hash: str | None
     data: Mapping[str, Any]
     #: Whether somebody said so.
     unhealthy: bool

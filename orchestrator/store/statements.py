@@ -168,8 +168,10 @@ _FINISH_NODE = """
             WHEN :state <> 'waiting' THEN NULL WHEN woken THEN {now} ELSE {now} + :seconds END
     WHERE traversal_id = :traversal_id AND no = :no AND attempt = :attempt AND state = 'running'"""
 
-# The metadata comes from the template once, and belongs to the signals from then on.
-_FINISH_RESOURCE = """
+# The metadata belong to the signals from the moment they are there, until the template says others than it said.
+_NEW_METADATA = "metadata_hash <> :metadata_hash"
+
+_FINISH_RESOURCE = f"""
     UPDATE resource SET
         action = :resource_action, status = :resource_status, physical_id = :physical_id,
         reason = CASE WHEN :untouched THEN reason ELSE :reason END,
@@ -178,9 +180,11 @@ _FINISH_RESOURCE = """
         attributes = COALESCE(:attributes, attributes), requires = COALESCE(:requires, requires),
         applied_traversal = COALESCE(:applied_traversal, applied_traversal),
         applied_no = COALESCE(:applied_no, applied_no),
-        metadata = CASE WHEN :new_metadata THEN :metadata ELSE COALESCE(metadata, :metadata) END,
+        metadata = CASE WHEN {_NEW_METADATA} THEN :metadata ELSE COALESCE(metadata, :metadata) END,
+        metadata_version = metadata_version + CASE WHEN {_NEW_METADATA} THEN 1 ELSE 0 END,
+        metadata_hash = COALESCE(:metadata_hash, metadata_hash),
         data = :data, token = CASE WHEN :untouched THEN token ELSE :token END,
-        lock_traversal = NULL, lock_no = NULL, lock_attempt = NULL, updated_at = {now}
+        lock_traversal = NULL, lock_no = NULL, lock_attempt = NULL, updated_at = {{now}}
     WHERE id = :resource_id AND lock_traversal = :traversal_id AND lock_no = :no AND lock_attempt = :attempt"""
 
 UNLOCK_RESOURCE = """

@@ -389,3 +389,53 @@ def test_a_cancelled_create_leaves_nothing() -> None:
     world.settle()
     assert world.state() == "ROLLBACK_COMPLETE"
     assert world.cloud.objects == {}
+
+
+BY_PARAMETER = """
+heat_template_version: wallaby
+parameters: {p: {type: string}, q: {type: string, default: ''}}
+resources:
+  a: {type: Cloud::Object, metadata: {key: {get_param: p}}, properties: {size: {get_param: q}}}
+  b: {type: Cloud::Object, depends_on: a}
+"""
+
+
+def test_metadata_that_only_a_value_changes_are_given() -> None:
+    world = World()
+    stack_id = world.create(BY_PARAMETER, parameters={"p": "old"})
+    world.settle()
+    assert world.store.stacks.resource(stack_id, "a").metadata == {"key": "old"}
+    world.update(BY_PARAMETER, parameters={"p": "new"})
+    assert [order.key for order in world.messages] == ["a"]
+    world.settle()
+    assert world.store.stacks.resource(stack_id, "a").metadata == {"key": "new"}
+    assert world.store.stacks.resource(stack_id, "b").action == "CREATE"
+
+
+def test_metadata_of_signals_stay_until_the_template_says_others() -> None:
+    world = World()
+    stack_id = world.create(BY_PARAMETER, parameters={"p": "old"})
+    world.settle()
+    stack = world.store.stacks.find("s", project="default")
+    row = world.store.stacks.resource(stack_id, "a")
+    assert world.store.stacks.write_signal(row, stack.traversal_id, {"key": "old", "signal": 1}, "signalled")
+
+    world.update(BY_PARAMETER, parameters={"p": "old", "q": "l"})
+    world.settle()
+    late = world.store.stacks.resource(stack_id, "a")
+    assert (late.action, late.metadata) == ("UPDATE", {"key": "old", "signal": 1})
+
+    world.update(BY_PARAMETER, parameters={"p": "new", "q": "l"})
+    world.settle()
+    assert world.store.stacks.resource(stack_id, "a").metadata == {"key": "new"}
+    # Who read what is gone must not write it back.
+    assert not world.store.stacks.write_signal(late, stack.traversal_id, {"key": "old"}, "late")
+
+
+def test_metadata_follow_the_attribute_that_they_are_made_of() -> None:
+    def resources(text: str) -> dict[str, str]:
+        return {"a": value(text), "b": "metadata: {key: {get_attr: [a, value]}}"}
+
+    story = Story(resources("1"))
+    story.update(resources("2"))
+    assert story.world.store.stacks.resource(story.id, "b").metadata == {"key": "2"}
