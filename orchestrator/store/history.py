@@ -103,7 +103,8 @@ class Histories:
             sa.select(node.c.fragment)
             .join(traversal, traversal.c.id == node.c.traversal_id)
             .where(node.c.resource_id == resource_id, node.c.phase == CONVERGE, node.c.attempt > 0)
-            .where(node.c.fragment.is_not(None))
+            # What stood before its action when it was given up had not begun.
+            .where(node.c.fragment.is_not(None), node.c.hook.is_(None) | (node.c.state == "done"))
             .order_by(traversal.c.created_at.desc())
         )
         with self._db.read() as connection:

@@ -170,9 +170,7 @@ def fail_traversal(
     )
     paused = (node.c.state == "waiting") & node.c.hook.is_not(None)
     between = (node.c.state == "ready") & (node.c.attempt > 0) & node.c.phase.in_(CHECKED_PHASES) & ~under_way
-    connection.execute(
-        node.update().where(mine, paused | between).values(state="superseded", due_at=None, hook=None)
-    )
+    connection.execute(node.update().where(mine, paused | between).values(state="superseded", due_at=None))
     end = connection.execute(
         node.update()
         .where(mine, node.c.phase == END, node.c.state == "blocked")

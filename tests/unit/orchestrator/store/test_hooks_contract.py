@@ -337,7 +337,8 @@ def test_what_is_over_lets_nothing_on(bench: Bench, stand: Callable[..., Claim],
     expected = ("INIT", "COMPLETE") if stand is paused else ("CREATE", "COMPLETE")
     assert (row(bench).action, row(bench).status) == expected
     # What stood after its action is settled: its definition is that which was applied.
-    history = bench.store.stacks.history(bench.store.stacks.find("s-id", project="p"))
+    stack = bench.store.stacks.find("s-id", project="p")
+    history = bench.store.histories.read(stack.id, stack.traversal_id)
     assert ("s-a" in history.applied) == (stand is held)
 
 
