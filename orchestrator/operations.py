@@ -27,14 +27,14 @@ Begin = Callable[[StackRow, NewTraversal], bool]
 def operate(store: Store, job: OperateJob, begin: Begin, *, inner: bool = False) -> str:
     """Begin what the job asks of a stack; return the stack's id.
 
-    It is asked of a stack in a stack through the outermost one, whose resources say so with ``inner``.
-
     The same job delivered again begins nothing. Nor does what is done already: a suspend of a stack that is suspended,
-    a resume of one that was resumed.
+    a resume of one that was resumed. It is asked of a stack in a stack through the outermost one, whose resource says
+    so with ``inner``.
 
     Raises:
         NotFound: there is no such stack.
         Conflict: the stack is busy, or does not lend itself to it; or a lifecycle plugin refused.
+        Fenced: the attempt in whose name this is done is over.
     """
     done = store.stacks.job(job.job_id)
     if done is not None and done.stack_id is not None:
@@ -42,23 +42,32 @@ def operate(store: Store, job: OperateJob, begin: Begin, *, inner: bool = False)
     stack = store.stacks.find(job.name, project=job.project)
     if not inner:
         refuse_nested(stack)
-    refuse_busy(store, stack, job.action)
-    if (stack.action, stack.status) == (job.action, "COMPLETE") and job.action in (SUSPEND, RESUME):
+        refuse_busy(store, stack, job.action)
+    rows = store.stacks.resources(stack.id)
+    if _is_done(stack, job.action) or (inner and _needs_nothing(stack, job.action, rows)):
         store.stacks.accept_job(job.job_id, stack.id)
         return stack.id
-    rows = store.stacks.resources(stack.id)
     refuse_unfit(stack, job.action, rows)
-    new = operation(
-        store,
-        stack,
-        rows,
-        [row for row in rows if takes_part(job.action, row)],
-        job.action,
-        job_id=job.job_id,
-    )
+    taking_part = [row for row in rows if takes_part(job.action, row)]
+    new = operation(store, stack, rows, taking_part, job.action, job_id=job.job_id)
     if not begin(stack, new):
         raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
     return stack.id
+
+
+def _is_done(stack: StackRow, action: str) -> bool:
+    return action in (SUSPEND, RESUME) and (stack.action, stack.status) == (action, "COMPLETE")
+
+
+def _needs_nothing(stack: StackRow, action: str, rows: Sequence[ResourceRow]) -> bool:
+    """Whether a stack in a stack is being operated on already, or never was suspended when it is to be resumed."""
+    if (stack.action, stack.status) == (action, "IN_PROGRESS"):
+        return True
+    return action == RESUME and not _is_suspended(stack, rows)
+
+
+def _is_suspended(stack: StackRow, rows: Sequence[ResourceRow]) -> bool:
+    return stack.action in (SUSPEND, RESUME) or any(is_suspended(row.action, row.status) for row in rows)
 
 
 def operation(
@@ -146,8 +155,7 @@ def refuse_unfit(stack: StackRow, action: str, rows: Sequence[ResourceRow]) -> N
     """
     if action not in (SUSPEND, RESUME):
         refuse_suspended(stack)
-    suspended = stack.action in (SUSPEND, RESUME) or any(is_suspended(row.action, row.status) for row in rows)
-    if action == RESUME and not suspended:
+    if action == RESUME and not _is_suspended(stack, rows):
         raise Conflict(f"stack {stack.name!r} is {stack.action}_{stack.status}: it is not suspended")
     if action == SUSPEND:
         _refuse_half_done(stack, [row for row in rows if takes_part(action, row)])

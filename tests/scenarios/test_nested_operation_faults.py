@@ -1,0 +1,219 @@
+"""What comes in between, and what dies, while stacks in stacks are checked, suspended, resumed and mended."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from orchestrator.errors import Conflict
+from orchestrator.health import mark_unhealthy
+from orchestrator.messages import OperateJob
+from orchestrator.store.stacks import StackRow
+from tests.scenarios.test_nested import FILES, root, stacks
+from tests.scenarios.test_operations import at_rest, reason
+from tests.scenarios.test_update_faults import step
+from tests.scenarios.world import World
+
+ALL = {"net", "disk", "server", "user"}
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with closing(World()) as made:
+        made.create(root(), files=FILES)
+        made.settle()
+        made.cloud.log.clear()
+        yield made
+
+
+def child(world: World) -> StackRow:
+    row: StackRow = next(each for each in stacks(world) if each.parent_id)
+    return row
+
+
+def state(row: StackRow) -> str:
+    return f"{row.action}_{row.status}"
+
+
+def find(world: World, name: str) -> str:
+    return next(each for each in world.cloud.objects if each.startswith(f"{name}-"))
+
+
+def test_what_is_inside_rests_and_comes_back_in_its_place(world: World) -> None:
+    world.suspend()
+    world.settle()
+    assert world.state() == "SUSPEND_COMPLETE"
+    assert state(child(world)) == "SUSPEND_COMPLETE"
+    assert [name for _, name in world.cloud.log] == ["user", "server", "disk", "net"]
+    world.cloud.log.clear()
+    world.resume()
+    world.settle()
+    assert world.state() == "RESUME_COMPLETE"
+    assert [name for _, name in world.cloud.log] == ["net", "disk", "server", "user"]
+
+
+def test_a_check_finds_what_is_wrong_inside_and_the_next_update_mends_it(world: World) -> None:
+    world.check()
+    world.settle()
+    assert world.state() == "CHECK_COMPLETE"
+    before = set(world.cloud.objects)
+    world.cloud.sizes[find(world, "server")] = "x"
+    gone = find(world, "disk")
+    del world.cloud.objects[gone]
+    world.check()
+    world.settle()
+    assert world.state() == "CHECK_FAILED"
+    assert reason(world) == (
+        "resources.pair: resources.disk: it is not there any more; resources.server: changed by others: size"
+    )
+    world.update(root(), files=FILES)
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert before - set(world.cloud.objects) == {gone}
+    assert len(world.cloud.objects) == 4
+    assert world.cloud.sizes[find(world, "server")] == "small"
+    world.check()
+    world.settle()
+    assert world.state() == "CHECK_COMPLETE"
+
+
+def test_a_refresh_looks_inside(world: World) -> None:
+    world.cloud.sizes[find(world, "server")] = "x"
+    world.update(root(), files=FILES)
+    world.settle()
+    assert world.cloud.sizes[find(world, "server")] == "x"
+    world.update(root(), files=FILES, refresh=True)
+    world.settle()
+    assert world.cloud.sizes[find(world, "server")] == "small"
+    assert world.cloud.log == [("change", "server")]
+
+
+def test_what_is_unhealthy_inside_is_replaced_by_an_update_of_the_outermost(world: World) -> None:
+    before = set(world.cloud.objects)
+    mark_unhealthy(world.store, child(world), "server", reason="it hums")
+    pair = world.store.stacks.resource(world.store.stacks.find("s", project="default").id, "pair")
+    assert f"{pair.action}_{pair.status}" == "CHECK_FAILED"
+    assert pair.reason == "resources.server: marked unhealthy: it hums"
+    world.update(root(), files=FILES)
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert {each.rpartition("-")[0] for each in before - set(world.cloud.objects)} == {"server"}
+    assert len(world.cloud.objects) == 4
+
+
+def test_nobody_says_so_while_the_outermost_is_busy(world: World) -> None:
+    world.update(root(size="large"), files=FILES)
+    with pytest.raises(Conflict, match="UPDATE_IN_PROGRESS"):
+        mark_unhealthy(world.store, child(world), "server", reason="")
+
+
+def test_what_is_inside_is_only_reached_from_outside(world: World) -> None:
+    with pytest.raises(Conflict, match="is a part of another stack"):
+        world.coordinator.operate(OperateJob(action="SUSPEND", name=child(world).id))
+
+
+@pytest.mark.parametrize("inside", ["disk", "server"])
+def test_what_cannot_be_suspended_inside_fails_the_whole_which_can_be_resumed(
+    world: World, inside: str
+) -> None:
+    world.cloud.failing_operations = {("suspend", inside)}
+    world.suspend()
+    world.settle()
+    assert world.state() == "SUSPEND_FAILED"
+    assert reason(world).endswith(f"resources.{inside}: no luck")
+    world.resume()
+    world.settle()
+    assert world.state() == "RESUME_COMPLETE"
+    assert at_rest(world) == set()
+
+
+def test_an_update_brings_back_what_could_not_be_resumed_inside(world: World) -> None:
+    world.suspend()
+    world.settle()
+    world.cloud.failing_operations = {("resume", "disk")}
+    world.resume()
+    world.settle()
+    assert world.state() == "RESUME_FAILED"
+    before = child(world).id
+    world.update(root(size="large"), files=FILES)
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert at_rest(world) == set()
+    assert child(world).id == before
+    assert world.cloud.sizes[find(world, "server")] == "large"
+
+
+at_every_message = pytest.mark.parametrize("steps", range(18))
+
+
+@at_every_message
+@pytest.mark.parametrize("operation", ["check", "suspend", "resume"])
+@pytest.mark.parametrize("then", ["cancel", "update", "delete"])
+def test_what_comes_in_between_has_its_way(world: World, operation: str, then: str, steps: int) -> None:
+    if operation == "resume":
+        world.suspend()
+        world.settle()
+    getattr(world, operation)()
+    for _ in range(steps):
+        if world.messages:
+            step(world)
+    stack_id = world.store.stacks.find("s", project="default").id
+    if then == "delete":
+        world.delete()
+        world.settle()
+        assert world.state(stack_id) == "DELETE_COMPLETE"
+        assert world.cloud.objects == {}
+        assert stacks(world) == []
+        return
+    if then == "cancel" and world.state().endswith("IN_PROGRESS"):
+        world.cancel()
+        world.settle()
+        assert world.state() == f"{operation.upper()}_FAILED"
+    if operation == "suspend":
+        world.settle()
+        world.resume()
+        world.settle()
+        assert world.state() == "RESUME_COMPLETE"
+    world.update(root(size="large"), files=FILES)
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert at_rest(world) == set()
+    assert {each.rpartition("-")[0] for each in world.cloud.objects} == ALL
+    assert len(world.cloud.objects) == 4
+    assert world.cloud.sizes[find(world, "server")] == "large"
+
+
+@pytest.mark.parametrize("instruction", range(1, 90, 2))
+@pytest.mark.parametrize("operation", ["check", "suspend", "resume"])
+def test_it_ends_whatever_dies(world: World, operation: str, instruction: int) -> None:
+    if operation == "resume":
+        world.suspend()
+        world.settle()
+    getattr(world, operation)()
+    world.cloud.crash_after(instruction)
+    while world.messages:
+        world.survive(world.deliver)
+    world.cloud.crash_at = None
+    world.settle()
+    assert world.state() == f"{operation.upper()}_COMPLETE"
+    assert state(child(world)) == f"{operation.upper()}_COMPLETE"
+    assert at_rest(world) == (ALL if operation == "suspend" else set())
+
+
+def test_a_worker_that_stood_still_suspends_nothing_that_was_resumed_since(world: World) -> None:
+    world.suspend()
+    while not any(order.key == "pair" for order in world.messages):
+        step(world)
+    claim = world.store.nodes.claim(world.messages.pop(0), worker="slow")
+    assert claim is not None
+    world.cancel()
+    world.now += 100
+    world.settle()
+    world.resume()
+    world.settle()
+    # Only now does it begin to suspend the stack inside.
+    outcome = world.checker.act(claim)
+    world.publish(world.checker.report(claim, outcome))
+    world.settle()
+    assert world.state() == "RESUME_COMPLETE"
+    assert at_rest(world) == set()
