@@ -179,6 +179,9 @@ class _Step:
 
     def failed(self, reason: str, *, untouched: bool = False) -> Outcome:
         """Return the outcome of an action that failed for good; ``untouched``: it never began."""
+        if is_resumed_first(self.claim) and self.resource is not None and self.resource.supersedes:
+            # A stack brings back itself what its update finds at rest.
+            return self._left_behind(Ending.NEXT, reason=reason)
         if self._carries_on and self.claim.action != "ADOPT":
             # Nobody wants what failed any more.
             return self.replaced(reason)

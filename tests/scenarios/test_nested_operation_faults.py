@@ -127,19 +127,26 @@ def test_what_cannot_be_suspended_inside_fails_the_whole_which_can_be_resumed(
     assert at_rest(world) == set()
 
 
-def test_an_update_brings_back_what_could_not_be_resumed_inside(world: World) -> None:
+@pytest.mark.parametrize("fails", ["before the update", "in the update"])
+def test_an_update_brings_back_what_could_not_be_resumed_inside(world: World, fails: str) -> None:
     world.suspend()
     world.settle()
-    world.cloud.failing_operations = {("resume", "disk")}
     world.resume()
+    if fails == "in the update":
+        world.cancel()
+        world.settle()
+    world.cloud.failing_operations = {("resume", "disk")}
     world.settle()
     assert world.state() == "RESUME_FAILED"
-    before = child(world).id
+    before, disk = child(world).id, find(world, "disk")
     world.update(root(size="large"), files=FILES)
     world.settle()
     assert world.state() == "UPDATE_COMPLETE"
+    assert world.cloud.failing_operations == set()
     assert at_rest(world) == set()
     assert child(world).id == before
+    assert find(world, "disk") != disk
+    assert len(world.cloud.objects) == 4
     assert world.cloud.sizes[find(world, "server")] == "large"
 
 
