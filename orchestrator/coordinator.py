@@ -448,6 +448,7 @@ class Coordinator:
             # The resource that the stack is waits for this.
             publish_or_leave(self._publisher, self._store.nodes.wake_resource(ending.parent_resource))
         self._store.traversals.finish_end(ending)
+        self._store.purger.trim_events(ending.stack_id, most=self._settings.max_events_per_stack)
 
     def _tell(self, ending: Ending) -> None:
         context = self._store.traversals.context(ending.traversal_id)

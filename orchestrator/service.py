@@ -46,6 +46,7 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import ResourceFailure, ResourceState
 from orchestrator.preparation import prepare, prepare_update, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
+from orchestrator.purge import Purge, Removed
 from orchestrator.resource_tree import in_tree_order
 from orchestrator.settings import Settings
 from orchestrator.stack_document import document_of
@@ -605,6 +606,23 @@ class Service:
             for key, each in template.resources.items()
         )
         return GraphView(nodes=nodes, edges=tuple(graph.edges()))
+
+    # -- purging -----------------------------------------------------------------------------------------------
+
+    def purge(
+        self, *, older_than_seconds: float, project: str | None = None, dry_run: bool = False
+    ) -> Iterator[Removed]:
+        """Remove for good what nobody needs any more, of all projects or of one; yield after each step what went.
+
+        In a dry run nothing is removed, and what would be is counted.
+        """
+        wanted = Purge(
+            older_than_seconds=older_than_seconds,
+            max_events_per_stack=self.settings.max_events_per_stack,
+            project=project,
+            dry_run=dry_run,
+        )
+        return self._store.purger.purge(wanted)
 
     def _find(self, name: str) -> StackRow:
         return self._store.stacks.find(name, project=self.settings.project)

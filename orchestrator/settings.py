@@ -106,6 +106,12 @@ class Settings(BaseSettings):
     max_template_depth: int = Field(
         default=64, gt=0, description="Templates nested deeper (maps in lists in maps) are refused."
     )
+    max_events_per_stack: int = Field(
+        default=10_000,
+        gt=0,
+        description="Of each stack so many events are kept, the newest; older ones are removed when an operation on it "
+        "is over.",
+    )
     max_nested_stack_depth: int = Field(
         default=5,
         ge=0,

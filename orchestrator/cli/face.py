@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.messages import AdoptJob, StackJob
+from orchestrator.purge import Removed
 from orchestrator.views import (
     EventView,
     GraphView,
@@ -114,3 +115,8 @@ class StackService(Protocol):
 
     def graph(self, name: str, /) -> GraphView:
         """Return the dependency graph."""
+
+    def purge(
+        self, *, older_than_seconds: float, project: str | None = None, dry_run: bool = False
+    ) -> Iterator[Removed]:
+        """Remove for good what nobody needs any more; yield after each step what went, or would go."""

@@ -11,6 +11,7 @@ from orchestrator.store.history import Histories
 from orchestrator.store.hooks import Hooks
 from orchestrator.store.nodes import Nodes
 from orchestrator.store.past import Past
+from orchestrator.store.purging import Purger
 from orchestrator.store.stacks import Stacks
 from orchestrator.store.sweeping import Sweeper
 from orchestrator.store.templates import Templates
@@ -49,6 +50,7 @@ class Store:
         self.templates = Templates(self.database, codec)
         self.events = Events(self.database)
         self.past = Past(self.database, self.stacks)
+        self.purger = Purger(self.database, codec)
 
     @classmethod
     def of(cls, settings: Settings) -> "Store":

@@ -13,6 +13,7 @@ from orchestrator.cli.shell import Shell
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.messages import AdoptJob, StackJob
+from orchestrator.purge import Removed
 from orchestrator.settings import Settings
 from orchestrator.views import (
     EventView,
@@ -112,6 +113,9 @@ class FakeService:
     events_held: list[EventView] = field(default_factory=list)
     #: Newest first.
     traversals_held: list[TraversalView] = field(default_factory=list)
+    #: What a purge removes, and the purges that were asked for: age, project, whether it was a dry run.
+    purged: list[Removed] = field(default_factory=list)
+    purges: list[tuple[float, str | None, bool]] = field(default_factory=list)
     #: What events were to be like, each time that they were asked for.
     filters: list[EventFilter] = field(default_factory=list)
     held_definition: StackJob = field(default_factory=lambda: StackJob(name="", template="{}"))
@@ -284,6 +288,14 @@ class FakeService:
             if view.id == traversal_id:
                 return view
         raise NotFound(f"the stack has no traversal {traversal_id!r}")
+
+    def purge(
+        self, *, older_than_seconds: float, project: str | None = None, dry_run: bool = False
+    ) -> Iterator[Removed]:
+        self.purges.append((older_than_seconds, project, dry_run))
+        yield from self.purged
+        if self.interrupt and not dry_run:
+            raise self.interrupt
 
     def outputs(self, name: str, /) -> tuple[OutputView, ...]:
         self.stack(name)
