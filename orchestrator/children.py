@@ -3,15 +3,15 @@
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from orchestrator.blueprints import written
-from orchestrator.coordinator import Coordinator
 from orchestrator.definition import LazyFiles, StackDefinition
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.messages import DeleteJob, EnvironmentSource, OperateJob
-from orchestrator.nested import Family, Fence, NestedJob, Nesting
+from orchestrator.nested import AtRest, Family, Fence, NestedJob, Nesting
 from orchestrator.nesting import parent_of
 from orchestrator.outputs import outputs_of
 from orchestrator.plugins.resource import ResourceFailure
@@ -35,10 +35,58 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
 _LEAST_MINUTES: Final = 0.001
 
 
-class Children:
-    """Hands out the one stack that a claimed resource is."""
+class ChangesStacks(Protocol):
+    """What begins operations on stacks: the coordinator."""
 
-    def __init__(self, coordinator: Coordinator, store: Store, settings: Settings) -> None:
+    def become(self, job: NestedJob) -> str:
+        """Make a stack in a stack, or give it a new definition; return the traversal's id."""
+
+    def operate(self, job: OperateJob, *, fence: Fence | AtRest) -> str:
+        """Begin to do something with a stack in a stack as it is; return its id."""
+
+    def delete(self, job: DeleteJob, *, inner: bool) -> str:
+        """Begin the deletion of a stack; return its id."""
+
+
+class TakenOver(ResourceFailure):
+    """Nothing was begun, because somebody else works on the resource by now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion:
+    """When, and in whose name, a resource handles the stack that it is."""
+
+    resource_id: str
+    #: The stack that the resource is in, and its name there.
+    stack_id: str
+    key: str
+    #: What brings the environments and files that its definition counts on.
+    template_id: str
+    #: How long the operation may still take.
+    seconds_left: float
+    fence: Fence | AtRest
+    #: Whether what is deleted is only given up.
+    abandons: bool = False
+    #: Whether what is changed is compared with what is really there.
+    refreshes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What is known of a resource that is a stack."""
+
+    #: None where it is only to be deleted.
+    definition: ResourceDefinition | None
+    #: The stack it is in, as it sees it.
+    stack: StackDefinition
+    #: The hidden parameters of that.
+    hidden: frozenset[str]
+
+
+class Children:
+    """Hands out the one stack that a resource is."""
+
+    def __init__(self, coordinator: ChangesStacks, store: Store, settings: Settings) -> None:
         self.coordinator, self.store, self.settings = coordinator, store, settings
 
     def of(
@@ -47,37 +95,81 @@ class Children:
         definition: ResourceDefinition | None,
         stack: StackDefinition,
         hidden: Collection[str],
-    ) -> "ClaimedChild":
+    ) -> "ResourceChild":
         """Return the stack of a claim; ``definition`` is None where the resource is only to be deleted."""
-        return ClaimedChild(self, claim, definition, stack, frozenset(hidden))
+        order = claim.order
+
+        def occasion() -> Occasion:
+            template_id, deadline = self.store.traversals.definition(order.traversal_id)
+            return Occasion(
+                resource_id=claim.resource_id,
+                stack_id=order.stack_id,
+                key=order.key,
+                template_id=template_id,
+                seconds_left=max(deadline - claim.now, 0.0),
+                fence=Fence(
+                    resource_id=claim.resource_id,
+                    traversal_id=order.traversal_id,
+                    no=order.no,
+                    attempt=claim.attempt,
+                ),
+                abandons=bool(claim.fragment.get("abandon")),
+                refreshes=bool(claim.fragment.get("refresh")),
+            )
+
+        seen = Seen(definition=definition, stack=stack, hidden=frozenset(hidden))
+        return ResourceChild(self, claim.resource_id, occasion, seen)
+
+    def at_rest(
+        self,
+        row: ResourceRow,
+        parent: StackRow,
+        definition: ResourceDefinition,
+        stack: StackDefinition,
+        hidden: Collection[str],
+    ) -> "ResourceChild":
+        """Return the stack of a resource on which nobody works; what is begun on it may take as long as a new stack."""
+        occasion = Occasion(
+            resource_id=row.id,
+            stack_id=row.stack_id,
+            key=row.name,
+            template_id=row.template_id,
+            seconds_left=parent.timeout_minutes * 60,
+            fence=AtRest(resource_id=row.id, metadata_version=row.metadata_version),
+        )
+        seen = Seen(definition=definition, stack=stack, hidden=frozenset(hidden))
+        return ResourceChild(self, row.id, lambda: occasion, seen)
 
 
-class ClaimedChild:
-    """The stack that a claimed resource is; see :class:`orchestrator.plugins.stack_resource.ChildStack`."""
+class ResourceChild:
+    """The stack that a resource is; see :class:`orchestrator.plugins.stack_resource.ChildStack`."""
 
     def __init__(
         self,
         all_children: Children,
-        claim: Claim,
-        definition: ResourceDefinition | None,
-        stack: StackDefinition,
-        hidden: frozenset[str],
+        resource_id: str,
+        occasion: Callable[[], Occasion],
+        seen: Seen,
     ) -> None:
         """Keep what is known; nothing is asked yet."""
         self._coordinator, self._store = all_children.coordinator, all_children.store
         self._settings = all_children.settings
-        self._claim, self._definition, self._stack, self._hidden = claim, definition, stack, hidden
+        self._id, self._find_occasion = resource_id, occasion
+        self._definition, self._stack, self._hidden = seen.definition, seen.stack, seen.hidden
 
     @property
     def id(self) -> str:
         """The child's id: that of the row."""
-        return self._claim.resource_id
+        return self._id
 
     @property
     def seconds_left(self) -> float:
-        """How long the operation may still take in which the resource is claimed."""
-        _, deadline = self._store.traversals.definition(self._claim.order.traversal_id)
-        return max(deadline - self._claim.now, 0.0)
+        """How long the operation may still take in which the resource is made or changed."""
+        return self._occasion.seconds_left
+
+    @cached_property
+    def _occasion(self) -> Occasion:
+        return self._find_occasion()
 
     def state(self) -> ChildState | None:
         """Return how the child is doing now; None if it was never made."""
@@ -113,7 +205,7 @@ class ClaimedChild:
             # Begun by an attempt of which nothing else is left.
             return row.traversal_id
         job = OperateJob(action=action, name=self.id, project=row.project)
-        self._begun(lambda: self._coordinator.operate(job, fence=self._fence))
+        self._begun(lambda: self._coordinator.operate(job, fence=self._occasion.fence))
         return self._row().traversal_id
 
     def _row(self) -> StackRow:
@@ -135,14 +227,14 @@ class ClaimedChild:
             raise ResourceFailure(str(error)) from error
         except Fenced:
             # What comes of this attempt changes nothing any more.
-            raise ResourceFailure("another attempt has taken over") from None
+            raise TakenOver("somebody else has taken over") from None
 
     def delete(self) -> str | None:
         """Begin to delete the child; None if there is nothing to delete."""
         row = self._store.stacks.by_id(self.id)
         if row is None or row.deleted_at is not None:
             return None
-        job = DeleteJob(name=self.id, project=row.project, abandon=bool(self._claim.fragment.get("abandon")))
+        job = DeleteJob(name=self.id, project=row.project, abandon=self._occasion.abandons)
         self._coordinator.delete(job, inner=True)
         now = self._store.stacks.by_id(self.id)
         return now.traversal_id if now else None
@@ -178,20 +270,19 @@ class ClaimedChild:
     # -- the job -----------------------------------------------------------------------------------------------
 
     def _job(self, child: Child) -> NestedJob:
-        order, definition = self._claim.order, self._definition
+        occasion, definition = self._occasion, self._definition
         if definition is None:
             raise ResourceFailure("a resource that is deleted cannot be given a definition")
-        parent = self._store.stacks.by_id(order.stack_id)
+        parent = self._store.stacks.by_id(occasion.stack_id)
         if parent is None:
             raise ResourceFailure("its stack is gone")
-        template_id, _ = self._store.traversals.definition(order.traversal_id)
-        stored = self._store.templates.load(template_id)
+        stored = self._store.templates.load(occasion.template_id)
         outer = stored.nesting
         root_file = outer.root_file if outer else stored.file
         text = written(child, is_secret=self._has_secrets(definition, child))
         own_minutes = math.inf if child.timeout_minutes is None else child.timeout_minutes
         return NestedJob(
-            name=_child_name(parent, order.key, self.id),
+            name=_child_name(parent, occasion.key, self.id),
             project=parent.project,
             template=text.source,
             template_file=location_of(child.file, root_file) if is_template(child.file) else child.file,
@@ -201,28 +292,21 @@ class ClaimedChild:
                 EnvironmentSource(file=file, source=source) for file, source in stored.environments
             ),
             parameters=text.parameters,
-            timeout_minutes=max(min(own_minutes, self.seconds_left / 60), _LEAST_MINUTES),
+            timeout_minutes=max(min(own_minutes, occasion.seconds_left / 60), _LEAST_MINUTES),
             job_id="",
-            refresh=bool(self._claim.fragment.get("refresh")),
+            refresh=occasion.refreshes,
             stack_id=self.id,
             family=Family(
                 parent_id=parent.id, parent_resource=self.id, root_id=parent.root_id, depth=parent.depth + 1
             ),
             nesting=Nesting(
                 root_file=root_file,
-                route=(*(outer.route if outer else ()), (order.key, definition.type)),
+                route=(*(outer.route if outer else ()), (occasion.key, definition.type)),
                 secrets=text.secrets | self._secrets(definition, child),
                 facade=parent_of(definition, self._stack),
                 asks=child.asks,
             ),
-            fence=self._fence,
-        )
-
-    @property
-    def _fence(self) -> Fence:
-        order = self._claim.order
-        return Fence(
-            resource_id=self.id, traversal_id=order.traversal_id, no=order.no, attempt=self._claim.attempt
+            fence=occasion.fence,
         )
 
     def _has_secrets(self, definition: ResourceDefinition, child: Child) -> bool:

@@ -37,9 +37,10 @@ from orchestrator.messages import (
     DeleteJob,
     EnvironmentSource,
     OperateJob,
+    SignalJob,
     StackJob,
 )
-from orchestrator.nested import Fence, NestedJob
+from orchestrator.nested import AtRest, Fence, NestedJob
 from orchestrator.nesting import environment_within
 from orchestrator.operable import OPERATIONS
 from orchestrator.operations import operate, refuse_suspended
@@ -47,7 +48,10 @@ from orchestrator.plan import Plan, plan_create, plan_delete, plan_update
 from orchestrator.plugins.resource import Resource
 from orchestrator.preparation import Prepared, environment_of, plan_job, prepare, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
+from orchestrator.resting import Resting
+from orchestrator.scaling import Scaler
 from orchestrator.settings import Settings
+from orchestrator.signals import Signals
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.sweeping import Swept
@@ -274,7 +278,25 @@ class Coordinator:
             raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
         return stack.id
 
-    def operate(self, job: OperateJob, *, fence: Fence | None = None) -> str:
+    def signal(self, job: SignalJob) -> str:
+        """Give a resource a signal; return the id of the stack that changes because of it, else that of its own.
+
+        Raises:
+            NotFound: there is no such stack or resource.
+            Conflict: the resource takes no such signal, or none in its present state.
+        """
+        stack = self._store.stacks.find(job.name, project=job.project)
+        signals = Signals(self._store, self._types, self._settings)
+        changed: str | None = None
+        if signals.change_stacks(stack, job.resource):
+            scaler = Scaler(self, self._store, self._types, self._settings)
+            changed = scaler.signal(stack, job.resource, job.details, job_id=job.job_id)
+        elif self._store.stacks.job(job.job_id) is None:
+            publish_or_leave(self._publisher, signals.tell(stack, job.resource, job.details))
+        self._store.stacks.accept_job(job.job_id, stack.id)
+        return changed or stack.id
+
+    def operate(self, job: OperateJob, *, fence: Fence | AtRest | None = None) -> str:
         """Begin to check, suspend or resume a stack; return its id; see :func:`orchestrator.operations.operate`.
 
         With a stack in a stack that is done in the name of the resource that it is: ``fence``.
@@ -447,6 +469,9 @@ class Coordinator:
         if ending.parent_resource is not None:
             # The resource that the stack is waits for this.
             publish_or_leave(self._publisher, self._store.nodes.wake_resource(ending.parent_resource))
+            # Where none waits, because a signal changed the stack, others are told what there is now.
+            resting = Resting(self, self._store, self._types, self._settings)
+            resting.record_attributes(ending.parent_resource)
         self._store.traversals.finish_end(ending)
         self._store.purger.trim_events(ending.stack_id, most=self._settings.max_events_per_stack)
 

@@ -26,6 +26,7 @@ ADOPT_TASK = "stack.adopt"
 UPDATE_TASK = "stack.update"
 DELETE_TASK = "stack.delete"
 CANCEL_TASK = "stack.cancel"
+SIGNAL_TASK = "stack.signal"
 CHECK_STACK_TASK = "stack.check"
 SUSPEND_TASK = "stack.suspend"
 RESUME_TASK = "stack.resume"
@@ -238,6 +239,33 @@ class OperateJob:
         return cls(action=action, **{key: value for key, value in data.items() if value is not None})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalJob:
+    """The payload of ``stack.signal``."""
+
+    name: str
+    #: The resource that is signalled.
+    resource: str
+    #: What it is told.
+    details: Mapping[str, Any] = field(default_factory=dict)
+    project: str = "default"
+    job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain types, the inverse of :meth:`from_wire`."""
+        return asdict(self)
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from plain types; unknown fields and wrong types are refused.
+
+        Raises:
+            InvalidInput: with a problem for each field at fault.
+        """
+        _refuse_faults(data, _SIGNAL_FIELDS, required=("name", "resource"), what="a signal job")
+        return cls(**{key: value for key, value in data.items() if value is not None})
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -276,6 +304,11 @@ _NAME = _Shape(NAME, is_name)
 #: The name of a stack that is there may also be its id.
 _STACK_FIELDS: Final = {"name": _NAME, "project": _NAME, "job_id": _NAME}
 _DELETE_FIELDS: Final = {**_STACK_FIELDS, "abandon": _Shape("true or false", _is_boolean)}
+_SIGNAL_FIELDS: Final = {
+    **_STACK_FIELDS,
+    "resource": _TEXT,
+    "details": _Shape("a map whose keys are text", _is_map),
+}
 _CANCEL_FIELDS: Final = {**_STACK_FIELDS, "rollback": _Shape("true or false", _is_boolean)}
 _CREATE_FIELDS: Final = {
     **_STACK_FIELDS,

@@ -57,6 +57,15 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AtRest:
+    """A resource on which nobody works, in whose name a stack in it is changed: nothing is, once somebody did."""
+
+    resource_id: str
+    #: What its version is until somebody works on it.
+    metadata_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
     """Where a stack is among those it is in."""
 
@@ -78,4 +87,4 @@ class NestedJob(StackJob):
     #: The address of each file's content.
     digests: Mapping[str, str] = field(default_factory=dict)
     #: None where nobody else can come in between.
-    fence: Fence | None = None
+    fence: Fence | AtRest | None = None

@@ -14,7 +14,6 @@ from typing import Any, Self
 from orchestrator.adoption import adopted_rows
 from orchestrator.comparison import compare, job_of_template, refuse_deleted
 from orchestrator.coordinator import raise_refusal
-from orchestrator.definition import StackDefinition
 from orchestrator.dry_run import DryRun
 from orchestrator.embedded import Embedded
 from orchestrator.errors import Conflict, NotFound, Unavailable
@@ -30,12 +29,14 @@ from orchestrator.messages import (
     CREATE_TASK,
     DELETE_TASK,
     RESUME_TASK,
+    SIGNAL_TASK,
     SUSPEND_TASK,
     UPDATE_TASK,
     AdoptJob,
     CancelJob,
     DeleteJob,
     OperateJob,
+    SignalJob,
     StackJob,
 )
 from orchestrator.operable import CHECK, RESUME, SUSPEND
@@ -43,12 +44,12 @@ from orchestrator.operations import refuse_suspended
 from orchestrator.outputs import outputs_of
 from orchestrator.past_views import event_view, traversal_view
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.plugins.resource import ResourceFailure, ResourceState
 from orchestrator.preparation import prepare, prepare_update, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.purge import Purge, Removed
 from orchestrator.resource_tree import in_tree_order
 from orchestrator.settings import Settings
+from orchestrator.signals import Signals
 from orchestrator.stack_document import document_of
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.stopping import paused_until
@@ -72,8 +73,6 @@ from orchestrator.views import (
 ACCEPT_SECONDS = 15.0
 #: By what is done with a stack as it is: the task that asks for it.
 _OPERATE_TASKS = {CHECK: CHECK_STACK_TASK, SUSPEND: SUSPEND_TASK, RESUME: RESUME_TASK}
-#: How long another signal may keep changing the metadata before this one gives up.
-SIGNAL_TRIES = 50
 
 
 class Service:
@@ -258,13 +257,16 @@ class Service:
         shown = {key: "******" if key in hidden else value for key, value in declared.items()}
         return _stack_view(row, parameters=shown)
 
-    def signal(self, name: str, resource: str, details: Mapping[str, Any]) -> None:
+    def signal(self, name: str, resource: str, details: Mapping[str, Any]) -> StackView | None:
         """Give a resource a signal; whoever waits for it looks again at once.
+
+        Return the stack that begins to change because of it, such as that of a group that is scaled; None if none does.
 
         Raises:
             NotFound: there is no such stack or resource.
             Conflict: the resource takes no such signal, or none in its present state.
             InvalidInput: it is to unset a hook of an unknown kind.
+            Unavailable: it is for a coordinator, and none took it, or the queue cannot be reached.
         """
         stack = self._find(name)
         if UNSET_HOOK in details:
@@ -272,17 +274,19 @@ class Service:
             self._store.stacks.resource(stack.id, resource)
             if not self.clear_hooks(name, glob.escape(resource), kind):
                 raise Conflict(f"resource {resource!r} does not stand at the hook {kind}")
-            return
-        for _ in range(SIGNAL_TRIES):
-            row = self._store.stacks.resource(stack.id, resource)
-            if row.action in ("INIT", "DELETE") or row.action == "SUSPEND":
-                raise Conflict(f"resource {resource!r} is {row.action}_{row.status} and takes no signals")
-            metadata, reason = self._signalled(stack, row, details)
-            if self._store.stacks.write_signal(row, stack.traversal_id, metadata, reason):
-                orders = self._store.nodes.wake_dependents(row.id)
-                publish_or_leave(self._publisher(), orders)
-                return
-        raise Conflict(f"resource {resource!r} is being signalled by too many others; try again")
+            return None
+        signals = Signals(self._store, ResourceTypes.load(), self.settings)
+        if not signals.change_stacks(stack, resource):
+            orders = signals.tell(stack, resource, details)
+            publish_or_leave(self._publisher(), orders)
+            return None
+        job = SignalJob(name=stack.id, resource=resource, details=details, project=self.settings.project)
+        if self._embedded is not None:
+            self._embedded.start()
+            changed = self._embedded.runtime.coordinator.signal(job)
+        else:
+            changed = self._submit(SIGNAL_TASK, job.to_wire(), stack.name)
+        return None if changed == stack.id else self.stack(changed)
 
     def mark_unhealthy(
         self, name: str, resource: str, *, reason: str = "", reset: bool = False
@@ -324,33 +328,6 @@ class Service:
         if not is_alone:
             publish_or_leave(self._publisher(), orders)
         return cleared
-
-    def _signalled(
-        self, stack: StackRow, row: ResourceRow, details: Mapping[str, Any]
-    ) -> tuple[Mapping[str, Any], str]:
-        kind = ResourceTypes.load().find(row.type)
-        state = ResourceState(
-            uuid=row.id,
-            physical_id=row.physical_id,
-            data=dict(row.data),
-            metadata=dict(row.metadata),
-            action=row.action,
-            status=row.status,
-        )
-        told = kind(
-            name=row.name,
-            type_name=row.type,
-            state=state,
-            properties=row.properties or {},
-            stack=StackDefinition(name=stack.name, id=stack.id, project=stack.project, asker=row.name),
-            settings=self.settings,
-            now=0.0,
-        )
-        try:
-            reason = told.handle_signal(details)
-        except ResourceFailure as error:
-            raise Conflict(f"resource {row.name!r} refused the signal: {error}") from error
-        return state.metadata, reason
 
     def _publisher(self) -> Publisher:
         if self._embedded is not None:

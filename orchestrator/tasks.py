@@ -21,6 +21,7 @@ from orchestrator.messages import (
     DELETE_TASK,
     FINISH_TASK,
     RESUME_TASK,
+    SIGNAL_TASK,
     SUSPEND_TASK,
     SWEEP_TASK,
     UPDATE_TASK,
@@ -29,6 +30,7 @@ from orchestrator.messages import (
     CheckOrder,
     DeleteJob,
     OperateJob,
+    SignalJob,
     StackJob,
 )
 from orchestrator.names import is_name
@@ -69,6 +71,11 @@ def delete_stack(job: Mapping[str, Any]) -> None:
 def cancel_stack(job: Mapping[str, Any]) -> None:
     """End what is under way on a stack."""
     _carry_out(job, lambda: runtime().coordinator.cancel(CancelJob.from_wire(job)))
+
+
+def signal_resource(job: Mapping[str, Any]) -> None:
+    """Give a resource a signal."""
+    _carry_out(job, lambda: runtime().coordinator.signal(SignalJob.from_wire(job)))
 
 
 def check_stack(job: Mapping[str, Any]) -> None:
@@ -128,6 +135,7 @@ default_app().task(name=CREATE_TASK, **_LATE)(create_stack)
 default_app().task(name=ADOPT_TASK, **_LATE)(adopt_stack)
 default_app().task(name=UPDATE_TASK, **_LATE)(update_stack)
 default_app().task(name=CANCEL_TASK, **_LATE)(cancel_stack)
+default_app().task(name=SIGNAL_TASK, **_LATE)(signal_resource)
 default_app().task(name=DELETE_TASK, **_LATE)(delete_stack)
 default_app().task(name=CHECK_STACK_TASK, **_LATE)(check_stack)
 default_app().task(name=SUSPEND_TASK, **_LATE)(suspend_stack)

@@ -76,7 +76,7 @@ class StackService(Protocol):
     def mark_unhealthy(self, name: str, resource: str, /, *, reason: str, reset: bool) -> ResourceView:
         """Have a resource replaced by the next update, or with ``reset`` not; return it as it is then."""
 
-    def signal(self, name: str, resource: str, details: Mapping[str, Any], /) -> None:
+    def signal(self, name: str, resource: str, details: Mapping[str, Any], /) -> StackView | None:
         """Hand details to a resource."""
 
     def hooks(self, name: str, /) -> list[HookView]:

@@ -5,8 +5,10 @@ from typing import Any
 
 import click
 
+from orchestrator.cli.ending import follow_or_leave
 from orchestrator.cli.formats import Table, fields_table, moment, printable, show
 from orchestrator.cli.options import example, format_option
+from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.views import ResourceView
@@ -91,12 +93,23 @@ def show_resource(shell: Shell, name: str, resource_name: str, form: str) -> Non
 def signal(shell: Shell, name: str, resource_name: str, data: str) -> None:
     """Send a signal to a resource.
 
-    A wait condition's handle, for example, counts the signals that it gets.
+    A wait condition's handle, for example, counts the signals that it gets; a scaling policy makes its group larger or
+    smaller. What became of a signal is among the events.
     """
     details = signal_details(data)
     with shell.service() as service:
-        service.signal(name, resource_name, details)
-    click.echo(f"{printable(resource_name)} in {printable(name)} was signalled", err=True)
+        changing = service.signal(name, resource_name, details)
+        click.echo(f"{printable(resource_name)} in {printable(name)} was signalled", err=True)
+        if changing is None:
+            return
+        if not shell.settings.embedded:
+            click.echo(f"{printable(changing.name)} changes: isotherm stack watch {changing.id}", err=True)
+            return
+        # Nobody else would do the work.
+        after = last_event(service, changing.id)
+        follow_or_leave(
+            shell, service, changing, action=changing.action, wait=True, form="table", after=after
+        )
 
 
 def signal_details(data: str) -> dict[str, Any]:

@@ -93,6 +93,19 @@ class Histories:
         return was_planned, was_applied
 
     @retrying
+    def applied(self, resource_id: str) -> Fragment | None:
+        """Return the template fragment that a resource was last converged to; None if it never was."""
+        resource, node = tables.resource, tables.node
+        at_applied = (node.c.no == resource.c.applied_no) & (
+            node.c.traversal_id == resource.c.applied_traversal
+        )
+        sql = sa.select(node.c.fragment).join(resource, at_applied).where(resource.c.id == resource_id)
+        with self._db.read() as connection:
+            packed = connection.execute(sql).scalars().first()
+        fragment: Fragment | None = None if packed is None else self._codec.unpack(packed)
+        return fragment
+
+    @retrying
     def begun(self, resource_id: str) -> Fragment:
         """Return the template fragment that a create was begun with that never said what it applied; empty if none.
 

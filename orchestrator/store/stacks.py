@@ -68,6 +68,10 @@ class ResourceRow:
     data: Mapping[str, Any]
     #: Whether somebody said so.
     unhealthy: bool
+    #: The template whose definition was last applied or is being applied.
+    template_id: str
+    #: The traversal that works on it; None while nobody does.
+    lock_traversal: str | None
     created_at: float
     updated_at: float
 
@@ -207,6 +211,15 @@ class Stacks:
             near = get_close_matches(name, list(names), 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise NotFound(f"the stack has no resource {name!r}{hint}")
+
+    @retrying
+    def row(self, resource_id: str) -> ResourceRow | None:
+        """Return the row with this id, of whatever stack, unless it is gone; None if there is none."""
+        resource = tables.resource
+        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        with self._db.read() as connection:
+            row = connection.execute(self._resource_rows().where(resource.c.id == resource_id, ~gone)).first()
+        return None if row is None else self._resource(row)
 
     @staticmethod
     def _resource_rows() -> sa.Select[Any]:

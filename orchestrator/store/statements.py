@@ -181,7 +181,7 @@ _FINISH_RESOURCE = f"""
         applied_traversal = COALESCE(:applied_traversal, applied_traversal),
         applied_no = COALESCE(:applied_no, applied_no),
         metadata = CASE WHEN {_NEW_METADATA} THEN :metadata ELSE COALESCE(metadata, :metadata) END,
-        metadata_version = metadata_version + CASE WHEN {_NEW_METADATA} THEN 1 ELSE 0 END,
+        metadata_version = metadata_version + 1,
         metadata_hash = COALESCE(:metadata_hash, metadata_hash),
         data = :data, token = CASE WHEN :untouched THEN token ELSE :token END,
         lock_traversal = NULL, lock_no = NULL, lock_attempt = NULL, updated_at = {{now}}

@@ -12,6 +12,7 @@ from orchestrator.store.hooks import Hooks
 from orchestrator.store.nodes import Nodes
 from orchestrator.store.past import Past
 from orchestrator.store.purging import Purger
+from orchestrator.store.scalings import Scalings
 from orchestrator.store.stacks import Stacks
 from orchestrator.store.sweeping import Sweeper
 from orchestrator.store.templates import Templates
@@ -51,6 +52,7 @@ class Store:
         self.events = Events(self.database)
         self.past = Past(self.database, self.stacks)
         self.purger = Purger(self.database, codec)
+        self.scalings = Scalings(self.database, codec)
 
     @classmethod
     def of(cls, settings: Settings) -> "Store":

@@ -108,7 +108,7 @@ resource = sa.Table(
     sa.Column("metadata", sa.LargeBinary),
     #: The SHA-256 of the metadata that the template gave last, whatever signals made of them since.
     sa.Column("metadata_hash", sa.Text),
-    #: Raised by every write of the metadata, so that two signals at once both count.
+    #: Raised by every signal and every step, so that no signal writes over what it has not seen.
     sa.Column("metadata_version", sa.Integer, nullable=False, server_default="0"),
     #: A plugin's private facts.
     sa.Column("data", sa.LargeBinary),

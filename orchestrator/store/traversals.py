@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from orchestrator.codec import Codec
 from orchestrator.errors import Conflict
 from orchestrator.messages import CHECKED_PHASES, CONVERGE, END, CheckOrder
-from orchestrator.nested import Family, Fence
+from orchestrator.nested import AtRest, Family, Fence
 from orchestrator.operable import CHECK
 from orchestrator.plan import Plan
 from orchestrator.store import tables
@@ -62,8 +62,8 @@ class NewTraversal:
     job_id: str | None = None
     #: Of a new stack in a stack.
     family: Family | None = None
-    #: In whose name this is begun, if in that of a resource's attempt.
-    fence: Fence | None = None
+    #: In whose name this is begun, if in that of a resource.
+    fence: Fence | AtRest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,17 +302,27 @@ class Traversals:
         return True
 
     @staticmethod
-    def _hold(connection: sa.Connection, fence: Fence | None) -> None:
-        """Make sure, until the transaction ends, that the attempt holds its resource which this is begun for."""
+    def _hold(connection: sa.Connection, fence: Fence | AtRest | None) -> None:
+        """Make sure, until the transaction ends, that the attempt holds its resource which this is begun for.
+
+        Or that the resource is still at rest, if it was begun for that.
+        """
         if fence is None:
             return
         resource = tables.resource
-        held = sa.select(resource.c.id).where(
-            resource.c.id == fence.resource_id,
-            resource.c.lock_traversal == fence.traversal_id,
-            resource.c.lock_no == fence.no,
-            resource.c.lock_attempt == fence.attempt,
-        )
+        held = sa.select(resource.c.id).where(resource.c.id == fence.resource_id)
+        if isinstance(fence, AtRest):
+            held = held.where(
+                resource.c.lock_traversal.is_(None),
+                resource.c.status == "COMPLETE",
+                resource.c.metadata_version == fence.metadata_version,
+            )
+        else:
+            held = held.where(
+                resource.c.lock_traversal == fence.traversal_id,
+                resource.c.lock_no == fence.no,
+                resource.c.lock_attempt == fence.attempt,
+            )
         if connection.execute(held.with_for_update(read=True)).first() is None:
             raise Fenced
 

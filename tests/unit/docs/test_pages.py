@@ -28,6 +28,7 @@ from orchestrator.messages import (
     CancelJob,
     CheckOrder,
     DeleteJob,
+    SignalJob,
     StackJob,
 )
 from orchestrator.plan import FAN_IN, JOINS
@@ -170,10 +171,16 @@ def test_tasks_travel_on_the_queues_of_the_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "job"), [("stack.create", StackJob), ("stack.cancel", CancelJob), ("stack.delete", DeleteJob)]
+    ("heading", "job"),
+    [
+        ("stack.create", StackJob),
+        ("stack.cancel", CancelJob),
+        ("stack.delete", DeleteJob),
+        ("stack.signal", SignalJob),
+    ],
 )
 def test_fields_of_a_job_are_those_of_the_table(
-    heading: str, job: type[StackJob] | type[CancelJob] | type[DeleteJob]
+    heading: str, job: type[StackJob] | type[CancelJob] | type[DeleteJob] | type[SignalJob]
 ) -> None:
     rows = table(section(QUEUE, f"The job of `{heading}`"))
     assert {row[0] for row in rows} == {field.name for field in fields(job)}

@@ -180,7 +180,8 @@ class AutoScalingGroup(Group, ScalableResource):
 
     def is_as_asked(self) -> bool:
         """Tell whether the stack has exactly the members that it is to have."""
-        return {member.name for member in self.stacks.members()} == set(self.roster.members)
+        there = {member.name for member in self.stacks.members() if member.action != "DELETE"}
+        return there == set(self.roster.members)
 
     def resize(self, size: int) -> None:
         """Take down that there are to be so many members from now on, all of them at once."""
