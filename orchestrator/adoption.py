@@ -7,8 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.errors import InvalidInput, Problem, cut
+from orchestrator.findings import Types
 from orchestrator.nearest import Nearest
 from orchestrator.plan import Wish
+from orchestrator.plugins.stack_resource import ENTRIES, StackResource
+from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.preparation import Prepared
 from orchestrator.store.traversals import Adopted
 
@@ -17,16 +20,17 @@ _MAPS: Final = ("metadata", "resource_data")
 
 
 def adopted_rows(
-    prepared: Prepared, wishes: Sequence[Wish], entries: Mapping[str, Any]
+    prepared: Prepared, wishes: Sequence[Wish], entries: Mapping[str, Any], types: Types
 ) -> dict[str, Adopted]:
     """Return what is there of each wish, by the id of the row to be made.
 
-    ``entries`` are those of the adopt file, by resource name. What nobody wishes for is left alone.
+    ``entries`` are those of the adopt file, by resource name; that of a resource that is a stack holds those of what is
+    in it, and a new stack takes them over. What nobody wishes for is left alone.
 
     Raises:
         InvalidInput: with a problem for each wish without an entry, and for each entry that does not fit.
     """
-    reader = _Reader(prepared, wishes, entries)
+    reader = _Reader(prepared, wishes, entries, types)
     rows = {wish.resource_id: reader.read(wish) for wish in wishes}
     if reader.problems:
         raise InvalidInput(reader.problems)
@@ -36,9 +40,11 @@ def adopted_rows(
 class _Reader:
     """Reads the entries of an adopt file, and gathers what is wrong with them."""
 
-    def __init__(self, prepared: Prepared, wishes: Sequence[Wish], entries: Mapping[str, Any]) -> None:
+    def __init__(
+        self, prepared: Prepared, wishes: Sequence[Wish], entries: Mapping[str, Any], types: Types
+    ) -> None:
         self.problems: list[Problem] = []
-        self._prepared, self._entries = prepared, entries
+        self._prepared, self._entries, self._types = prepared, entries, types
         wished = {wish.name for wish in wishes}
         self._spare = [name for name in entries if name not in wished]
         self._nearest = Nearest()
@@ -53,12 +59,31 @@ class _Reader:
             found = "is no map" if wish.name in self._entries else "is missing"
             self._fault(wish.name, "", f"the entry of the adopt file {found}", hint)
             return Adopted(physical_id="")
+        kind = kind_of_type(self._types, wish.type)
+        if kind is not None and issubclass(kind, StackResource):
+            return self._stack(wish, entry)
         for field, message, hint in self._faults(wish, entry):
             self._fault(wish.name, field, message, hint)
         return Adopted(
             physical_id=str(entry.get("resource_id")),
             metadata=entry.get("metadata") or {},
             data=entry.get("resource_data") or {},
+        )
+
+    def _stack(self, wish: Wish, entry: Mapping[str, Any]) -> Adopted:
+        """Return what the file says of a resource that is a stack: the stack is a new one, and has the row's id."""
+        for field in (*_MAPS, "resources"):
+            value = entry.get(field)
+            if isinstance(value, Mapping) or (value is None and field != "resources"):
+                continue
+            found = "nothing" if value is None else type(value).__name__
+            hint = "entries of what is in the stack, by name" if field == "resources" else ""
+            self._fault(wish.name, field, f"expected a map, found {found}", hint)
+        data = entry.get("resource_data") or {}
+        return Adopted(
+            physical_id=wish.resource_id,
+            metadata=entry.get("metadata") or {},
+            data={**data, ENTRIES: entry.get("resources")},
         )
 
     def _faults(self, wish: Wish, entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

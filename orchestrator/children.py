@@ -194,6 +194,15 @@ class ResourceChild:
         job = self._job(child)
         return self._begun(lambda: self._coordinator.become(job))
 
+    def adopt(self, child: Child, entries: Mapping[str, Any]) -> str:
+        """Begin to make the child of what is there already; return the operation's id.
+
+        Raises:
+            ResourceFailure: the definition or an entry has mistakes.
+        """
+        job = self._job(child)
+        return self._begun(lambda: self._coordinator.take_over(job, entries))
+
     def operate(self, action: str) -> str:
         """Begin to do something with the child as it is; return the operation's id.
 

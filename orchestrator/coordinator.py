@@ -120,10 +120,24 @@ class Coordinator:
         done = self._store.stacks.job(job.job_id)
         if done is not None and done.stack_id is not None:
             return done.stack_id
+        return self._begin_adoption(job, job.resources).stack_id
+
+    def _begin_adoption(self, job: StackJob, entries: Mapping[str, Any]) -> NewTraversal:
         prepared = prepare(job, self._types, self._settings)
         wished = wishes(prepared)
-        adopted = adopted_rows(prepared, wished, job.resources)
-        return self._begin_new(job, prepared, plan_create(wished, action="ADOPT"), adopted).stack_id
+        adopted = adopted_rows(prepared, wished, entries, self._types)
+        return self._begin_new(job, prepared, plan_create(wished, action="ADOPT"), adopted)
+
+    def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:
+        """Make a stack in a stack of objects that are there already, unless it is there; return the traversal's id.
+
+        Raises:
+            InvalidInput: something is wrong with the job or with an entry; nothing was stored.
+            Conflict: a lifecycle plugin refused.
+            Fenced: the attempt in whose name this is done is over.
+        """
+        stack = self._store.stacks.by_id(job.stack_id)
+        return stack.traversal_id if stack else self._begin_adoption(job, entries).id
 
     def _begin_new(
         self, job: StackJob, prepared: Prepared, plan: Plan, adopted: Mapping[str, Adopted] | None = None

@@ -155,8 +155,9 @@ class Service:
             stack_id = self._embedded.runtime.coordinator.adopt(job)
         else:
             # As in create.
-            prepared = prepare(job, ResourceTypes.load(), self.settings)
-            adopted_rows(prepared, wishes(prepared), job.resources)
+            types = ResourceTypes.load()
+            prepared = prepare(job, types, self.settings)
+            adopted_rows(prepared, wishes(prepared), job.resources, types)
             stack_id = self._submit(ADOPT_TASK, job.to_wire(), job.name)
         return self.stack(stack_id)
 
@@ -446,9 +447,13 @@ class Service:
         """
         stack = self._find(name)
         definition = job_of_template(self._store, stack, stack.template_id)
-        return document_of(
-            stack, definition, self._store.stacks.resources(stack.id), Limits.of(self.settings)
-        )
+        # A stack without resources is one all the same.
+        rows: dict[str, list[ResourceRow]] = {
+            each.id: [] for each in self._store.families.in_tree(stack.root_id)
+        }
+        for row in self._store.stacks.resources_in_tree(stack.root_id):
+            rows[row.stack_id].append(row)
+        return document_of(stack, definition, rows, Limits.of(self.settings))
 
     def plan_update(self, job: StackJob) -> UpdatePlan:
         """Return what an update would do, and do nothing.

@@ -20,15 +20,13 @@ _WANTED: Final = "a map, as 'isotherm stack export' writes it"
 
 
 def document_of(
-    stack: StackRow, definition: StackJob, rows: Sequence[ResourceRow], limits: Limits
+    stack: StackRow, definition: StackJob, rows: Mapping[str, Sequence[ResourceRow]], limits: Limits
 ) -> dict[str, Any]:
     """Return a stack, its definition and its resources as plain JSON types.
 
-    Of several rows of one name, that in force is told.
+    ``rows`` are those of the stack and of all stacks in it, by the stack's id; that of a stack in a stack is the id of
+    the row that it is, whose entry holds those of its resources. Of several rows of one name, that in force is told.
     """
-    present: dict[str, ResourceRow] = {}
-    for row in rows:
-        present[row.name] = max(present.get(row.name, row), row, key=standing)
     environments = [
         parse_document(each.source, file=each.file, limits=limits).data or {}
         for each in definition.environments
@@ -45,12 +43,21 @@ def document_of(
         "environment_files": [each.file for each in definition.environments],
         "files": dict(definition.files),
         "parameters": dict(definition.parameters),
-        "resources": {name: _entry_of(row) for name, row in present.items()},
+        "resources": _entries_of(stack.id, rows),
     }
 
 
-def _entry_of(row: ResourceRow) -> dict[str, Any]:
+def _entries_of(stack_id: str, rows: Mapping[str, Sequence[ResourceRow]]) -> dict[str, Any]:
+    present: dict[str, ResourceRow] = {}
+    for row in rows.get(stack_id, ()):
+        present[row.name] = max(present.get(row.name, row), row, key=standing)
+    return {name: _entry_of(row, rows) for name, row in present.items()}
+
+
+def _entry_of(row: ResourceRow, rows: Mapping[str, Sequence[ResourceRow]]) -> dict[str, Any]:
+    inside = {"resources": _entries_of(row.id, rows)} if row.id in rows else {}
     return {
+        **inside,
         "name": row.name,
         "resource_id": row.physical_id,
         "type": row.type,

@@ -17,6 +17,8 @@ from orchestrator.definition import AttributePath, follow
 from orchestrator.operable import CHECK, RESUME, SUSPEND
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, Wait
 
+#: Where a resource's data hold, until it is adopted, the entries of what is in its stack.
+ENTRIES: Final = "adopted"
 #: How long a resource waits for its stack at most before it looks by itself; its stack's end wakes it.
 LOOK_AGAIN_SECONDS: Final = 3600.0
 
@@ -118,6 +120,15 @@ class ChildStack(Protocol):
 
         Raises:
             ResourceFailure: the definition has mistakes, or the limits of the tree are passed; nothing was touched.
+        """
+
+    def adopt(self, child: Child, entries: Mapping[str, Any]) -> str:
+        """Begin to make the child of objects that are there already; return the operation's id.
+
+        ``entries`` are those of an adopt file, by resource name.
+
+        Raises:
+            ResourceFailure: the definition or an entry has mistakes; nothing was touched.
         """
 
     def operate(self, action: str) -> str:
@@ -262,6 +273,17 @@ class StackResource(Resource):
     def needs_replace_failed(self) -> bool:
         """Tell whether a failed resource must be replaced: not while its stack is there, which can be mended."""
         return self.find() is None
+
+    def handle_adopt(self) -> Any:
+        """Begin to make a stack of what is there already."""
+        child = self.child()
+        operation = self.stacks.adopt(child, self.state.data.get(ENTRIES) or {})
+        self.state.data.pop(ENTRIES, None)
+        return {"operation": operation, "definition": self.fingerprint(child)}
+
+    def check_adopt_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the stack is complete."""
+        return self.is_complete(token)
 
     # -- as it is ----------------------------------------------------------------------------------------------
 

@@ -147,15 +147,17 @@ class Stacks:
         return None if row is None else StackRow(**row._mapping)
 
     @retrying
-    def resources_in_tree(self, root_id: str, *, depth: int) -> list[ResourceRow]:
-        """Return the rows that are not gone of all stacks of a tree that are in at most ``depth`` others."""
+    def resources_in_tree(self, root_id: str, *, depth: int | None = None) -> list[ResourceRow]:
+        """Return the rows that are not gone of a tree of stacks, or of those in it that are at most ``depth`` deep."""
         stack, resource = tables.stack, tables.resource
         gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
         sql = (
             self._resource_rows()
             .join(stack, stack.c.id == resource.c.stack_id)
-            .where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None), stack.c.depth <= depth, ~gone)
+            .where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None), ~gone)
         )
+        if depth is not None:
+            sql = sql.where(stack.c.depth <= depth)
         with self._db.read() as connection:
             rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
         return [self._resource(row) for row in rows]

@@ -31,7 +31,8 @@ def export(world: World, name: str = "s") -> dict[str, Any]:
     """Return a stack's document."""
     stack = world.store.stacks.find(name, project="default")
     definition = job_of_template(world.store, stack, stack.template_id)
-    return document_of(stack, definition, world.store.stacks.resources(stack.id), Limits())
+    rows = {stack.id: world.store.stacks.resources(stack.id)}
+    return document_of(stack, definition, rows, Limits())
 
 
 class Orphans:

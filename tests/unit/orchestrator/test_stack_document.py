@@ -58,6 +58,7 @@ def row(name: str, number: int, **more: Any) -> ResourceRow:
         "replaced_by": None,
         "metadata": {"m": number},
         "metadata_version": 0,
+        "metadata_hash": None,
         "data": {"d": number},
         "unhealthy": False,
         "created_at": float(number),
@@ -75,7 +76,7 @@ def job(*environments: str, **more: Any) -> StackJob:
 
 def document(definition: StackJob, *rows: ResourceRow) -> dict[str, Any]:
     # What is written to a file is what comes back from it.
-    made: dict[str, Any] = json.loads(json.dumps(document_of(STACK, definition, rows, Limits())))
+    made: dict[str, Any] = json.loads(json.dumps(document_of(STACK, definition, {STACK.id: rows}, Limits())))
     return made
 
 

@@ -49,6 +49,11 @@ class FakeChild:
         self.action, self.status = ("UPDATE" if self.action else "CREATE"), "IN_PROGRESS"
         return str(len(self.asked))
 
+    def adopt(self, child: Child, entries: Mapping[str, Any]) -> str:
+        self.asked.append(child)
+        self.action, self.status = "ADOPT", "IN_PROGRESS"
+        return str(len(self.asked))
+
     def operate(self, action: str) -> str:
         self.action, self.status = action, "IN_PROGRESS"
         return str(len(self.asked))
