@@ -1,6 +1,6 @@
 """Where a stack's resources stand at hooks, and how people let them on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
@@ -22,7 +22,7 @@ UNSET_HOOK: Final = "unset_hook"
 def hook_view(standing: Standing) -> HookView:
     """Return what the faces show of a node that stands at a hook."""
     return HookView(
-        resource=standing.resource, uuid=standing.resource_id, kind=standing.hook, since=standing.since
+        resource=standing.path, uuid=standing.resource_id, kind=standing.hook, since=standing.since
     )
 
 
@@ -54,18 +54,19 @@ def clear_hooks(
 ) -> tuple[list[HookView], list[CheckOrder]]:
     """Let everything on that stands at a hook and matches; return what that was, and the orders to publish.
 
-    ``resource`` is a resource's name, which may have wildcards (``*``, ``?``, ``[abc]``); ``kind`` is None for any.
-    With ``at_once``, the next sweep publishes the orders, since nobody else does.
+    ``resource`` is a resource's name, after those of the resources that it is in and with slashes between them; it may
+    have wildcards (``*``, ``?``, ``[abc]``). ``kind`` is None for any. With ``at_once``, the next sweep publishes the
+    orders, since nobody else does.
 
     Raises:
         NotFound: the stack has no resource of this name.
     """
-    if not any(mark in resource for mark in "*?["):
+    if not any(mark in resource for mark in "*?[/"):
         store.stacks.resource(stack.id, resource)
     cleared: list[HookView] = []
     orders: list[CheckOrder] = []
-    for standing in store.hooks.standing([stack.id]):
-        if kind not in (None, standing.hook) or not fnmatchcase(standing.resource, resource):
+    for standing in store.hooks.standing(stack.id):
+        if kind not in (None, standing.hook) or not fnmatchcase(standing.path, resource):
             continue
         ready = store.hooks.clear(standing, at_once=at_once)
         if ready is not None:
@@ -74,6 +75,6 @@ def clear_hooks(
     return cleared, orders
 
 
-def hooks_by_row(store: Store, stacks: Iterable[str]) -> Mapping[str, str]:
-    """Return the hooks at which the resources of stacks stand, by the ids of their rows; ``stacks`` are ids."""
-    return {standing.resource_id: standing.hook for standing in store.hooks.standing(stacks)}
+def hooks_by_row(store: Store, stack_id: str) -> Mapping[str, str]:
+    """Return the hooks at which the resources of a stack, and of those in it, stand, by the ids of their rows."""
+    return {standing.resource_id: standing.hook for standing in store.hooks.standing(stack_id)}

@@ -308,14 +308,15 @@ class Service:
         Raises:
             NotFound: there is no such stack.
         """
-        return [hook_view(standing) for standing in self._store.hooks.standing([self._find(name).id])]
+        return [hook_view(standing) for standing in self._store.hooks.standing(self._find(name).id)]
 
     def clear_hooks(self, name: str, resource: str = "*", kind: str | None = None) -> list[HookView]:
         """Let on what stands at hooks, and return what that was; whoever carries out the stack's work goes on.
 
         Args:
             name: The stack's name or id.
-            resource: A resource's name, which may have wildcards.
+            resource: A resource's name, after those of the resources that it is in and with slashes between them; it
+                may have wildcards.
             kind: The kind of the hook; None for any.
 
         Raises:
@@ -401,7 +402,7 @@ class Service:
             total=sum(counts.values()),
             done=counts.get("done", 0),
             finished=over,
-            hooks=tuple(hook_view(each) for each in self._store.hooks.standing([stack.id])),
+            hooks=tuple(hook_view(each) for each in self._store.hooks.standing(stack.id)),
         )
 
     # -- showing -----------------------------------------------------------------------------------------------
@@ -487,7 +488,7 @@ class Service:
         for row in rows:
             by_stack.setdefault(row.stack_id, []).append(row)
         found = in_tree_order(stack.id, by_stack, depth=depth)
-        hooks = hooks_by_row(self._store, by_stack)
+        hooks = hooks_by_row(self._store, stack.id)
         return [_resource_view(row, names, hooks.get(row.id), within) for within, row in found]
 
     def resource(self, name: str, resource: str) -> ResourceView:
@@ -499,7 +500,7 @@ class Service:
         stack = self._find(name)
         names = {row.id: row.name for row in self._store.stacks.resources(stack.id)}
         row = self._store.stacks.resource(stack.id, resource)
-        return _resource_view(row, names, hooks_by_row(self._store, [stack.id]).get(row.id))
+        return _resource_view(row, names, hooks_by_row(self._store, stack.id).get(row.id))
 
     def events(
         self,

@@ -142,6 +142,7 @@ class TraversalView(StatefulView):
 class HookView(View):
     """A resource that stands at a hook; ``since`` in seconds since the epoch, by the database's clock."""
 
+    #: Its name; in a stack in the stack, after those of the resources that it is in, with slashes between them.
     resource: str
     uuid: str
     #: ``pre-create`` and others.

@@ -37,6 +37,7 @@ def list_hooks(shell: Shell, name: str, form: str) -> None:
     epilog=example(
         "isotherm stack hook clear web",
         "isotherm stack hook clear web 'server*' --kind pre-update",
+        "isotherm stack hook clear web group/0/server",
     )
 )
 @click.argument("name")
@@ -47,7 +48,8 @@ def list_hooks(shell: Shell, name: str, form: str) -> None:
 def clear(shell: Shell, name: str, resource_name: str, *, kind: str | None, form: str) -> None:
     """Let on what stands at hooks.
 
-    RESOURCE may have wildcards; without it, all that stand are let on. What was let on is listed.
+    RESOURCE may have wildcards; without it, all that stand are let on. Of what is in stacks in the stack, it is the
+    path: GROUP/0/SERVER. What was let on is listed.
     """
     with shell.service() as service:
         cleared = service.clear_hooks(name, resource_name, kind)

@@ -1,7 +1,6 @@
 """The nodes that stand at a hook: which they are, and how they are let on."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,11 +23,26 @@ class Standing:
     #: The resource's name, and its row's id.
     resource: str
     resource_id: str
+    #: The name after those of the resources that it is in, as seen from the stack that was asked about, with slashes.
+    path: str
     hook: str
     #: Seconds since the epoch, by the database's clock.
     since: float
     #: The hooks at which the node is still to stop, this one among them.
     hooks: frozenset[str]
+
+
+def _tree(stack_id: str) -> sa.CTE:
+    """Return the stack and those in it, each with its traversal in force and the names of what it is in."""
+    stack, resource = tables.stack, tables.resource
+    outermost = sa.select(stack.c.id, stack.c.traversal_id, sa.cast("", sa.Text).label("within"))
+    tree = outermost.where(stack.c.id == stack_id).cte("tree", recursive=True)
+    inside = (
+        sa.select(stack.c.id, stack.c.traversal_id, tree.c.within + resource.c.name + "/")
+        .join(tree, stack.c.parent_id == tree.c.id)
+        .join(resource, resource.c.id == stack.c.parent_resource)
+    )
+    return tree.union_all(inside)
 
 
 class Hooks:
@@ -40,15 +54,17 @@ class Hooks:
         self._timings = timings
 
     @retrying
-    def standing(self, stack_ids: Iterable[str]) -> list[Standing]:
-        """Return what stands in stacks, longest first; nothing stands in a traversal that is over."""
-        node, traversal, stack = tables.node, tables.traversal, tables.stack
+    def standing(self, stack_id: str) -> list[Standing]:
+        """Return what stands in a stack and the stacks in it, longest first.
+
+        Nothing stands in a traversal that is over.
+        """
+        node, traversal, tree = tables.node, tables.traversal, _tree(stack_id)
         sql = (
-            sa.select(node)
-            .select_from(stack)
-            .join(traversal, traversal.c.id == stack.c.traversal_id)
-            .join(node, tables.in_traversal(traversal.c.id))
-            .where(stack.c.id.in_(list(stack_ids)))
+            sa.select(node, tree.c.within)
+            .select_from(tree)
+            .join(traversal, traversal.c.id == tree.c.traversal_id)
+            .join(node, node.c.traversal_id == traversal.c.id)
             .where(traversal.c.status == "IN_PROGRESS", node.c.hook.is_not(None))
             .order_by(node.c.hook_at, node.c.no)
         )
@@ -59,6 +75,7 @@ class Hooks:
                 traversal_id=row.traversal_id,
                 no=row.no,
                 resource=row.key,
+                path=row.within + row.key,
                 resource_id=row.resource_id,
                 hook=row.hook,
                 since=row.hook_at,

@@ -218,6 +218,13 @@ node = sa.Table(
         sqlite_where=sa.text("resource_id IS NOT NULL"),
         postgresql_where=sa.text("resource_id IS NOT NULL"),
     ),
+    # Few ever stand at a hook; whoever looks for them finds them here.
+    sa.Index(
+        "ix_node_hook",
+        "traversal_id",
+        sqlite_where=sa.text("hook IS NOT NULL"),
+        postgresql_where=sa.text("hook IS NOT NULL"),
+    ),
 )
 
 

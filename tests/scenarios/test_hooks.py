@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from orchestrator.messages import EnvironmentSource
+from tests.scenarios.test_nested import FILES
+from tests.scenarios.test_nested import root as nested_root
 from tests.scenarios.test_updates import done, present, template, value
 from tests.scenarios.world import World
 
@@ -203,6 +205,27 @@ def test_what_was_never_made_is_deleted_without_a_stop() -> None:
     assert world.made_names() == []
 
 
+def test_what_is_in_a_stack_in_the_stack_stops_too() -> None:
+    world = World()
+    source = "resource_registry: {resources: {pair: {'*': {hooks: [pre-create, pre-delete]}}}}"
+    hooks = (EnvironmentSource(file="e.yaml", source=source),)
+    stack_id = world.create(nested_root(), files=FILES, environments=hooks)
+    world.settle()
+    assert world.standing() == [("pair/disk", "pre-create")]
+    world.clear("disk/*")
+    assert world.standing() == [("pair/disk", "pre-create")]
+    world.clear("pair/*")
+    world.settle()
+    assert world.standing() == [("pair/server", "pre-create")]
+    world.clear()
+    world.settle()
+    assert world.state() == "CREATE_COMPLETE"
+    world.delete()
+    assert world.settle_clearing(stack_id) == [("pair/server", "pre-delete"), ("pair/disk", "pre-delete")]
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    assert world.cloud.objects == {}
+
+
 # -- letting on -------------------------------------------------------------------------------------------------------
 
 
@@ -226,7 +249,7 @@ def test_clearing_twice_lets_nothing_else_on() -> None:
     world = World()
     stack_id = world.create(template({"a": value("1")}), **environment({"a": ["pre-create", "post-create"]}))
     world.settle()
-    (standing,) = world.store.hooks.standing([stack_id])
+    (standing,) = world.store.hooks.standing(stack_id)
     first = world.store.hooks.clear(standing)
     assert first is not None
     assert world.store.hooks.clear(standing) is None
@@ -246,7 +269,7 @@ def test_what_nobody_publishes_after_clearing_is_swept() -> None:
     stack_id = world.create(template({"a": value("1")}), **environment({"a": ["pre-create", "post-create"]}))
     world.settle()
     for kind in ("pre-create", "post-create"):
-        (standing,) = world.store.hooks.standing([stack_id])
+        (standing,) = world.store.hooks.standing(stack_id)
         assert standing.hook == kind
         assert world.store.hooks.clear(standing)
         world.settle()

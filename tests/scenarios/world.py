@@ -343,8 +343,8 @@ class World:
     def standing(self, name: str = "s") -> list[tuple[str, str]]:
         """Return which resources of a stack stand at which hooks, in order of their names."""
         stack = self.store.stacks.find(name, project="default")
-        standing = self.store.hooks.standing([stack.id])
-        return sorted((each.resource, each.hook) for each in standing)
+        standing = self.store.hooks.standing(stack.id)
+        return sorted((each.path, each.hook) for each in standing)
 
     def clear(self, resource: str = "*", kind: str | None = None, name: str = "s") -> None:
         """Let on what stands at hooks."""
@@ -409,10 +409,12 @@ class World:
         raise AssertionError("the engine never comes to rest")
 
     def waits_for_people(self) -> bool:
-        """Whether something stands at a hook, and nothing but its time-out is due."""
+        """Whether something stands at a hook, and nothing but its time-out is due, nor for the stacks it is in."""
         sql = (
-            "SELECT count(n.due_at) AS due, count(CASE WHEN t.status = 'IN_PROGRESS' THEN n.hook END) AS standing "
-            "FROM node n JOIN traversal t ON t.id = n.traversal_id"
+            "SELECT count(CASE WHEN s.id IS NULL OR n.state <> 'waiting' THEN n.due_at END) AS due, "
+            "count(CASE WHEN t.status = 'IN_PROGRESS' THEN n.hook END) AS standing "
+            "FROM node n JOIN traversal t ON t.id = n.traversal_id "
+            "LEFT JOIN stack s ON s.parent_resource = n.resource_id AND s.status = 'IN_PROGRESS'"
         )
         with self.store.database.read() as connection:
             row = connection.execute(sa.text(sql)).one()

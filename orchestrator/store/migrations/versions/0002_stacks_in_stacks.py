@@ -23,6 +23,13 @@ def upgrade() -> None:
     op.add_column("node", sa.Column("hook", sa.Text(), nullable=True))
     op.add_column("node", sa.Column("hooks", sa.Text(), nullable=True))
     op.add_column("node", sa.Column("hook_at", sa.Double(), nullable=True))
+    op.create_index(
+        "ix_node_hook",
+        "node",
+        ["traversal_id"],
+        sqlite_where=sa.text("hook IS NOT NULL"),
+        postgresql_where=sa.text("hook IS NOT NULL"),
+    )
     op.create_index("ix_stack_project_name_deleted_at", "stack", ["project", "name", "deleted_at"])
     op.create_index(
         "ix_stack_deleted_at",

@@ -11,9 +11,7 @@ from rich.console import Console
 from orchestrator.cli.progress import Lines, picture
 from orchestrator.views import HookView, Progress
 from tests.unit.orchestrator.cli.fake_service import NOON, FakeService, Terminal, stack_view
-from tests.unit.orchestrator.cli.test_end_to_end import TEMPLATE, Write, run, start
-
-pytest_plugins = ("tests.unit.orchestrator.cli.test_end_to_end",)
+from tests.unit.orchestrator.cli.test_end_to_end import TEMPLATE, run, start
 
 
 def hook_view(resource: str, kind: str = "pre-create", seconds: float = 0) -> HookView:
@@ -114,12 +112,19 @@ def test_a_terminal_shows_the_first_who_wait_and_how_to_go_on() -> None:
 # -- the whole ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_create_waits_until_another_command_lets_it_on(write: Write, tmp_path: Path) -> None:
+def test_a_create_waits_until_another_command_lets_it_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ISOTHERM_STATE_DIRECTORY", str(tmp_path / "state"))
+    for name in ("ISOTHERM_BROKER_URL", "ISOTHERM_DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "web.yaml").write_text(TEMPLATE)
     (tmp_path / "hooks.yaml").write_text(
         "resource_registry: {resources: {'s*': {hooks: [pre-create, post-create]}}}"
     )
     creating = start(
-        *("stack", "create", "web", "-t", write(TEMPLATE), "-e", "hooks.yaml"),
+        *("stack", "create", "web", "-t", "web.yaml", "-e", "hooks.yaml"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

@@ -28,7 +28,7 @@ def finish(bench: Bench, claim: Claim, ending: Ending = Ending.PAUSED, hook: str
 
 
 def standing(bench: Bench) -> list[Standing]:
-    return bench.store.hooks.standing(["s-id"])
+    return bench.store.hooks.standing("s-id")
 
 
 def the_one(bench: Bench) -> Standing:
@@ -400,7 +400,7 @@ def test_clearing_and_failing_at_once_leave_nothing_to_begin(bench: Bench) -> No
         stack = f"x{number}"
         (order,) = bench.begin({"a": set()}, stack=stack, hooks={"a": ["pre-create"]})
         finish(bench, bench.claim(order))
-        (found,) = bench.store.hooks.standing([f"{stack}-id"])
+        (found,) = bench.store.hooks.standing(f"{stack}-id")
         start = threading.Barrier(2)
 
         def clear(found: Standing = found, start: threading.Barrier = start) -> None:
@@ -420,10 +420,17 @@ def test_clearing_and_failing_at_once_leave_nothing_to_begin(bench: Bench) -> No
         assert row(bench, f"{stack}-a").action == "INIT"
 
 
-def test_only_the_stacks_that_are_asked_for_are_told_of(bench: Bench) -> None:
+def test_what_stands_in_stacks_in_the_stack_is_told_of_too(bench: Bench) -> None:
     for stack in ("s", "t"):
         (order,) = bench.begin({"a": set()}, stack=stack, hooks={"a": ["pre-create"]})
         finish(bench, bench.claim(order))
-    assert [each.resource_id for each in bench.store.hooks.standing(["t-id"])] == ["t-a"]
-    assert [each.resource_id for each in bench.store.hooks.standing(["s-id", "t-id"])] == ["s-a", "t-a"]
-    assert bench.store.hooks.standing([]) == []
+    assert [each.resource_id for each in bench.store.hooks.standing("t-id")] == ["t-a"]
+    with bench.store.database.write() as connection:
+        connection.execute(
+            sa.text("UPDATE stack SET parent_id = 's-id', parent_resource = 's-a' WHERE id = 't-id'")
+        )
+    assert [(each.path, each.resource_id) for each in bench.store.hooks.standing("s-id")] == [
+        ("a", "s-a"),
+        ("a/a", "t-a"),
+    ]
+    assert bench.store.hooks.standing("nobody") == []
