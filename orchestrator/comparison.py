@@ -74,6 +74,8 @@ def compare(
             types,
             values_before=context["parameters"],
             refresh=job.refresh,
+            # What is brought back is what was.
+            renews=keeps_immutable,
         ).matches(),
         context=context,
     )

@@ -38,15 +38,16 @@ class Matcher:
         *,
         values_before: Mapping[str, Any] | None = None,
         refresh: bool = False,
+        renews: bool = False,
     ) -> None:
         """Keep what is compared.
 
         ``values_before`` are those that the parameters of the stack have; with ``refresh``, nothing is taken to be what
-        it was made.
+        it was made; with ``renews``, what every update replaces is replaced.
         """
         self._values_before = values_before or {}
         self._by_id = {row.id: row for row in rows}
-        self._refresh = refresh
+        self._refresh, self._renews = refresh, renews
         self._template, self._types, self._history = prepared.template, types, history
         self._wishes = {wish.name: wish for wish in wishes}
         self._rows: dict[str, list[ResourceRow]] = {}
@@ -77,19 +78,29 @@ class Matcher:
         clean = [row for row in rows if self._is_clean(wish, row)]
         if not rows:
             return Match()
-        row = max(clean or rows, key=standing)
+        row = self._first(wish, rows) or max(clean or rows, key=standing)
         self._chosen[wish.name] = row
         data = node_data_of(row)
         if _is_there(row):
             self._proxies[wish.name] = replace(self._proxies[wish.name], data=data)
         return Match(
             row=plan_row(row),
-            clean=bool(clean),
+            clean=row in clean,
             node_data=data.to_wire() if _is_there(row) else None,
             new_metadata=self._has_new_metadata(wish, row),
             adopting=self._adopting(row),
             told=self._told(row),
         )
+
+    def _first(self, wish: Wish, rows: Sequence[ResourceRow]) -> ResourceRow | None:
+        """Return the row that was there before updates renewed it, where that is brought back; else None.
+
+        By their definitions, such rows cannot be told from each other.
+        """
+        kind = kind_of_type(self._types, wish.type)
+        if self._renews or kind is None or not kind.renewed_by_updates:
+            return None
+        return min(rows, key=lambda row: (not _is_sound(row), row.created_at, row.replaced_by is None))
 
     def _adopting(self, row: ResourceRow) -> dict[str, Any] | None:
         """Return what a row's object was said to be that is not adopted yet.
@@ -112,7 +123,13 @@ class Matcher:
         told: dict[str, Any] = {"refresh": True} if self._refresh else {}
         if row.unhealthy:
             told["replace"] = row.reason or "it was said to be unhealthy"
+        elif self._is_renewed(row):
+            told["replace"] = "every update makes another one"
         return told
+
+    def _is_renewed(self, row: ResourceRow) -> bool:
+        kind = kind_of_type(self._types, row.type)
+        return self._renews and kind is not None and kind.renewed_by_updates
 
     def _fits(self, wish: Wish, row: ResourceRow) -> bool:
         """Whether the row can become what is wished at all."""
@@ -138,7 +155,7 @@ class Matcher:
 
     def _is_clean(self, wish: Wish, row: ResourceRow) -> bool:
         """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
-        if self._refresh or row.id in self._history.unsettled or not _is_sound(row):
+        if self._refresh or self._is_renewed(row) or row.id in self._history.unsettled or not _is_sound(row):
             return False
         if _said(self._history.applied.get(row.id, {})) != _said(wish.fragment):
             return False

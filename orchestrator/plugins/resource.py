@@ -110,6 +110,8 @@ class Resource:
     supersedes: ClassVar[bool] = False
     #: Whether an update that changes no property is carried out all the same.
     always_updates: ClassVar[bool] = False
+    #: Whether every update puts another in its place, whatever else it changes; a rollback does not.
+    renewed_by_updates: ClassVar[bool] = False
     #: The name of the property that refers to another resource whose *current* metadata this one reads (a wait
     #: condition reads its handle's signals); see :attr:`watched_metadata`.
     watches: ClassVar[str | None] = None

@@ -92,6 +92,16 @@ class WaitConditionHandle(RowResource):
         return next(str(number) for number in count(first) if str(number) not in self.state.metadata)
 
 
+class UpdateWaitConditionHandle(WaitConditionHandle):
+    """A handle for what has to be signalled anew after every update: each makes another one, without signals.
+
+    The wait conditions that refer to it are made anew with it, and wait again.
+    """
+
+    description = "Takes the signals that a wait condition waits for, again after every update."
+    renewed_by_updates = True
+
+
 class WaitCondition(RowResource):
     """Completes when its handle got enough signals; fails on the first of a failure, or when time is up."""
 

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from orchestrator.plugins.resource import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.resources.core.made import STARTED, UUID, errors, make
-from workers.resources.core.wait_condition import WaitCondition, WaitConditionHandle, signals
+from workers.resources.core.wait_condition import (
+    UpdateWaitConditionHandle,
+    WaitCondition,
+    WaitConditionHandle,
+    signals,
+)
 
 Signal = dict[str, Any]
 
@@ -137,6 +142,14 @@ def test_handle_and_condition_have_the_uuid_as_id() -> None:
     for resource in (make(WaitConditionHandle), condition()):
         resource.handle_create()
         assert resource.reference_id() == UUID
+
+
+def test_a_handle_that_updates_renew_is_signalled_like_any_other() -> None:
+    handle = make(UpdateWaitConditionHandle)
+    handle.handle_signal({})
+    assert list(signals(handle.state.metadata)) == ["1"]
+    assert UpdateWaitConditionHandle.renewed_by_updates
+    assert not WaitConditionHandle.renewed_by_updates
 
 
 SIGNALS = st.fixed_dictionaries(
