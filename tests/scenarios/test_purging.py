@@ -16,6 +16,7 @@ from orchestrator.errors import IsothermError
 from orchestrator.messages import CheckOrder
 from orchestrator.purge import Purge
 from tests.scenarios.test_interleavings import moves, play
+from tests.scenarios.test_nested import BIG_PAIR, PAIR, root
 from tests.scenarios.test_update_interleavings import NAMES, Definition, changes, patient, polls
 from tests.scenarios.world import World
 
@@ -23,6 +24,10 @@ from tests.scenarios.world import World
 ASKED = ("become", "roll back", "cancel", "delete", "abandon", "check", "suspend", "resume")
 #: Everything that may go, at once, and of the events as much as possible.
 AT_ONCE = Purge(older_than_seconds=0, grace_seconds=0, max_events_per_stack=1)
+
+
+#: Without the stack that is in others.
+LONELY = "heat_template_version: 2021-04-16\nresources:\n  net: {type: Cloud::Object}\n"
 
 
 def template_of(definition: Definition, retained: frozenset[str]) -> str:
@@ -47,13 +52,19 @@ def files_of(definition: Definition) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class Version:
+    """What a stack may be asked to become."""
+
+    template: str
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Story:
     """What is asked of stacks, what fate does meanwhile, and what goes wrong."""
 
-    definitions: Sequence[Definition]
-    #: Each what is asked (see ``Player.ask``), of which stack, with which definition; or a move of fate.
+    #: Each what is asked (see ``Player.ask``), of which stack, and with which version; or a move of fate; or a rest.
     steps: Sequence[Any]
-    retained: frozenset[str] = frozenset()
     polls: Mapping[str, int] = field(default_factory=dict)
     failing: frozenset[str] = frozenset()
     failing_updates: frozenset[str] = frozenset()
@@ -61,23 +72,40 @@ class Story:
 
 
 @st.composite
+def versions(draw: st.DrawFn) -> list[Version]:
+    """Draw definitions that follow each other; some resources are to be left behind."""
+    retained = draw(st.frozensets(st.sampled_from(NAMES), max_size=2))
+    return [Version(template_of(each, retained), files_of(each)) for each in draw(changes())]
+
+
+#: Of a stack in a stack: its values, how it is made, and whether it is there at all.
+nested_version = st.builds(
+    lambda size, value, pair, is_there: Version(
+        root(size=size, value=value) if is_there else LONELY, {"pair.yaml": pair, "s.txt": "s"}
+    ),
+    st.sampled_from("sl"),
+    st.sampled_from("vw"),
+    st.sampled_from([PAIR, BIG_PAIR]),
+    st.integers(0, 3).map(bool),
+)
+
+
+@st.composite
 def stories(draw: st.DrawFn) -> Story:
-    definitions = draw(changes())
+    choice = draw(st.one_of(versions(), st.lists(nested_version, min_size=2, max_size=4)))
     asked = st.tuples(
         st.one_of(st.just("become"), st.sampled_from(ASKED)),
         st.sampled_from(["s", "s", "t"]),
-        st.sampled_from(definitions),
+        st.sampled_from(choice),
     )
     rest = st.just(("rest",))
-    some = st.frozensets(st.sampled_from(NAMES), max_size=2)
+    some = st.frozensets(st.sampled_from([*NAMES, "net", "disk", "server"]), max_size=2)
     return Story(
-        definitions=definitions,
         steps=[
-            ("become", "s", definitions[0]),
+            ("become", "s", choice[0]),
             *draw(st.sampled_from([[], [("rest",)]])),
             *draw(st.lists(st.one_of(moves, asked, rest), min_size=1, max_size=20)),
         ],
-        retained=draw(some),
         polls=draw(polls),
         failing=draw(some),
         failing_updates=draw(some),
@@ -148,13 +176,13 @@ class Player:
         self.world.settle()
         self.between()
 
-    def ask(self, what: str, name: str, definition: Definition) -> None:
+    def ask(self, what: str, name: str, version: Version) -> None:
         world = self.world
         match what:
             case "become":
                 living = [row.name for row in world.store.stacks.all(project="default")]
                 begin = world.update if name in living else world.create
-                begin(template_of(definition, self.story.retained), name, files=files_of(definition))
+                begin(version.template, name, files=version.files)
             case "roll back" | "cancel":
                 world.cancel(name, rollback=what == "roll back")
             case _:
@@ -172,7 +200,7 @@ class Player:
                 stack.template_id,
                 stacks.resources(stack.id),
             )
-            for stack in stacks.all(project="default")
+            for stack in stacks.all(project="default", nested=True)
         ]
         return rows, self.world.cloud.log, self.world.cloud.objects, self.world.cloud.sizes
 
