@@ -413,3 +413,31 @@ def test_listing_stacks_loads_neither_the_queue_nor_plugins(write: Write) -> Non
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip() == ""
+
+
+def test_what_is_deleted_is_told_of_until_it_is_purged(write: Write) -> None:
+    assert run("stack", "create", "web", "-t", write(TEMPLATE)).exit_code == 0
+    stack_id = json.loads(run("stack", "show", "web", "-f", "json").stdout)["id"]
+    assert run("stack", "delete", "web").exit_code == 0
+    for name in ("web", stack_id):
+        history = json.loads(run("stack", "history", name, "-f", "json").stdout)
+        assert [(each["state"], each["made"], each["deleted"]) for each in history] == [
+            ("DELETE_COMPLETE", 0, 2),
+            ("CREATE_COMPLETE", 2, 0),
+        ]
+        one = run("stack", "history", name, "--traversal", history[1]["id"], "-f", "json")
+        assert json.loads(one.stdout)["nodes"] == {"done": 2}
+        words = ("stack", "event", "list", name, "--resource", "fir*", "--status", "COMPLETE", "--reverse")
+        events = json.loads(run(*words, "-f", "json").stdout)
+        assert [event["state"] for event in events] == ["DELETE_COMPLETE", "CREATE_COMPLETE"]
+        shown = run("stack", "event", "show", name, str(events[0]["id"]), "-f", "json")
+        assert json.loads(shown.stdout) == events[0]
+    assert json.loads(run("db", "purge", "--yes", "-f", "json").stdout)["stacks"] == 0
+    would = json.loads(run("db", "purge", "--older-than", "0", "--dry-run", "-f", "json").stdout)
+    gone = json.loads(run("db", "purge", "--older-than", "0", "-f", "json").stdout)
+    assert {**would, "dry_run": False} == gone
+    assert (gone["stacks"], gone["traversals"], gone["resources"]) == (1, 2, 2)
+    for words in (("stack", "history", "web"), ("stack", "event", "list", stack_id)):
+        refused = run(*words)
+        assert refused.exit_code == 2
+        assert "has no stack" in refused.stderr
