@@ -7,6 +7,7 @@ what is published after a transaction is in the store already, and the sweep pub
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -27,6 +28,7 @@ from orchestrator.errors import (
     Problem,
 )
 from orchestrator.event_filter import EventFilter
+from orchestrator.hooking import UNSET_HOOK, unset_hook
 from orchestrator.limits import Limits
 from orchestrator.matching import plan_row
 from orchestrator.messages import (
@@ -298,15 +300,18 @@ class Coordinator:
         Raises:
             NotFound: there is no such stack or resource.
             Conflict: the resource takes no such signal, or none in its present state.
+            InvalidInput: it is to unset a hook of an unknown kind.
         """
         stack = self._store.stacks.find(job.name, project=job.project)
         signals = Signals(self._store, self._types, self._settings)
         changed: str | None = None
-        if signals.change_stacks(stack, job.resource):
+        unsets = UNSET_HOOK in job.details
+        if not unsets and signals.change_stacks(stack, job.resource):
             scaler = Scaler(self, self._store, self._types, self._settings)
             changed = scaler.signal(stack, job.resource, job.details, job_id=job.job_id)
         elif self._store.stacks.job(job.job_id) is None:
-            publish_or_leave(self._publisher, signals.tell(stack, job.resource, job.details))
+            tell = partial(unset_hook, self._store) if unsets else signals.tell
+            publish_or_leave(self._publisher, tell(stack, job.resource, job.details))
         self._store.stacks.accept_job(job.job_id, stack.id)
         return changed or stack.id
 

@@ -1,11 +1,12 @@
 """Where a stack's resources stand at hooks, and how people let them on."""
 
+import glob
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Any, Final
 
-from orchestrator.errors import InvalidInput, Problem
+from orchestrator.errors import Conflict, InvalidInput, Problem
 from orchestrator.messages import CheckOrder
 from orchestrator.store.hooks import Standing
 from orchestrator.store.stacks import StackRow
@@ -73,6 +74,24 @@ def clear_hooks(
             cleared.append(hook_view(standing))
             orders += ready
     return cleared, orders
+
+
+def unset_hook(
+    store: Store, stack: StackRow, resource: str, details: Mapping[str, Any], *, at_once: bool = False
+) -> list[CheckOrder]:
+    """Let a resource on that is signalled to unset a hook; return the orders to publish.
+
+    Raises:
+        NotFound: there is no such resource.
+        InvalidInput: there is no such kind of hook.
+        Conflict: it does not stand there.
+    """
+    kind = check_kind(details[UNSET_HOOK], path=UNSET_HOOK)
+    store.stacks.resource(stack.id, resource)
+    cleared, orders = clear_hooks(store, stack, resource=glob.escape(resource), kind=kind, at_once=at_once)
+    if not cleared:
+        raise Conflict(f"resource {resource!r} does not stand at the hook {kind}")
+    return orders
 
 
 def hooks_by_row(store: Store, stack_id: str) -> Mapping[str, str]:

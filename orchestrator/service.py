@@ -4,7 +4,6 @@ Embedded or distributed is decided by the settings and seen here only: embedded,
 distributed, jobs go to the queue and the store tells what became of them.
 """
 
-import glob
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -16,11 +15,19 @@ from orchestrator.comparison import compare, job_of_template, refuse_deleted
 from orchestrator.coordinator import raise_refusal
 from orchestrator.dry_run import DryRun
 from orchestrator.embedded import Embedded
-from orchestrator.errors import Conflict, NotFound, Unavailable
+from orchestrator.errors import NotFound, Unavailable
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.graph import Graph
 from orchestrator.health import mark_healthy, mark_unhealthy
-from orchestrator.hooking import UNSET_HOOK, check_kind, clear_hooks, hook_view, hooks_by_row, waits_for
+from orchestrator.hooking import (
+    UNSET_HOOK,
+    check_kind,
+    clear_hooks,
+    hook_view,
+    hooks_by_row,
+    unset_hook,
+    waits_for,
+)
 from orchestrator.limits import Limits
 from orchestrator.messages import (
     ADOPT_TASK,
@@ -271,15 +278,13 @@ class Service:
         """
         stack = self._find(name)
         if UNSET_HOOK in details:
-            kind = check_kind(details[UNSET_HOOK], path=UNSET_HOOK)
-            self._store.stacks.resource(stack.id, resource)
-            if not self.clear_hooks(name, glob.escape(resource), kind):
-                raise Conflict(f"resource {resource!r} does not stand at the hook {kind}")
+            is_alone = self._embedded is not None
+            orders = unset_hook(self._store, stack, resource, details, at_once=is_alone)
+            publish_or_leave(self._publisher(), () if is_alone else orders)
             return None
         signals = Signals(self._store, ResourceTypes.load(), self.settings)
         if not signals.change_stacks(stack, resource):
-            orders = signals.tell(stack, resource, details)
-            publish_or_leave(self._publisher(), orders)
+            publish_or_leave(self._publisher(), signals.tell(stack, resource, details))
             return None
         job = SignalJob(name=stack.id, resource=resource, details=details, project=self.settings.project)
         if self._embedded is not None:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.messages import EnvironmentSource
+from orchestrator.errors import Conflict, InvalidInput, NotFound
+from orchestrator.messages import EnvironmentSource, SignalJob
 from tests.scenarios.test_nested import FILES
 from tests.scenarios.test_nested import root as nested_root
 from tests.scenarios.test_updates import done, present, template, value
@@ -287,6 +288,29 @@ def test_a_signal_to_what_it_stands_for_wakes_nothing_that_stands() -> None:
     world.settle()
     assert world.standing() == [("b", "pre-create")]
     assert events(world, "b") == said
+
+
+def test_a_signal_lets_on_once_however_often_its_job_comes() -> None:
+    world = World()
+    world.create(template({"a": value("1")}), **environment({"a": ["pre-create", "post-create"]}))
+    world.settle()
+    job = SignalJob(name="s", resource="a", details={"unset_hook": "pre-create"})
+    world.coordinator.signal(job)
+    world.coordinator.signal(job)
+    world.settle()
+    assert world.standing() == [("a", "post-create")]
+    world.coordinator.signal(job)
+    with pytest.raises(Conflict, match="'a' does not stand at the hook pre-create"):
+        world.coordinator.signal(SignalJob(name="s", resource="a", details={"unset_hook": "pre-create"}))
+    with pytest.raises(InvalidInput, match="did you mean 'post-create'"):
+        world.coordinator.signal(SignalJob(name="s", resource="a", details={"unset_hook": "post-crate"}))
+    with pytest.raises(InvalidInput, match="found int"):
+        world.coordinator.signal(SignalJob(name="s", resource="a", details={"unset_hook": 1}))
+    with pytest.raises(NotFound):
+        world.coordinator.signal(SignalJob(name="s", resource="b", details={"unset_hook": "post-create"}))
+    world.coordinator.signal(SignalJob(name="s", resource="a", details={"unset_hook": "post-create"}))
+    world.settle()
+    assert world.state() == "CREATE_COMPLETE"
 
 
 # -- the end of waiting -----------------------------------------------------------------------------------------------
