@@ -41,6 +41,9 @@ class ChangesStacks(Protocol):
     def become(self, job: NestedJob) -> str:
         """Make a stack in a stack, or give it a new definition; return the traversal's id."""
 
+    def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:
+        """Make a stack in a stack of what is there already; return the traversal's id."""
+
     def operate(self, job: OperateJob, *, fence: Fence | AtRest) -> str:
         """Begin to do something with a stack in a stack as it is; return its id."""
 

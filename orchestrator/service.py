@@ -392,12 +392,15 @@ class Service:
     def progress(self, stack_id: str) -> Progress:
         """Return how far a stack's operation is now."""
         stack = self._find(stack_id)
-        nodes = self._store.stacks.progress(stack.traversal_id)
+        nodes = self._store.families.progress(stack)
+        tree = [each for each in self._store.families.in_tree(stack.root_id) if each.depth >= stack.depth]
         counts = dict(nodes.counts)
         over = stack.status != "IN_PROGRESS"
         # A failed stack's steps under way end too: an embedded process stays for them.
         if self._embedded is not None and over:
-            over = not counts.get("running") and self._store.traversals.is_told(stack.traversal_id)
+            inside = any(each.status == "IN_PROGRESS" for each in tree if each.depth > stack.depth)
+            told = self._store.traversals.is_told(stack.traversal_id)
+            over = told and not inside and not counts.get("running")
         elif stack.status == "FAILED":
             over = not self._store.traversals.owes_rollback(stack.traversal_id)
         return Progress(
@@ -560,7 +563,7 @@ class Service:
         """
         stack = self._past(name)
         row = self._store.past.traversal(stack.id, traversal_id)
-        return traversal_view(row, stack, self._store.stacks.progress(row.id).counts)
+        return traversal_view(row, stack, self._store.families.counts(row.id))
 
     def outputs(self, name: str) -> tuple[OutputView, ...]:
         """Return a stack's outputs; one that cannot be told yet has an error in place of a value."""

@@ -1,10 +1,26 @@
 """Stacks in stacks as rows: who is in whom, how many there are together, and which of them are to be seen to."""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
 import sqlalchemy as sa
 
+from orchestrator.messages import CHECKED_PHASES
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
-from orchestrator.store.stacks import StackRow, stack_rows
+from orchestrator.store.stacks import NodeCounts, StackRow, stack_rows
+
+#: How many of those that are being worked on are told.
+ACTIVE: Final = 10
+#: How many traversals one statement counts.
+_AT_ONCE: Final = 500
+
+
+def chunked(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield parts of a list, each of which one statement may name."""
+    for start in range(0, len(ids), _AT_ONCE):
+        yield ids[start : start + _AT_ONCE]
 
 
 class Families:
@@ -67,6 +83,52 @@ class Families:
         )
         with self._db.read() as connection:
             return int(connection.execute(sql).scalar_one())
+
+    @retrying
+    def progress(self, stack_row: StackRow) -> NodeCounts:
+        """Count the resources that a stack's operation works on by state, those of the stacks in it among them."""
+        stack, traversal, resource = tables.stack, tables.traversal, tables.resource
+        since = sa.select(traversal.c.created_at).where(traversal.c.id == stack_row.traversal_id)
+        inside = (stack.c.root_id == stack_row.root_id) & (stack.c.depth > stack_row.depth)
+        begun = (
+            sa.select(traversal.c.id, resource.c.name)
+            .select_from(stack)
+            .join(traversal, traversal.c.id == stack.c.traversal_id)
+            .join(resource, resource.c.id == stack.c.parent_resource)
+            .where(inside, traversal.c.created_at >= since.scalar_subquery())
+        )
+        with self._db.read() as connection:
+            outer = {row[0]: row[1] for row in connection.execute(begun).all()}
+            parts = [self._progress(connection, part) for part in chunked([stack_row.traversal_id, *outer])]
+        counts: Counter[str] = Counter()
+        active: list[str] = []
+        for counted, names in parts:
+            counts.update(counted)
+            active += ["/".join(filter(None, (outer.get(each, ""), key))) for each, key in names]
+        return NodeCounts(counts=dict(counts), active=tuple(active[:ACTIVE]))
+
+    @retrying
+    def counts(self, traversal_id: str) -> dict[str, int]:
+        """Count the resources that one traversal works on by state."""
+        with self._db.read() as connection:
+            return self._progress(connection, [traversal_id])[0]
+
+    @staticmethod
+    def _progress(
+        connection: sa.Connection, traversals: Sequence[str]
+    ) -> tuple[dict[str, int], Sequence[tuple[str, str]]]:
+        node = tables.node
+        mine = tables.in_traversals(traversals) & node.c.phase.in_(CHECKED_PHASES)
+        counts = connection.execute(
+            sa.select(node.c.state, sa.func.count()).where(mine).group_by(node.c.state)
+        ).all()
+        active = connection.execute(
+            sa.select(node.c.traversal_id, node.c.key)
+            .where(mine, node.c.state.in_(("running", "waiting")), node.c.hook.is_(None))
+            .order_by(node.c.state, node.c.no)
+            .limit(ACTIVE)
+        ).all()
+        return {row[0]: row[1] for row in counts}, [(row[0], row[1]) for row in active]
 
     @retrying
     def troubled(self, stack_row: StackRow) -> frozenset[str]:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from orchestrator.codec import Codec
 from orchestrator.errors import NotFound
-from orchestrator.messages import CHECKED_PHASES, CONVERGE
+from orchestrator.messages import CONVERGE
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.traversals import database_time
@@ -161,23 +161,6 @@ class Stacks:
         with self._db.read() as connection:
             rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
         return [self._resource(row) for row in rows]
-
-    @retrying
-    def progress(self, traversal_id: str) -> NodeCounts:
-        """Count a traversal's resources by state."""
-        node = tables.node
-        mine = tables.in_traversal(traversal_id) & node.c.phase.in_(CHECKED_PHASES)
-        with self._db.read() as connection:
-            counts = connection.execute(
-                sa.select(node.c.state, sa.func.count()).where(mine).group_by(node.c.state)
-            ).all()
-            active = connection.execute(
-                sa.select(node.c.key)
-                .where(mine, node.c.state.in_(("running", "waiting")), node.c.hook.is_(None))
-                .order_by(node.c.state, node.c.no)
-                .limit(10)
-            ).scalars()
-            return NodeCounts(counts={row[0]: row[1] for row in counts}, active=tuple(active))
 
     # -- resources ---------------------------------------------------------------------------------------------
 

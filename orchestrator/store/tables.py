@@ -4,6 +4,7 @@ Bytes are packed by the codec (msgpack, encrypted where a key is configured), so
 the database by accident.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -231,6 +232,12 @@ node = sa.Table(
 def in_traversal(traversal_id: Any) -> sa.ColumnElement[bool]:
     """Return the condition of being one of a traversal's nodes; the argument is a value or a column."""
     clause: sa.ColumnElement[bool] = node.c.traversal_id.op("||")(sa.literal_column("''")) == traversal_id
+    return clause
+
+
+def in_traversals(traversal_ids: Sequence[str]) -> sa.ColumnElement[bool]:
+    """Return the condition of being a node of one of these traversals."""
+    clause: sa.ColumnElement[bool] = node.c.traversal_id.op("||")(sa.literal_column("''")).in_(traversal_ids)
     return clause
 
 

@@ -84,8 +84,11 @@ def test_nobody_holds_a_worker_while_a_child_is_under_way(world: World) -> None:
     world.create(root(), files=FILES)
     while world.messages:
         world.deliver()
-    counts = world.store.stacks.progress(world.store.stacks.find("s", project="default").traversal_id).counts
-    assert counts == {"done": 1, "waiting": 1, "blocked": 1}
+    stack = world.store.stacks.find("s", project="default")
+    assert world.store.families.counts(stack.traversal_id) == {"done": 1, "waiting": 1, "blocked": 1}
+    progress = world.store.families.progress(stack)
+    assert progress.counts == {"done": 2, "waiting": 2, "blocked": 1}
+    assert set(progress.active) == {"pair", "pair/server"}
     world.settle()
     assert world.state() == "CREATE_COMPLETE"
 
