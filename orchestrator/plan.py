@@ -220,7 +220,7 @@ def _plan_cleanup(
             phase=CLEANUP,
             resource_id=row.id,
             action="DELETE",
-            fragment=told(row_id) if told else row.fragment,
+            fragment={**(told(row_id) if told else row.fragment), "retried": True},
             quiet=row_id in wished,
         )
         after = {_cleanup_of(other) for other in graph.requirements[row_id]}

@@ -435,7 +435,10 @@ class Service:
             for key, value in context["parameters"].items()
             if key in template.parameters
         }
-        view = _stack_view(row, template.description, shown, self._outputs(row, template, context))
+        view = replace(
+            _stack_view(row, template.description, shown, self._outputs(row, template, context)),
+            in_service=self._store.stacks.in_service(row),
+        )
         standing = self.hooks(row.id) if row.status == "IN_PROGRESS" else ()
         return replace(view, reason=waits_for(standing)) if standing else view
 

@@ -89,6 +89,12 @@ class Settings(BaseSettings):
         ge=0,
         description="How often an action is tried again after errors its plugin calls retryable.",
     )
+    cleanup_retry_limit: int = Field(
+        default=3,
+        ge=0,
+        description="How often an update tries again to take away what nobody wants any more, whatever the error, "
+        "before it fails with what is left. The new definition is in service meanwhile.",
+    )
     retry_base_seconds: float = Field(
         default=2.0,
         gt=0,

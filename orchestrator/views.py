@@ -66,6 +66,8 @@ class StackView(StatefulView):
     parameters: Mapping[str, Any] = field(default_factory=dict)
     #: Filled only where one stack is asked for.
     outputs: tuple[OutputView, ...] = ()
+    #: Whether all is there that its definition wants, though it may still be cleaned up after; as ``outputs``.
+    in_service: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -185,6 +185,10 @@ class _Step:
         if self._carries_on and self.claim.action != "ADOPT":
             # Nobody wants what failed any more.
             return self.replaced(reason)
+        if self.claim.retries < self._patience:
+            return self._again(reason)
+        if self._patience:
+            reason = f"{reason} (after {self.claim.retries} retries)"
         ending = Ending.FAULT if self.claim.action == CHECK else Ending.FAILED
         return self._left_behind(ending, reason=reason, untouched=untouched)
 
@@ -197,8 +201,17 @@ class _Step:
     def retry_or_fail(self, reason: str) -> Outcome:
         """Return the outcome of a try that failed: another one, unless there were enough."""
         limit = self.around.settings.action_retry_limit
-        if self.claim.retries >= limit:
-            return self.failed(f"{reason} (after {self.claim.retries} retries)" if limit else reason)
+        if self.claim.retries < limit:
+            return self._again(reason)
+        return self.failed(f"{reason} (after {limit} retries)" if limit and not self._patience else reason)
+
+    @property
+    def _patience(self) -> int:
+        """How often what failed for good is tried again all the same: what is wanted is there meanwhile."""
+        return self.around.settings.cleanup_retry_limit if self.claim.fragment.get("retried") else 0
+
+    def _again(self, reason: str) -> Outcome:
+        """Return the outcome that another try follows, later each time."""
         seconds = backoff_seconds(self.claim.retries, self.around.settings, self.around.random)
         return self._left_behind(Ending.RETRY, reason=reason, seconds=seconds)
 

@@ -185,6 +185,7 @@ def _tables(view: StackView) -> list[Table]:
         "description": view.description.strip(),
         "state": view.state,
         "reason": view.reason,
+        "in service": "yes" if view.in_service else "no",
         "created": moment(view.created_at),
         "updated": moment(view.updated_at),
         "timeout": f"{view.timeout_minutes:g} min",

@@ -14,6 +14,7 @@ from orchestrator.errors import NotFound
 from orchestrator.messages import CONVERGE
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
+from orchestrator.store.serving import DEFINING, serves
 from orchestrator.store.traversals import database_time
 
 
@@ -138,6 +139,18 @@ class Stacks:
         with self._db.read() as connection:
             rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
         return [StackRow(**row._mapping) for row in rows]
+
+    @retrying
+    def in_service(self, stack: StackRow) -> bool:
+        """Whether all is there that the definition wants which the stack was given last."""
+        table = tables.stack
+        with self._db.read() as connection:
+            if stack.action in DEFINING and stack.status == "IN_PROGRESS":
+                return serves(connection, stack.traversal_id)
+            noted = connection.execute(
+                sa.select(table.c.in_service).where(table.c.id == stack.id)
+            ).scalar_one()
+        return bool(noted) and stack.action != "DELETE"
 
     @retrying
     def by_id(self, stack_id: str) -> StackRow | None:

@@ -19,10 +19,8 @@ from orchestrator.store import tables
 from orchestrator.store.checking import faults_of
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, retrying
+from orchestrator.store.serving import DEFINING, serves
 from orchestrator.store.unclean import unclean_of
-
-#: The actions whose end makes the definition that the stack was given the one that completed last.
-_DEFINING = ("CREATE", "ADOPT", "UPDATE", "ROLLBACK", "RESTORE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +144,8 @@ def fail_traversal(
 ) -> CheckOrder | None:
     """Fail a traversal in the caller's transaction: nothing new starts, and its end becomes ready.
 
-    Returns the order for the end, or None if the traversal was over already.
+    What is in service by then stays so: nothing is brought back. Returns the order for the end, or None if the
+    traversal was over already.
     """
     now = database_time(connection, database)
     traversal, stack, node = tables.traversal, tables.stack, tables.node
@@ -156,11 +155,12 @@ def fail_traversal(
     )
     if failed.rowcount != 1:
         return None
-    connection.execute(
-        stack.update()
-        .where(stack.c.traversal_id == traversal_id)
-        .values(status="FAILED", reason=reason, updated_at=now)
-    )
+    values: dict[str, Any] = {"status": "FAILED", "reason": reason, "updated_at": now}
+    template = sa.select(traversal.c.template_id).where(traversal.c.id == traversal_id)
+    if serves(connection, traversal_id):
+        connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(options="{}"))
+        values |= {"in_service": True, "completed_template_id": template.scalar_subquery()}
+    connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
     never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
     mine = tables.in_traversal(traversal_id)
     connection.execute(node.update().where(mine, never_started).values(due_at=None))
@@ -200,7 +200,7 @@ def _faults(connection: sa.Connection, traversal_id: str, action: str) -> str:
     """Return what a traversal that came to its end failed at all the same; empty if at nothing."""
     if action == CHECK:
         return faults_of(connection, traversal_id)
-    return unclean_of(connection, traversal_id) if action in _DEFINING and action != "CREATE" else ""
+    return unclean_of(connection, traversal_id) if action in DEFINING and action != "CREATE" else ""
 
 
 def _end_order(stack_id: str, stack: str, traversal_id: str, no: int) -> CheckOrder:
@@ -344,6 +344,7 @@ class Traversals:
             "reason": "",
             "traversal_id": new.id,
             "template_id": new.template_id,
+            **({"in_service": False} if new.plan.action in DEFINING else {}),
             "timeout_minutes": new.timeout_minutes,
             "updated_at": now,
         }
@@ -498,7 +499,7 @@ class Traversals:
             values: dict[str, Any] = {"status": status, "reason": reason, "updated_at": now}
             if row.action == "DELETE":
                 values |= {"deleted_at": now, "in_service": False}
-            elif row.action in _DEFINING:
+            elif row.action in DEFINING:
                 values |= {"in_service": True, "completed_template_id": row.template_id}
             connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
             insert_event(

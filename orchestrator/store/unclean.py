@@ -6,6 +6,7 @@ update tries again.
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -13,6 +14,9 @@ from orchestrator.messages import CLEANUP, JOIN
 from orchestrator.store import tables
 from orchestrator.store.checking import failures_of, shortened
 from orchestrator.store.database import Database
+
+#: What a stack's reason says then, before each resource with its own.
+UNCLEAN: Final = "the definition is in service, but what it does not want could not all be taken away: "
 
 
 def goes_on(connection: sa.Connection, traversal_id: str) -> bool:
@@ -66,4 +70,5 @@ def _behind(no: int, dependents: Mapping[int, Sequence[int]]) -> list[int]:
 def unclean_of(connection: sa.Connection, traversal_id: str) -> str:
     """Return why a stack is in service and not clean; empty if it is."""
     failures = failures_of(connection, traversal_id, CLEANUP)
-    return shortened(f"Resource DELETE failed: {'; '.join(failures)}") if failures else ""
+    told = f"{UNCLEAN}{'; '.join(failures)}"
+    return shortened(told) if failures else ""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.plugins.resource import Resource, ResourceFailure
+from orchestrator.store.unclean import UNCLEAN
 from tests.scenarios.test_traps import reason, rows_of, states
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.world import World
@@ -40,7 +41,7 @@ def test_everything_that_is_wanted_is_made_although_something_else_cannot_be_tak
         "y": ["CREATE_COMPLETE"],
         "z": ["CREATE_COMPLETE"],
     }
-    assert reason(world) == "Resource DELETE failed: resources.a: stuck"
+    assert reason(world) == UNCLEAN + "resources.a: stuck"
     stuck(world)
     assert story.update(wanted) == [("unmake", "a")]
 
@@ -82,7 +83,7 @@ def test_all_that_could_not_be_taken_away_is_told() -> None:
     story = Story({"a": "", "b": "", "c": ""})
     stuck(story.world, "a", "b")
     story.update({"c": ""}, "UPDATE_FAILED")
-    assert reason(story.world) == "Resource DELETE failed: resources.a: stuck; resources.b: stuck"
+    assert reason(story.world) == UNCLEAN + "resources.a: stuck; resources.b: stuck"
 
 
 def test_what_is_in_service_is_what_a_later_rollback_goes_back_to() -> None:
@@ -149,4 +150,91 @@ def test_wherever_a_worker_dies_the_same_is_left_and_told(instructions: int) -> 
         "d": ["CREATE_COMPLETE"],
         "e": ["CREATE_COMPLETE"],
     }
-    assert reason(world) == "Resource DELETE failed: resources.c: stuck"
+    assert reason(world) == UNCLEAN + "resources.c: stuck"
+
+
+def serving(world: World) -> bool:
+    return world.store.stacks.in_service(world.store.stacks.find("s", project="default"))
+
+
+def patient(resources: dict[str, str], **settings: Any) -> World:
+    """Make a stack that is cleaned up patiently."""
+    world = World(cleanup_retry_limit=3, **settings)
+    world.create(template(resources))
+    world.settle()
+    return world
+
+
+def test_a_cleanup_is_tried_again_and_the_stack_is_in_service_meanwhile() -> None:
+    world = patient({"a": value("1"), "b": "depends_on: a", "c": ""})
+    assert serving(world)
+    world.cloud.polls = {"b": 3}
+    stuck(world, "c")
+    world.update(template({"a": value("2", "l"), "b": f"depends_on: a, {value('2')}"}))
+    assert not serving(world)
+    while world.messages:
+        world.deliver()
+    assert (world.state(), serving(world)) == ("UPDATE_IN_PROGRESS", False)
+    while not serving(world):
+        world.sweep(after=1)
+        while world.messages:
+            world.deliver()
+    assert world.state() == "UPDATE_IN_PROGRESS"
+    stuck(world)
+    world.settle()
+    assert (world.state(), serving(world)) == ("UPDATE_COMPLETE", True)
+    assert present(world) == {"a": ("2", "l"), "b": ("2", "")}
+    assert len(world.cloud.objects) == 2
+
+
+def test_after_so_many_tries_it_is_told_that_the_definition_is_in_service_and_what_is_left() -> None:
+    world = patient({"a": value("1", "s"), "b": ""})
+    stuck(world, "b")
+    began = world.now
+    world.update(template({"a": value("1", "l")}), rollback=True)
+    world.settle()
+    assert (world.state(), serving(world)) == ("UPDATE_FAILED", True)
+    assert reason(world) == UNCLEAN + "resources.b: stuck (after 3 retries)"
+    # Up to 2, 4 and 8 seconds, and at least half of that.
+    assert 7 <= world.now - began <= 15
+    stuck(world)
+    world.update(template({"a": value("1", "l")}))
+    world.settle()
+    assert (world.state(), serving(world)) == ("UPDATE_COMPLETE", True)
+    assert len(world.cloud.objects) == 1
+
+
+def test_what_is_in_service_is_not_brought_back_when_the_cleanup_runs_out_of_time() -> None:
+    world = patient({"a": value("1", "s"), "b": ""}, retry_base_seconds=600, retry_max_seconds=600)
+    stuck(world, "b")
+    world.update(template({"a": value("1", "l")}), rollback=True, timeout_minutes=1)
+    world.settle()
+    assert (world.state(), serving(world)) == ("UPDATE_FAILED", True)
+    assert present(world)["a"] == ("1", "l")
+    stack = world.store.stacks.find("s", project="default")
+    assert stack.completed_template_id == stack.template_id
+
+
+def test_an_update_that_fails_is_not_in_service_and_its_rollback_is() -> None:
+    world = patient({"a": value("1", "s")})
+    world.cloud.failing_updates = {"a": True}
+    world.update(template({"a": value("1", "l")}))
+    world.settle()
+    assert (world.state(), serving(world)) == ("UPDATE_FAILED", False)
+    world.update(template({"a": value("1", "s")}), rollback=True)
+    world.settle()
+    assert serving(world)
+
+
+def test_a_cleanup_that_waits_for_its_next_try_is_superseded_like_any_other() -> None:
+    world = patient({"a": value("1", "s"), "b": value("1")})
+    stuck(world, "b")
+    world.update(template({"a": value("1", "l")}))
+    while world.messages:
+        world.deliver()
+    stuck(world)
+    world.update(template({"a": value("1", "l"), "b": value("2")}))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert present(world) == {"a": ("1", "l"), "b": ("2", "")}
+    assert len(world.cloud.objects) == 2

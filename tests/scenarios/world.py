@@ -259,7 +259,8 @@ class World:
         metadata.create_all(self.store.database.engine)
         self._watch_transactions()
         types = {"Cloud::Object": cloud_type(self.cloud), **(types or {})}
-        made = Settings(_env_file=None, **settings)  # type: ignore[call-arg]  # pydantic-settings takes it
+        # Where nobody asks for more patience, what fails has failed.
+        made = Settings(_env_file=None, **{"cleanup_retry_limit": 0, **settings})  # type: ignore[call-arg]  # pydantic-settings takes it
         self.coordinator = Coordinator(
             store=self.store, types=types, settings=made, publisher=self, name="coordinator"
         )

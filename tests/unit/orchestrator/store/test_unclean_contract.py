@@ -9,6 +9,7 @@ import pytest
 from orchestrator.messages import CLEANUP, CONVERGE, END, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.claims import Ending
+from orchestrator.store.unclean import UNCLEAN
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import (
     begin_delete,
@@ -81,7 +82,7 @@ def test_it_fails_in_the_end_and_brings_nothing_back(bench: Bench) -> None:
     assert not bench.store.traversals.complete("s-t2")
     ended = traversal(bench)
     assert (ended.status, ended.options) == ("FAILED", "{}")
-    assert ended.reason == "Resource DELETE failed: resources.a: ; resources.b: "
+    assert ended.reason == UNCLEAN + "resources.a: ; resources.b: "
     stack = bench.store.stacks.find("s", project="p")
     assert (stack.action, stack.status, stack.reason) == ("UPDATE", "FAILED", ended.reason)
     # What is in service is what a rollback would go to.
