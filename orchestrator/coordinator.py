@@ -29,6 +29,7 @@ from orchestrator.errors import (
 )
 from orchestrator.event_filter import EventFilter
 from orchestrator.hooking import UNSET_HOOK, unset_hook
+from orchestrator.housekeeping import Housekeeping
 from orchestrator.limits import Limits
 from orchestrator.matching import plan_row
 from orchestrator.messages import (
@@ -93,6 +94,7 @@ class Coordinator:
         self._name = name
         self._plugins = plugins
         self._sinks = sinks
+        self._housekeeping = Housekeeping(store, settings)
 
     # -- jobs --------------------------------------------------------------------------------------------------
 
@@ -535,9 +537,10 @@ class Coordinator:
     # -- the sweep ---------------------------------------------------------------------------------------------
 
     def sweep(self) -> Swept:
-        """Publish what is due; see :class:`orchestrator.store.sweeping.Sweeper`."""
+        """Publish what is due (see :class:`orchestrator.store.sweeping.Sweeper`), then keep house for a moment."""
         swept = self._store.sweeper.sweep(backlog=self._publisher.backlog())
         publish_or_leave(self._publisher, swept.orders)
+        self._housekeeping.go_on()
         return swept
 
     # -- lifecycle plugins -------------------------------------------------------------------------------------

@@ -118,6 +118,12 @@ class Settings(BaseSettings):
         description="Of each stack so many events are kept, the newest; older ones are removed when an operation on it "
         "is over.",
     )
+    purge_after_days: float = Field(
+        default=0.0,
+        ge=0,
+        description="What 'isotherm db purge' removes is removed by itself when it has been over for so many days; "
+        "looked for at most once an hour. 0: never.",
+    )
     max_nested_stack_depth: int = Field(
         default=5,
         ge=0,

@@ -38,6 +38,17 @@ class Purger:
         """
         return _Run(self, wanted, self.now()).steps()
 
+    @retrying
+    def take_turn(self, *, every_seconds: float) -> bool:
+        """Tell whether it is the caller's turn to purge: nobody has begun to for that long. One of many gets it."""
+        sql = sa.text(
+            "INSERT INTO chore (name, begun_at) VALUES ('purge', :now) ON CONFLICT (name) DO UPDATE "
+            "SET begun_at = excluded.begun_at WHERE chore.begun_at <= excluded.begun_at - :every RETURNING name"
+        )
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            return connection.execute(sql, {"now": now, "every": every_seconds}).first() is not None
+
     def trim_events(self, stack_id: str, *, most: int) -> int:
         """Remove the oldest events of a stack beyond ``most``; return how many went.
 

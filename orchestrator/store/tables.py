@@ -313,3 +313,12 @@ reservation = sa.Table(
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Index("ix_reservation_node", "node"),
 )
+
+#: What is done now and then by one process for all.
+chore = sa.Table(
+    "chore",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    #: When it was begun last.
+    sa.Column("begun_at", sa.Double, nullable=False),
+)

@@ -342,3 +342,18 @@ def test_events_beyond_the_newest_go_when_an_operation_is_over(most: int) -> Non
     assert create.counts["CREATE_COMPLETE"] == 1
     assert [each.counts["UPDATE_COMPLETE"] for each in updates] == [1] * 5
     world.close()
+
+
+def test_a_sweep_purges_by_itself_what_was_over_for_long_enough() -> None:
+    world = World(purge_after_days=1)
+    world.create("heat_template_version: 2021-04-16\nresources:\n  r: {type: Cloud::Object}\n")
+    world.settle()
+    world.delete()
+    world.settle()
+    world.coordinator._housekeeping._look_at = 0
+    world.sweep(after=86_400 - 1)
+    assert leftovers(world) == {"stack", "job"}
+    world.coordinator._housekeeping._look_at = 0
+    world.sweep(after=3600 + 1)
+    assert leftovers(world) == set()
+    world.close()

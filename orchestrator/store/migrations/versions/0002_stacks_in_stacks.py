@@ -41,6 +41,12 @@ def upgrade() -> None:
     op.add_column("file", sa.Column("saved_at", sa.Double(), nullable=False, server_default="0"))
     op.add_column("template", sa.Column("saved_at", sa.Double(), nullable=False, server_default="0"))
     op.add_column("traversal", sa.Column("counted", sa.Text(), nullable=False, server_default="{}"))
+    op.create_table(
+        "chore",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("begun_at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_chore")),
+    )
     # Nothing has written a snapshot yet.
     op.drop_table("snapshot")
     op.create_table(

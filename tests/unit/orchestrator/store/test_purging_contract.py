@@ -291,3 +291,13 @@ def test_others_write_between_any_two_steps(bench: Bench) -> None:
     assert len(seen) > 5
     bench.run_all(orders)
     assert bench.store.past.stack("other", project="p").status == "COMPLETE"
+
+
+def test_one_of_many_gets_its_turn_once_in_a_while(bench: Bench) -> None:
+    turns = [bench.store.purger.take_turn(every_seconds=HOUR) for _ in range(3)]
+    assert turns == [True, False, False]
+    bench.clock.pass_(HOUR - 1)
+    assert not bench.store.purger.take_turn(every_seconds=HOUR)
+    bench.clock.pass_(1)
+    assert bench.store.purger.take_turn(every_seconds=HOUR)
+    assert not bench.store.purger.take_turn(every_seconds=HOUR)
