@@ -254,7 +254,15 @@ class StackResource(Resource):
         return self.is_complete(token)
 
     def is_complete(self, token: Mapping[str, Any]) -> bool | Wait:
-        """Tell whether the operation of a token is complete.
+        """Tell whether the child has become what it was to become.
+
+        Raises:
+            ResourceFailure: that failed, or the child is gone.
+        """
+        return self.has_ended(token)
+
+    def has_ended(self, token: Mapping[str, Any]) -> bool | Wait:
+        """Tell whether the operation of a token is complete, which is the only thing that was to be done.
 
         Raises:
             ResourceFailure: it failed, or the child is gone.
@@ -283,7 +291,7 @@ class StackResource(Resource):
 
     def check_adopt_complete(self, token: Any) -> bool | Wait:
         """Tell whether the stack is complete."""
-        return self.is_complete(token)
+        return self.has_ended(token)
 
     # -- as it is ----------------------------------------------------------------------------------------------
 
@@ -293,7 +301,7 @@ class StackResource(Resource):
 
     def check_check_complete(self, token: Any) -> bool | Wait:
         """Tell whether the child was found in order."""
-        return self.is_complete(token)
+        return self.has_ended(token)
 
     def handle_suspend(self) -> Any:
         """Begin to suspend the child."""
@@ -301,7 +309,7 @@ class StackResource(Resource):
 
     def check_suspend_complete(self, token: Any) -> bool | Wait:
         """Tell whether the child is suspended."""
-        return self.is_complete(token)
+        return self.has_ended(token)
 
     def handle_resume(self) -> Any:
         """Begin to resume the child."""
@@ -309,7 +317,7 @@ class StackResource(Resource):
 
     def check_resume_complete(self, token: Any) -> bool | Wait:
         """Tell whether the child is back."""
-        return self.is_complete(token)
+        return self.has_ended(token)
 
     # -- deleting ----------------------------------------------------------------------------------------------
 

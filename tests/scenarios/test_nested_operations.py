@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 
 from orchestrator.errors import Conflict
+from tests.scenarios.groups import TYPES
 from tests.scenarios.test_nested import FILES, names, root, stacks
 from tests.scenarios.world import World
 
@@ -172,3 +173,28 @@ def _assert_sound(world: World, change: str) -> None:
         world.settle()
         assert states(world) == {"UPDATE_COMPLETE"}
         assert world.cloud.sizes[physical(world, "server")] == "medium"
+
+
+def test_a_group_is_checked_suspended_and_given_up_like_any_stack() -> None:
+    template = """\
+heat_template_version: 2021-04-16
+resources:
+  group:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 2, resource_def: {type: Cloud::Object, properties: {value: "v%index%"}}}
+"""
+    with closing(World(types=TYPES)) as world:
+        world.create(template)
+        world.settle()
+        for act, state in (
+            (world.check, "CHECK_COMPLETE"),
+            (world.suspend, "SUSPEND_COMPLETE"),
+            (world.resume, "RESUME_COMPLETE"),
+        ):
+            act()
+            world.settle()
+            assert states(world) == {state}
+        world.abandon()
+        world.settle()
+        assert not stacks(world)
+        assert len(world.cloud.objects) == 2
