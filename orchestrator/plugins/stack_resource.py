@@ -162,7 +162,11 @@ def member_path(path: AttributePath) -> AttributePath | None:
     first = str(path[0])
     if not first.startswith("resource."):
         return None
-    return (*first.split(".")[1:], *path[1:])
+    asked = (*first.split(".")[1:], *path[1:])
+    if len(asked) > 2 and asked[1] == "resource":
+        # That one is a stack too, and is asked for one of its resources in turn.
+        return (asked[0], f"resource.{asked[2]}", *asked[3:])
+    return asked
 
 
 def asked_of_members(wanted: Sequence[AttributePath]) -> tuple[AttributePath, ...]:

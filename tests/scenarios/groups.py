@@ -12,6 +12,7 @@ from workers.resources.core.groups.resource_group import ResourceGroup
 from workers.resources.core.groups.scaling_policy import ScalingPolicy
 from workers.resources.core.groups.stack import Stack
 from workers.resources.core.random_string import RandomString
+from workers.resources.core.value import Value
 
 TYPES = {
     "OS::Heat::ResourceGroup": ResourceGroup,
@@ -20,6 +21,7 @@ TYPES = {
     "OS::Heat::ScalingPolicy": ScalingPolicy,
     "OS::Heat::Stack": Stack,
     "OS::Heat::RandomString": RandomString,
+    "OS::Heat::Value": Value,
 }
 
 
