@@ -128,7 +128,7 @@ def test_between_batches_there_is_a_pause_that_holds_no_worker(world: World) -> 
         world.deliver()
     assert sorted(members(world)) == ["0", "1"]
     stack = world.store.stacks.find("s", project="default")
-    assert world.store.stacks.progress(stack.traversal_id).counts["waiting"] == 1
+    assert world.store.families.progress(stack).counts["waiting"] == 1
     world.settle()
     assert world.state() == "CREATE_COMPLETE"
     assert 120 <= world.now - began < 180
