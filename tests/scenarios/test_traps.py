@@ -1,62 +1,138 @@
-"""What engines of this kind are known to get wrong, and a story for each that shows that this one does not."""
+"""What engines of this kind are known to get wrong, and what shows that this one does not.
 
+The stories that are told nowhere else are here, and in ``test_update_traps``, ``test_operation_traps`` and
+``test_plugin_traps``. Each entry names a fault, and below it the tests that would notice it.
+
+What is stored
+
+- Of two operations at once, the one that lost is accepted all the same, and does nothing.
+    test_update_faults::test_of_two_updates_at_once_the_one_that_comes_last_is_what_the_stack_becomes
+    test_contract::test_of_two_racing_operations_one_takes_the_stack
+- Whoever gets a lock late writes what it saw before over what others did meanwhile.
+    test_traps::test_what_an_older_step_wrote_down_is_what_a_newer_one_starts_from
+    test_traps::test_a_worker_that_comes_too_late_writes_nothing
+    test_contract::test_two_signals_at_once_both_count
+- The id of an object is lost when the database fails as it is written: nobody ever deletes the object.
+    test_traps::test_an_object_whose_id_could_not_be_stored_is_found_again
+- Some keys of people's own values are taken for the engine's notation.
+    test_traps::test_a_key_of_any_form_travels_as_it_is
+- A row that a newer operation counts on is removed, and that operation never ends.
+    test_update_traps::test_what_was_never_begun_may_go_while_a_newer_update_wants_it
+    test_update_faults::test_what_an_older_update_takes_away_while_a_newer_one_is_planned_is_made_again
+
+What travels
+
+- Which end of the graph comes first is mixed up.
+    test_interleavings::test_a_stack_is_created_whatever_happens_to_messages_and_processes
+    test_interleavings::test_a_stack_is_deleted_in_reverse_whatever_happens
+- A message that finds no row is dropped, and the stack hangs.
+    test_traps::test_a_message_for_what_is_not_there_hangs_nothing
+    test_stories::test_an_emptied_broker_delays_and_harms_nothing
+- A message that comes twice makes all that follow come twice.
+    test_traps::test_a_message_that_comes_twice_makes_no_other_come_twice
+- Each check reads the whole stack, so that the cost of all grows with the square of their number.
+    test_traps::test_a_check_reads_nothing_of_the_stack_but_its_own_part
+    test_update_cost::test_one_change_in_ten_thousand_costs_two_messages_and_three_nodes
+- Whatever waits keeps a worker; stacks that wait for stacks inside them keep all.
+    test_stories::test_nobody_sleeps_in_a_worker_while_many_resources_are_built
+    test_nested::test_nobody_holds_a_worker_while_a_child_is_under_way
+- How far an action has come is known to one process alone, and dies with it.
+    test_traps::test_what_is_under_way_outside_is_followed_by_whoever_is_there
+- A create that is tried again is a deletion for a while, and a death then leaves a deleted resource.
+    test_traps::test_a_create_that_is_tried_again_is_a_create_throughout
+- What was asked of an operation as a whole (abandon, adopt, refresh) is lost on the way, for some resources or all.
+    test_adoption::test_an_abandon_survives_a_death_at_any_instruction_and_touches_nothing
+    test_adoption::test_an_abandon_ends_at_every_moment_of_another_operation_and_unmakes_nothing
+    test_adoption::test_an_adoption_survives_a_death_at_any_instruction
+    test_operations::test_a_refresh_looks_at_all_of_a_chain
+    test_operations::test_a_refresh_repairs_whatever_dies_on_the_way
+
+Updates
+
+- A dependent that stays as it is goes on requiring what was replaced: a later deletion has no order.
+    test_update_traps::test_a_dependent_that_stays_as_it_is_requires_the_new_one
+- What is replaced seems to have been updated, until it is gone.
+    test_update_traps::test_what_is_replaced_says_what_it_is_until_it_goes
+- A replacement that cannot be made takes the original with it.
+    test_update_traps::test_a_replacement_that_cannot_be_made_leaves_the_original_where_it_is
+- A stack is in service only once everything old is gone; what cannot be taken away undoes all that works.
+    test_update_traps::test_a_stack_is_in_service_before_what_was_replaced_is_gone
+    test_unclean::test_everything_that_is_wanted_is_made_although_something_else_cannot_be_taken_away
+    test_unclean::test_what_is_in_service_is_what_a_later_rollback_goes_back_to
+- What could not be taken away comes back beside itself, as a second resource of its name.
+    test_update_traps::test_what_cannot_be_taken_away_undoes_nothing_and_comes_back_as_nothing_else
+- After a failure others still begin, or never will.
+    test_update_traps::test_after_a_failure_nothing_new_begins_and_the_next_update_makes_the_rest
+    test_updates::test_what_could_not_be_made_is_made_anew
+
+Rollbacks
+
+- A rollback goes to what was asked for last, which may never have worked.
+    test_update_traps::test_a_rollback_brings_back_what_worked_and_not_what_was_asked_for_last
+    test_updates::test_a_rollback_goes_back_beyond_updates_that_never_worked
+- What a rollback adds is said to be there, and was never made.
+    test_update_traps::test_a_rollback_claims_nothing_that_was_never_made
+    test_update_traps::test_a_rollback_makes_what_it_brings_back
+- Some other operation, a check for one, makes what failed the thing to go back to.
+    test_operations::test_a_check_after_a_failed_update_does_not_make_its_definition_one_that_completed
+- A rollback of a failed creation leaves resources, or takes the stack with it.
+    test_updates::test_a_failed_create_leaves_nothing_where_that_was_asked
+- A rollback of a failed adoption deletes what was there before.
+    test_adoption::test_a_failed_adoption_that_is_rolled_back_leaves_everything_alone
+
+Other operations
+
+- A check or a suspend takes a stack over in the middle of an update, which stays half done.
+    test_operations::test_nothing_is_begun_while_another_operation_is_under_way
+    test_operations::test_a_rollback_that_is_owed_comes_first
+- A stack that is deleted, or could not be, is checked, suspended or resumed.
+    test_operation_traps::test_a_stack_that_could_not_be_deleted_is_good_for_a_delete_only
+- What waits to be taken away is suspended as well.
+    test_operation_traps::test_what_waits_to_be_taken_away_is_left_alone_by_a_suspend
+- What was never made is suspended, and complete.
+    test_operations::test_only_what_is_in_use_is_suspended
+- What an update adds never stops before it is made, and what it removes never before it is deleted.
+    test_hooks::test_a_resource_that_an_update_adds_stops_before_it_is_made
+    test_hooks::test_a_resource_that_an_update_removes_stops_before_it_is_deleted
+
+Plugins
+
+- One attribute that cannot be read fails the resource that has it, and so the stack.
+    test_plugin_traps::test_an_attribute_that_cannot_be_read_fails_those_who_need_it_and_not_its_resource
+- Whether a definition holds a resource depends on when it is asked.
+    test_plugin_traps::test_what_a_definition_holds_does_not_depend_on_when_it_is_asked
+- Whoever asks for what is no requirement is told something wrong instead of that.
+    test_plugin_traps::test_what_is_no_direct_requirement_is_not_answered_for
+- Inside a stack in a stack, the resource that it is may be another one of that name.
+    test_plugin_traps::test_inside_is_seen_the_resource_that_the_stack_is_and_no_other_of_its_name
+- Lifecycle plugins are not asked at all, or not told how it ended.
+    test_plugin_traps::test_plugins_are_asked_before_each_operation_and_told_how_it_ended
+    test_plugin_traps::test_an_operation_that_is_superseded_is_told_too
+    test_plugin_traps::test_an_operation_that_a_plugin_refuses_touches_nothing
+- The wrong ones are told after a refusal, or an error keeps others from being told.
+    test_lifecycle::test_refusal_unwinds_exactly_those_that_agreed
+    test_lifecycle::test_every_plugin_is_told_however_many_stumble
+- A plugin can change the stack, and is given it under a misleading name.
+    test_lifecycle::test_operation_is_frozen
+    test_lifecycle::test_plugin_cannot_change_what_the_others_see
+"""
+
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hooks.lifecycle import LifecyclePlugin, Operation
-from orchestrator.errors import Conflict, Unavailable
+from orchestrator.errors import Unavailable
 from orchestrator.matching import node_data_of
 from orchestrator.messages import CheckOrder
-from orchestrator.plugins.resource import Resource, ResourceFailure
-from orchestrator.store.stacks import ResourceRow
-from tests.scenarios.test_update_faults import die_after_claim, meanwhile, step
-from tests.scenarios.test_updates import Story, done, ids, present, template, value
+from tests.scenarios.telling import deliver_all, patched, rows_of, said
+from tests.scenarios.test_update_faults import die_after_claim, step
+from tests.scenarios.test_updates import present, template, value
 from tests.scenarios.world import World
 from workers.resources.core.value import Value
-
-
-def rows_of(world: World, stack_id: str) -> dict[str, list[ResourceRow]]:
-    """Return the rows of a stack by name."""
-    found: dict[str, list[ResourceRow]] = {}
-    for row in world.store.stacks.resources(stack_id):
-        found.setdefault(row.name, []).append(row)
-    return found
-
-
-def states(world: World, stack_id: str) -> dict[str, list[str]]:
-    """Return the states of a stack's rows by name."""
-    return {
-        name: [f"{row.action}_{row.status}" for row in rows]
-        for name, rows in rows_of(world, stack_id).items()
-    }
-
-
-def reason(world: World) -> str:
-    return world.store.stacks.find("s", project="default").reason
-
-
-def said(world: World, stack_id: str, name: str) -> list[str]:
-    """Return what the history says of one name, in order."""
-    events = world.store.events.read(stack_id, limit=1000)
-    return [f"{event.action}_{event.status}" for event in events if event.resource == name]
-
-
-def deliver_all(world: World) -> None:
-    """Deliver until no message is left; no time passes."""
-    while world.messages:
-        world.deliver()
-
-
-def patched(world: World, **methods: Any) -> type[Resource]:
-    """Return the type of the cloud's objects, with methods of one's own."""
-    kind = world.checker._types["Cloud::Object"]
-    for name, method in methods.items():
-        setattr(kind, name, method)
-    return kind
-
 
 # -- who writes what -----------------------------------------------------------------------------------------------
 
@@ -234,280 +310,16 @@ def test_a_create_that_is_tried_again_is_a_create_throughout(instructions: int) 
     assert {each.partition("_")[0] for each in said(world, stack_id, "a")} == {"CREATE"}
 
 
-# -- replacing -----------------------------------------------------------------------------------------------------
+# -- the table -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("by", ["depends_on: c", "properties: {value: {get_attr: [c, value]}}"])
-def test_a_dependent_that_stays_as_it_is_requires_the_new_one(by: str) -> None:
-    """What a replaced resource is required by knows its successor, although nothing else changed about it."""
-    world = World()
-    kind = patched(world)
-    # What others read of it stays the same while it is replaced.
-    kind.attribute = lambda self, name: "same"  # type: ignore[method-assign]
-    resources = {"c": value("1"), "d": by, "e": "depends_on: d"}
-    stack_id = world.create(template(resources))
-    world.settle()
-    before = ids(world, stack_id)
-    world.update(template({**resources, "c": value("2")}))
-    world.settle()
-    rows = {name: row for name, (row,) in rows_of(world, stack_id).items()}
-    assert {name for name, row in rows.items() if row.physical_id != before[name]} == {"c"}
-    assert rows["d"].requires == (rows["c"].id,)
-    done(world)
-    world.delete()
-    world.settle()
-    assert done(world) == [("unmake", "e"), ("unmake", "d"), ("unmake", "c")]
-
-
-def test_what_is_replaced_says_what_it_is_until_it_goes() -> None:
-    """Nobody is told of an update that never was: the old one stays what it was, then it is deleted."""
-    story = Story({"a": value("1")})
-    world = story.world
-    world.cloud.polls = {"a": 5}
-    world.update(template({"a": value("2")}))
-    deliver_all(world)
-    old, new = sorted(rows_of(world, story.id)["a"], key=lambda row: row.created_at)
-    assert (f"{old.action}_{old.status}", old.replaced_by) == ("CREATE_COMPLETE", new.id)
-    assert f"{new.action}_{new.status}" == "CREATE_IN_PROGRESS"
-    world.settle()
-    assert "UPDATE_COMPLETE" not in said(world, story.id, "a")
-    assert states(world, story.id) == {"a": ["CREATE_COMPLETE"]}
-
-
-def test_a_replacement_that_cannot_be_made_leaves_the_original_where_it_is() -> None:
-    story = Story({"a": value("1"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"})
-    world = story.world
-    world.cloud.failing = {"a": -1}
-    story.update(
-        {"a": value("2"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"},
-        "ROLLBACK_COMPLETE",
-        rollback=True,
-    )
-    assert ids(world, story.id) == story.before
-    assert set(world.cloud.objects) == {*story.before.values()}
-    assert all(row.replaced_by is None for row in world.store.stacks.resources(story.id))
-
-
-# -- in service, then clean ----------------------------------------------------------------------------------------
-
-
-def test_a_stack_is_in_service_before_what_was_replaced_is_gone() -> None:
-    story = Story({"a": value("1"), "b": "depends_on: a"})
-    world = story.world
-    world.update(template({"a": value("2"), "b": "depends_on: a"}))
-    seen = []
-
-    def unmake(self: Resource) -> None:
-        stack = world.store.stacks.find("s", project="default")
-        seen.append((f"{stack.action}_{stack.status}", sorted(present(world))))
-        world.cloud.objects.pop(str(self.state.physical_id))
-
-    patched(world, handle_delete=unmake)
-    world.settle()
-    assert seen == [("UPDATE_IN_PROGRESS", ["a", "b"])]
-    assert present(world) == {"a": ("2", ""), "b": ("", "")}
-
-
-def test_what_cannot_be_taken_away_undoes_nothing_and_comes_back_as_nothing_else() -> None:
-    """A deletion that fails is told, and tried again; no second resource of that name appears."""
-    story = Story({"a": value("1", "s"), "b": value("1")})
-    world = story.world
-    world.cloud.failing_deletes = {"b": True}
-    story.update({"a": value("1", "l"), "c": value("3")}, "UPDATE_FAILED", rollback=True)
-    assert present(world) == {"a": ("1", "l"), "b": ("1", ""), "c": ("3", "")}
-    assert states(world, story.id)["b"] == ["DELETE_FAILED"]
-    assert "resources.b: stuck" in reason(world)
-    assert story.update({"a": value("1", "l"), "c": value("3")}) == [("unmake", "b")]
-    assert sorted(rows_of(world, story.id)) == ["a", "c"]
-
-
-# -- rolling back --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("deliveries", range(8))
-def test_a_rollback_brings_back_what_worked_and_not_what_was_asked_for_last(deliveries: int) -> None:
-    """An update that is superseded before it is complete is nothing to go back to."""
-    story = Story({"a": value("1", "s"), "b": "depends_on: a"})
-    world = story.world
-    world.cloud.polls = {"a": 2, "x": 2}
-    world.update(template({"a": value("1", "m"), "b": "depends_on: a", "x": "depends_on: a"}))
-    for _ in range(deliveries):
-        world.deliver() if world.messages else world.sweep(after=1.0)
-    if world.state() == "UPDATE_COMPLETE":
-        return
-    world.update(template({"a": value("2"), "b": "depends_on: a"}))
-    world.cancel()
-    world.settle()
-    assert world.state() == "ROLLBACK_COMPLETE"
-    assert present(world) == {"a": ("1", "s"), "b": ("", "")}
-    assert ids(world, story.id) == story.before
-
-
-def test_a_rollback_claims_nothing_that_was_never_made() -> None:
-    """What two updates wished for and neither began is no resource of the stack that is brought back."""
-    story = Story({"a": value("1")})
-    world = story.world
-    world.update(template({"a": value("1"), "x": value("1")}))
-    world.update(template({"a": value("1"), "y": value("1")}))
-    world.cancel()
-    world.settle()
-    assert world.state() == "ROLLBACK_COMPLETE"
-    assert states(world, story.id) == {"a": ["CREATE_COMPLETE"]}
-    assert present(world) == {"a": ("1", "")}
-    assert done(world) == []
-
-
-@pytest.mark.parametrize("deliveries", range(10))
-def test_a_rollback_makes_what_it_brings_back(deliveries: int) -> None:
-    """A row that a rollback adds begins like any other: it is made, and only then complete."""
-    story = Story({"a": value("1"), "b": "depends_on: a"})
-    world = story.world
-    world.cloud.failing = {"z": -1}
-    world.update(template({"z": ""}))
-    world.settle()
-    assert world.state() == "UPDATE_FAILED"
-    world.update(template({"y": ""}), rollback=True)
-    for _ in range(deliveries):
-        world.deliver() if world.messages else world.sweep(after=1.0)
-    if world.state() == "UPDATE_IN_PROGRESS":
-        world.cancel()
-        world.settle()
-        assert world.state() == "ROLLBACK_COMPLETE"
-        assert present(world) == {"a": ("1", ""), "b": ("", "")}
-        assert set(ids(world, story.id).values()) == set(world.cloud.objects)
-        assert not any(each.startswith("ROLLBACK") for each in states(world, story.id)["b"])
-
-
-@pytest.mark.parametrize("steps", range(6))
-def test_what_was_never_begun_may_go_while_a_newer_update_wants_it(steps: int) -> None:
-    """Rows stay until nobody plans with them: a newer update never waits for one that vanished."""
-    story = Story({"a": value("1")})
-    world = story.world
-    both = template({"a": value("1"), "x": value("2")})
-    world.update(both)
-    world.update(template({"a": value("1")}))
-    meanwhile(world, lambda: step(world, times=steps), lambda: world.update(both))
-    assert world.state() == "UPDATE_COMPLETE"
-    assert present(world) == {"a": ("1", ""), "x": ("2", "")}
-    assert ids(world, story.id)["a"] == story.before["a"]
-
-
-# -- failing -------------------------------------------------------------------------------------------------------
-
-
-def test_after_a_failure_nothing_new_begins_and_the_next_update_makes_the_rest() -> None:
-    world = World()
-    world.cloud.failing = {"b": -1}
-    resources = {"a": "", "b": "", "c": "", "d": "depends_on: c"}
-    stack_id = world.create(template(resources))
-    position = [order.key for order in world.messages].index("b")
-    world.deliver(position)
-    world.settle()
-    assert world.state() == "CREATE_FAILED"
-    assert world.cloud.log == []
-    assert states(world, stack_id) == {
-        "a": ["INIT_COMPLETE"],
-        "b": ["CREATE_FAILED"],
-        "c": ["INIT_COMPLETE"],
-        "d": ["INIT_COMPLETE"],
-    }
-    world.cloud.failing = {}
-    world.update(template(resources))
-    world.settle()
-    assert world.state() == "UPDATE_COMPLETE"
-    assert set(states(world, stack_id)) == set(resources)
-    assert {*ids(world, stack_id).values()} == set(world.cloud.objects)
-
-
-def test_an_attribute_that_cannot_be_read_fails_those_who_need_it_and_not_its_resource() -> None:
-    """What was made is not made again because nobody could read one thing about it."""
-    world = World()
-
-    def unreadable(self: Resource, name: str) -> Any:
-        raise ResourceFailure("nobody answers")
-
-    kind = patched(world)
-    read = kind.attribute
-    kind.attribute = unreadable  # type: ignore[method-assign]
-    resources = {"a": value("1"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: a"}
-    stack_id = world.create(template(resources))
-    world.settle()
-    assert world.state() == "CREATE_FAILED"
-    assert states(world, stack_id)["a"] == ["CREATE_COMPLETE"]
-    assert states(world, stack_id)["b"] == ["CREATE_FAILED"]
-    assert "attribute 'value' of resource 'a' could not be read: nobody answers" in reason(world)
-    before = ids(world, stack_id)["a"]
-    kind.attribute = read  # type: ignore[method-assign]
-    world.update(template(resources))
-    world.settle()
-    assert world.state() == "UPDATE_COMPLETE"
-    assert ids(world, stack_id)["a"] == before
-    assert present(world) == {"a": ("1", ""), "b": ("1", ""), "c": ("", "")}
-
-
-# -- lifecycle plugins ---------------------------------------------------------------------------------------------
-
-
-class Notes(LifecyclePlugin):
-    """Writes down what it is asked and told."""
-
-    name = "notes"
-
-    def __init__(self) -> None:
-        self.asked: list[Operation] = []
-        self.told: list[Operation] = []
-
-    def pre_op(self, operation: Operation) -> None:
-        self.asked.append(operation)
-
-    def post_op(self, operation: Operation) -> None:
-        self.told.append(operation)
-
-
-class Refusing(LifecyclePlugin):
-    """Agrees to nothing."""
-
-    name = "refusing"
-    ordinal = 200
-
-    def pre_op(self, operation: Operation) -> None:
-        raise RuntimeError("no licence")
-
-
-def test_plugins_are_asked_before_each_operation_and_told_how_it_ended() -> None:
-    world = World()
-    notes = Notes()
-    world.coordinator._plugins = (notes,)
-    world.create(template({"a": value("1", "s")}))
-    world.settle()
-    world.cloud.failing_updates = {"a": True}
-    world.update(template({"a": value("1", "l")}), rollback=True)
-    world.settle()
-    world.delete()
-    world.settle()
-    told = [(each.action, each.success) for each in notes.told]
-    assert told == [("CREATE", True), ("UPDATE", False), ("ROLLBACK", True), ("DELETE", True)]
-    assert [each.action for each in notes.asked] == ["CREATE", "UPDATE", "ROLLBACK", "DELETE"]
-    assert [each.id for each in notes.asked] == [each.id for each in notes.told]
-    assert notes.told[1].reason.startswith("Resource UPDATE failed")
-
-
-def test_an_operation_that_is_superseded_is_told_too() -> None:
-    world = World()
-    notes = Notes()
-    world.coordinator._plugins = (notes,)
-    world.create(template({"a": value("1", "s")}))
-    world.update(template({"a": value("1", "l")}))
-    world.settle()
-    assert {(each.action, each.success) for each in notes.told} == {("CREATE", False), ("UPDATE", True)}
-
-
-def test_an_operation_that_a_plugin_refuses_touches_nothing() -> None:
-    world = World()
-    notes = Notes()
-    world.coordinator._plugins = (notes, Refusing())
-    with pytest.raises(Conflict, match="no licence"):
-        world.create(template({"a": value("1")}))
-    assert world.store.stacks.all(project="default") == []
-    assert world.messages == []
-    assert [each.success for each in notes.told] == [False]
+def test_every_test_of_the_table_is_there() -> None:
+    root = Path(__file__).parents[1]
+    named = re.findall(r"(\w+)::(\w+)", __doc__ or "")
+    assert len(named) > 50
+    missing = [
+        f"{file}::{name}"
+        for file, name in named
+        if not any(f"def {name}(" in path.read_text() for path in root.rglob(f"{file}.py"))
+    ]
+    assert missing == []

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.plugins.resource import Resource, ResourceFailure
 from orchestrator.store.unclean import UNCLEAN
-from tests.scenarios.test_traps import reason, rows_of, states
+from tests.scenarios.telling import reason, rows_of, states
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.world import World
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.scenarios.test_traps import deliver_all, states
+from tests.scenarios.telling import deliver_all, states
 from tests.scenarios.world import World
 from workers.resources.core.wait_condition import (
     UpdateWaitConditionHandle,
