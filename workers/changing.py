@@ -75,7 +75,7 @@ def _seen(resource: Resource, claim: Claim, before: Mapping[str, Any]) -> Mappin
     Raises:
         ReplaceResource: the object is gone; or its check failed, and nothing that can be seen is other than it was.
     """
-    observed = resource.observe()
+    observed = _observed(resource, before)
     if observed is None:
         raise ReplaceResource("it is not there any more")
     seen: Mapping[str, Any] = {} if isinstance(observed, CannotTell) else observed
@@ -84,6 +84,16 @@ def _seen(resource: Resource, claim: Claim, before: Mapping[str, Any]) -> Mappin
     if claim.was == (CHECK, "FAILED") and looks_sound and unseen and resource.needs_replace_failed():
         raise ReplaceResource("its check failed, and no property that can be seen is the cause")
     return seen
+
+
+def _observed(resource: Resource, before: Mapping[str, Any]) -> Mapping[str, Any] | CannotTell | None:
+    """Ask what is there of the object as it was made: a type tells what it cannot see from its properties."""
+    wanted = resource.properties
+    resource.properties = before
+    try:
+        return resource.observe()
+    finally:
+        resource.properties = wanted
 
 
 def _all_that_may(resource: Resource, changes: PropertyChanges) -> PropertyChanges:

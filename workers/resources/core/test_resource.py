@@ -60,7 +60,9 @@ class TestResource(RowResource):
         "value": _text("The value to store.", "test_string"),
         "fail": _switch("Fail at the end of a create or update, having stored nothing."),
         "update_replace": _switch("A change of the value replaces the resource."),
-        "wait_secs": _seconds("Seconds that every action takes; -1: for ever.", least=-1),
+        "wait_secs": _seconds(
+            "Seconds that a create, an update or a deletion takes; -1: for ever.", least=-1
+        ),
         "action_wait_secs": Property(
             type=PropertyType.MAP,
             description="Seconds that one action takes, instead of wait_secs.",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from orchestrator.plugins.constraints import AllowedPattern
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
@@ -16,6 +16,8 @@ _MODE = AllowedPattern(
     r"0[0-7]{3}",
     description='expected four octal digits in quotes, such as "0640" (without quotes YAML reads a number)',
 )
+#: How much of a file is read at least.
+_LEAST_READ_BYTES: Final = 65536
 
 
 class NodeFile(Resource):
@@ -121,14 +123,21 @@ class NodeFile(Resource):
         return None
 
     def observe(self) -> Mapping[str, Any] | None:
-        """Return what is on the disk; bytes that are no UTF-8 are shown as replacement characters."""
+        """Return what is on the disk; bytes that are no UTF-8 are shown as replacement characters.
+
+        Of a file that is much larger than it should be, the beginning.
+        """
         path = self._present()
         if path is None or path != allowed_file(str(path), self.settings):
             return None
+        # One byte more than there should be tells that there is more; what somebody put there may be large.
+        most = len(str(self.properties.get("content") or "").encode()) + 1
+        with path.open("rb") as file:
+            content = file.read(max(most, _LEAST_READ_BYTES))
         return {
             # As the template spells it: the same place may have several spellings.
             "path": self.properties.get("path", str(path)),
-            "content": path.read_bytes().decode(errors="replace"),
+            "content": content.decode(errors="replace"),
             "mode": f"{path.stat().st_mode & 0o777:04o}",
             "node": "",
         }

@@ -34,7 +34,8 @@ class NodeProcess(Resource):
 
     It is given a few of the worker's variables (PATH, HOME, the language) and those of ``env``, nothing else.
     A change of command, env or cwd stops it and starts it again in place; a change of ready waits again without
-    a restart. Deleting signals its process group and whatever else carries its ISOTHERM_RESOURCE variable.
+    a restart. Deleting signals its process group and whatever else carries its ISOTHERM_RESOURCE variable; suspending
+    stops all of that where it stands (SIGSTOP), and resuming lets it go on.
 
     It outlives the worker, unless a service manager ends all that the worker ever started: systemd needs
     ``KillMode=process``, and a container an init that asks about ended processes.
@@ -168,11 +169,42 @@ class NodeProcess(Resource):
         self._start(token["run"])
         return self._ready(token)
 
+    # -- as it is ----------------------------------------------------------------------------------------------
+
+    def handle_suspend(self) -> dict[str, Any]:
+        """Stop the process where it stands, with all that it has started; one that has ended is at rest."""
+        self._process.stop(signal.SIGSTOP)
+        return self._token("")
+
+    def check_suspend_complete(self, token: Any) -> bool | Wait:
+        """Tell whether all of it stands still; stop what it started in the meantime."""
+        if self._process.stands_still():
+            return True
+        if self.now - token["since"] >= _KILL_SECONDS:
+            raise ResourceFailure(f"the process still runs {_KILL_SECONDS:g} s after it was stopped")
+        self._process.stop(signal.SIGSTOP)
+        return Wait(_STOP_INTERVAL_SECONDS)
+
+    def handle_resume(self) -> dict[str, Any]:
+        """Let the process go on where it stands."""
+        status = self._process.status()
+        if status is None:
+            raise ResourceFailure("the process is gone")
+        self._process.stop(signal.SIGCONT)
+        return self._token(status.run)
+
+    def check_resume_complete(self, token: Any) -> bool | Wait:
+        """Tell whether all of it goes on, and is ready as it was when it was started."""
+        if not self._process.is_moving():
+            self._process.stop(signal.SIGCONT)
+            return Wait(_STOP_INTERVAL_SECONDS)
+        return self._ready(token)
+
     # -- deleting ----------------------------------------------------------------------------------------------
 
     def handle_delete(self) -> dict[str, Any]:
-        """Ask the process to end."""
-        self._process.stop(self._stop_signal)
+        """Ask the process to end; one that was suspended goes on, so that it can."""
+        self._process.ask_to_end(self._stop_signal)
         return self._token("")
 
     def check_delete_complete(self, token: Any) -> bool | Wait:

@@ -145,6 +145,26 @@ class SupervisedProcess:
                 if os.getpgid(process.pid) != group:
                     process.send_signal(number)
 
+    def ask_to_end(self, number: signal.Signals) -> None:
+        """Send the signal that asks the command to end, and let it take notice of that if it stands still."""
+        self.stop(number)
+        self.stop(signal.SIGCONT)
+
+    def stands_still(self) -> bool:
+        """Whether all that the command is and has started is stopped, or has ended."""
+        return all(state == psutil.STATUS_STOPPED for state in self._states())
+
+    def is_moving(self) -> bool:
+        """Whether nothing that the command is or has started is stopped."""
+        return psutil.STATUS_STOPPED not in self._states()
+
+    def _states(self) -> list[str]:
+        states: list[str] = []
+        for process in self._members():
+            with suppress(psutil.Error):
+                states.append(process.status())
+        return states
+
     def kill(self) -> None:
         """Kill the command, what it started, and a supervisor that did not leave by itself."""
         self.stop(signal.SIGKILL)
