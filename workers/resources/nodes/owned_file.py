@@ -77,8 +77,7 @@ class OwnedFile:
         record = self._read()
         if record is None or not self._is_ours(record):
             return None
-        _discard(self._temporary(record.path))
-        self._write(replace(record, placed=True))
+        self._settle(record)
         return record.path
 
     def create(self, path: Path, content: bytes, mode: int, *, root: Path) -> None:
@@ -103,9 +102,8 @@ class OwnedFile:
                 path.hardlink_to(self._temporary(path))
             except FileExistsError:
                 self._inherit(record)
-            _discard(self._temporary(path))
             sync_directory(path.parent)
-            self._write(replace(record, placed=True))
+            self._settle(record)
 
     def replace(self, path: Path, content: bytes, mode: int, *, root: Path) -> None:
         """Put a new content in place of the old one in one step, whatever was edited meanwhile.
@@ -164,6 +162,18 @@ class OwnedFile:
         version = Version(path.stat().st_ino, digest(path))
         record = FileRecord(path=path, stack=self._stack, resource=self._resource)
         self._write(replace(record, versions=(version,), placed=True))
+
+    def _settle(self, record: FileRecord) -> None:
+        """Write down that the file is at its path, and belongs to nobody else any more.
+
+        A row that this one replaces may have lost its file before: it must not take the new one for its own.
+        """
+        _discard(self._temporary(record.path))
+        if not record.placed:
+            for uuid, other in list(self._others(record.path)):
+                if (other.stack, other.resource) == (record.stack, record.resource):
+                    self._bequeath(uuid, self._uuid)
+        self._write(replace(record, placed=True))
 
     def _is_ours(self, record: FileRecord) -> bool:
         path = record.path
