@@ -6,6 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from orchestrator.plugins.resource import Wait
 from tests.unit.orchestrator.cli.test_end_to_end import run
 from tests.unit.workers.resources.nodes.machine import Machine, has_ended
 
@@ -73,9 +74,12 @@ def test_a_file_of_any_size_may_be_in_its_place(stack: Machine) -> None:
 @pytest.mark.parametrize("refresh", [False, True])
 def test_a_file_that_is_gone_and_a_process_that_died_are_there_again(stack: Machine, refresh: bool) -> None:
     process = psutil.Process(int(physical_id("server")))
+    supervisor = process.parent()
+    assert supervisor is not None
     process.kill()
     (stack.files / "page.txt").unlink()
-    stack.poll(lambda: has_ended(process))
+    # It leaves once it has written down how the process ended.
+    stack.poll(lambda: has_ended(supervisor) or Wait(0.05))
     if not refresh:
         gone = "it is not there any more"
         assert checked() == {"page": gone, "server": gone}
