@@ -40,7 +40,9 @@ from orchestrator.messages import (
     DeleteJob,
     EnvironmentSource,
     OperateJob,
+    RestoreJob,
     SignalJob,
+    SnapshotJob,
     StackJob,
 )
 from orchestrator.nested import AtRest, Fence, NestedJob
@@ -55,6 +57,8 @@ from orchestrator.resting import Resting
 from orchestrator.scaling import Scaler
 from orchestrator.settings import Settings
 from orchestrator.signals import Signals
+from orchestrator.snapshots import begin_to_let_go, let_go, restorable, take_snapshot, with_entries
+from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.sweeping import Swept
@@ -232,11 +236,20 @@ class Coordinator:
                 return stack.id
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
-    def _begin_update(self, stack: StackRow, job: StackJob, *, action: str = "UPDATE") -> NewTraversal | None:
-        """Begin to give a stack a new definition; None if another operation was faster."""
+    def _begin_update(
+        self, stack: StackRow, job: StackJob, *, action: str = "UPDATE", snapshot: SnapshotRow | None = None
+    ) -> NewTraversal | None:
+        """Begin to give a stack a new definition; None if another operation was faster.
+
+        With a ``snapshot``, the resources are brought back to what it holds of them.
+        """
         compared = compare(
-            self._store, stack, job, self._types, self._settings, keeps_immutable=action != "ROLLBACK"
+            self._store, stack, job, self._types, self._settings, keeps_immutable=action == "UPDATE"
         )
+        if snapshot is not None:
+            compared = replace(
+                compared, wishes=with_entries(compared.wishes, self._store.snapshots.entries(snapshot))
+            )
         prepared, wished, rows, matches = compared.prepared, compared.wishes, compared.rows, compared.matches
         self._refuse_too_many(job, prepared)
         # A stack that never was complete never took over what it was to adopt.
@@ -248,8 +261,10 @@ class Coordinator:
             match.row.id for match in matches.values() if match.row
         }
         made = {wish.resource_id: wish.type for wish in wished if matches[wish.name].row is None}
+        new = self._new_traversal(job, prepared, plan, made)
         new = replace(
-            self._new_traversal(job, prepared, plan, made),
+            new,
+            options={**new.options, "snapshot": snapshot.id} if snapshot else new.options,
             known={row.id for row in rows},
             taken_back=taken_back,
             as_applied=compared.reverted,
@@ -295,6 +310,66 @@ class Coordinator:
         elif self._begin_update(stack, self._completed(stack, job.job_id), action="ROLLBACK") is None:
             raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
         return stack.id
+
+    def snapshot(self, job: SnapshotJob) -> str:
+        """Begin to take a snapshot of a stack; return its id; see :func:`orchestrator.snapshots.take_snapshot`."""
+        return take_snapshot(self._store, job, self._settings, self._begin)
+
+    def restore(self, job: RestoreJob) -> str:
+        """Begin to bring a stack back to a snapshot; return its id. The same job again begins nothing.
+
+        The stack is given the definition that it had, every resource is looked at, and each of which the snapshot holds
+        something is then brought back to that.
+
+        Raises:
+            InvalidInput: the definition is not sound any more: a type is gone.
+            NotFound: there is no such stack or snapshot.
+            Conflict: the stack is busy or suspended, the snapshot not complete, or a lifecycle plugin refused.
+        """
+        done = self._store.stacks.job(job.job_id)
+        if done is not None and done.stack_id is not None:
+            return done.stack_id
+        stack = self._store.stacks.find(job.name, project=job.project)
+        refuse_nested(stack)
+        snapshot = restorable(self._store, stack, job.snapshot)
+        definition = job_of_template(self._store, stack, snapshot.template_id, job_id=job.job_id)
+        wanted = replace(
+            definition,
+            rollback=job.rollback,
+            timeout_minutes=job.timeout_minutes or definition.timeout_minutes,
+            refresh=True,
+        )
+        if self._begin_update(stack, wanted, action="RESTORE", snapshot=snapshot) is None:
+            raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
+        return stack.id
+
+    def delete_snapshot(self, job: SnapshotJob) -> str:
+        """Delete a snapshot; return the stack's id. What cannot be deleted is written down, and may be tried again.
+
+        Raises:
+            NotFound: there is no such stack or snapshot.
+            Conflict: the snapshot is being made, or restored.
+        """
+        stack = self._store.stacks.find(job.name, project=job.project)
+        done = self._store.stacks.job(job.job_id)
+        try:
+            snapshot = self._store.snapshots.find(stack.id, job.snapshot)
+        except NotFound:
+            if done is not None and done.stack_id is not None:
+                return done.stack_id
+            raise
+        begin_to_let_go(self._store, stack, snapshot, job_id=job.job_id)
+        let_go(self._store, stack, snapshot, self._types, self._settings)
+        return stack.id
+
+    def _let_go_of_all(self, ending: Ending) -> None:
+        """Delete the snapshots of a stack that is deleted; of one that was given up, everything stays."""
+        stack = self._store.stacks.find(ending.stack_id, project=ending.project)
+        for snapshot in self._store.snapshots.all(stack.id):
+            if ending.options.get("abandon"):
+                self._store.snapshots.forget(snapshot.id)
+            else:
+                let_go(self._store, stack, snapshot, self._types, self._settings)
 
     def signal(self, job: SignalJob) -> str:
         """Give a resource a signal; return the id of the stack that changes because of it, else that of its own.
@@ -487,6 +562,8 @@ class Coordinator:
         self._tell(ending)
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)
+        if (ending.action, ending.status) == ("DELETE", "COMPLETE"):
+            self._let_go_of_all(ending)
         if ending.parent_resource is not None:
             # The resource that the stack is waits for this.
             publish_or_leave(self._publisher, self._store.nodes.wake_resource(ending.parent_resource))

@@ -30,6 +30,9 @@ SIGNAL_TASK = "stack.signal"
 CHECK_STACK_TASK = "stack.check"
 SUSPEND_TASK = "stack.suspend"
 RESUME_TASK = "stack.resume"
+SNAPSHOT_TASK = "stack.snapshot"
+DELETE_SNAPSHOT_TASK = "stack.delete_snapshot"
+RESTORE_TASK = "stack.restore"
 FINISH_TASK = "stack.finish"
 SWEEP_TASK = "coordinator.sweep"
 
@@ -266,6 +269,60 @@ class SignalJob:
         return cls(**{key: value for key, value in data.items() if value is not None})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotJob:
+    """The payload of ``stack.snapshot`` and ``stack.delete_snapshot``."""
+
+    name: str
+    #: What the snapshot is to be called, which may be empty; of one that is there, its name or id.
+    snapshot: str = ""
+    project: str = "default"
+    job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain types, the inverse of :meth:`from_wire`."""
+        return asdict(self)
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any], *, is_there: bool = False) -> Self:
+        """Rebuild from plain types; unknown fields and wrong types are refused. ``is_there``: it names a snapshot.
+
+        Raises:
+            InvalidInput: with a problem for each field at fault.
+        """
+        required = ("name", "snapshot") if is_there else ("name",)
+        _refuse_faults(data, _SNAPSHOT_FIELDS, required=required, what="a snapshot job")
+        return cls(**{key: value for key, value in data.items() if value is not None})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreJob:
+    """The payload of ``stack.restore``."""
+
+    name: str
+    #: Name or id.
+    snapshot: str
+    timeout_minutes: float | None = None
+    #: Whether a failure brings back what the stack was when it was complete last.
+    rollback: bool = False
+    project: str = "default"
+    job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain types, the inverse of :meth:`from_wire`."""
+        return asdict(self)
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from plain types; unknown fields and wrong types are refused.
+
+        Raises:
+            InvalidInput: with a problem for each field at fault.
+        """
+        _refuse_faults(data, _RESTORE_FIELDS, required=("name", "snapshot"), what="a restore job")
+        return cls(**{key: value for key, value in data.items() if value is not None})
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -310,6 +367,12 @@ _SIGNAL_FIELDS: Final = {
     "details": _Shape("a map whose keys are text", _is_map),
 }
 _CANCEL_FIELDS: Final = {**_STACK_FIELDS, "rollback": _Shape("true or false", _is_boolean)}
+_SNAPSHOT_FIELDS: Final = {**_STACK_FIELDS, "snapshot": _NAME}
+_RESTORE_FIELDS: Final = {
+    **_SNAPSHOT_FIELDS,
+    "timeout_minutes": _Shape("a number of minutes", _is_number),
+    "rollback": _Shape("true or false", _is_boolean),
+}
 _CREATE_FIELDS: Final = {
     **_STACK_FIELDS,
     # What a new stack may be called is told with the rest of its problems.

@@ -13,6 +13,7 @@ from orchestrator.matching import plan_row
 from orchestrator.messages import OperateJob
 from orchestrator.operable import CHECK, RESUME, SUSPEND, is_fit, is_suspended
 from orchestrator.plan import plan_operate
+from orchestrator.store.snapshots import NewSnapshot
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversals import NewTraversal
@@ -78,6 +79,7 @@ def operation(
     action: str,
     *,
     options: Mapping[str, Any] | None = None,
+    snapshot: NewSnapshot | None = None,
     job_id: str | None = None,
 ) -> NewTraversal:
     """Return the traversal that does something with some of a stack's rows as they are."""
@@ -95,6 +97,7 @@ def operation(
         new_types={},
         known={row.id for row in rows},
         options=options or {},
+        snapshot=snapshot,
         job_id=job_id or None,
     )
 

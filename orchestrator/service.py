@@ -34,16 +34,21 @@ from orchestrator.messages import (
     CANCEL_TASK,
     CHECK_STACK_TASK,
     CREATE_TASK,
+    DELETE_SNAPSHOT_TASK,
     DELETE_TASK,
+    RESTORE_TASK,
     RESUME_TASK,
     SIGNAL_TASK,
+    SNAPSHOT_TASK,
     SUSPEND_TASK,
     UPDATE_TASK,
     AdoptJob,
     CancelJob,
     DeleteJob,
     OperateJob,
+    RestoreJob,
     SignalJob,
+    SnapshotJob,
     StackJob,
 )
 from orchestrator.operable import CHECK, RESUME, SUSPEND
@@ -57,6 +62,7 @@ from orchestrator.purge import Purge, Removed
 from orchestrator.resource_tree import in_tree_order
 from orchestrator.settings import Settings
 from orchestrator.signals import Signals
+from orchestrator.snapshots import snapshot_view
 from orchestrator.stack_document import document_of
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.stopping import paused_until
@@ -71,6 +77,7 @@ from orchestrator.views import (
     OutputView,
     Progress,
     ResourceView,
+    SnapshotView,
     StackView,
     TraversalView,
     UpdatePlan,
@@ -222,6 +229,78 @@ class Service:
         else:
             stack_id = self._submit(_OPERATE_TASKS[action], job.to_wire(), stack.name)
         return self.stack(stack_id)
+
+    def take_snapshot(self, name: str, snapshot: str = "") -> StackView:
+        """Begin to take a snapshot of a stack, which is called ``snapshot``; return the stack as it is then.
+
+        Raises:
+            NotFound: there is no such stack.
+            Conflict: the stack is busy or in no state for it, has enough snapshots or one of this name, or a lifecycle
+                plugin refused.
+            Unavailable: the queue cannot be reached, or no coordinator took the job.
+        """
+        stack = self._find(name)
+        job = SnapshotJob(name=stack.id, snapshot=snapshot, project=self.settings.project)
+        if self._embedded is not None:
+            self._embedded.start()
+            return self.stack(self._embedded.runtime.coordinator.snapshot(job))
+        wire = {key: value for key, value in job.to_wire().items() if value}
+        return self.stack(self._submit(SNAPSHOT_TASK, wire, stack.name))
+
+    def restore(
+        self, name: str, snapshot: str, *, timeout_minutes: float | None = None, rollback: bool = False
+    ) -> StackView:
+        """Begin to bring a stack back to a snapshot, and return it as it is then: on its way.
+
+        Raises:
+            InvalidInput: the definition is not sound any more.
+            NotFound: there is no such stack or snapshot.
+            Conflict: the stack is busy or in no state for it, the snapshot not complete, or a lifecycle plugin refused.
+            Unavailable: the queue cannot be reached, or no coordinator took the job.
+        """
+        stack = self._find(name)
+        job = RestoreJob(
+            name=stack.id,
+            snapshot=self._store.snapshots.find(stack.id, snapshot).id,
+            timeout_minutes=timeout_minutes,
+            rollback=rollback,
+            project=self.settings.project,
+        )
+        if self._embedded is not None:
+            self._embedded.start()
+            return self.stack(self._embedded.runtime.coordinator.restore(job))
+        return self.stack(self._submit(RESTORE_TASK, job.to_wire(), stack.name))
+
+    def delete_snapshot(self, name: str, snapshot: str) -> SnapshotView | None:
+        """Delete a snapshot; return it as it is then: on its way, or failed. None: it is gone.
+
+        Raises:
+            NotFound: there is no such stack or snapshot.
+            Conflict: the snapshot is being made, or restored.
+            Unavailable: the queue cannot be reached, or no coordinator took the job.
+        """
+        stack = self._find(name)
+        row = self._store.snapshots.find(stack.id, snapshot)
+        job = SnapshotJob(name=stack.id, snapshot=row.id, project=self.settings.project)
+        if self._embedded is not None:
+            self._embedded.runtime.coordinator.delete_snapshot(job)
+        else:
+            self._submit(DELETE_SNAPSHOT_TASK, job.to_wire(), stack.name)
+        left = [each for each in self._store.snapshots.all(stack.id) if each.id == row.id]
+        return snapshot_view(left[0]) if left else None
+
+    def snapshots(self, name: str) -> list[SnapshotView]:
+        """Return a stack's snapshots, oldest first."""
+        return [snapshot_view(row) for row in self._store.snapshots.all(self._find(name).id)]
+
+    def snapshot(self, name: str, snapshot: str) -> SnapshotView:
+        """Return one snapshot of a stack, with the resources of which it holds something.
+
+        Raises:
+            NotFound: there is no such stack or snapshot.
+        """
+        row = self._store.snapshots.find(self._find(name).id, snapshot)
+        return snapshot_view(row, self._store.snapshots.entries(row))
 
     def abandon(self, name: str) -> StackView | None:
         """Begin to give a stack up: it goes, and everything that it made stays; None if there was none left.

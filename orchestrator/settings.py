@@ -109,6 +109,9 @@ class Settings(BaseSettings):
     max_resources_per_stack: int = Field(
         default=10_000, gt=0, description="Templates with more resources are refused."
     )
+    max_snapshots_per_stack: int = Field(
+        default=32, ge=0, description="No stack has more snapshots; further ones are refused."
+    )
     max_template_depth: int = Field(
         default=64, gt=0, description="Templates nested deeper (maps in lists in maps) are refused."
     )

@@ -18,10 +18,13 @@ from orchestrator.messages import (
     CANCEL_TASK,
     CHECK_STACK_TASK,
     CREATE_TASK,
+    DELETE_SNAPSHOT_TASK,
     DELETE_TASK,
     FINISH_TASK,
+    RESTORE_TASK,
     RESUME_TASK,
     SIGNAL_TASK,
+    SNAPSHOT_TASK,
     SUSPEND_TASK,
     SWEEP_TASK,
     UPDATE_TASK,
@@ -30,7 +33,9 @@ from orchestrator.messages import (
     CheckOrder,
     DeleteJob,
     OperateJob,
+    RestoreJob,
     SignalJob,
+    SnapshotJob,
     StackJob,
 )
 from orchestrator.names import is_name
@@ -93,6 +98,21 @@ def resume_stack(job: Mapping[str, Any]) -> None:
     _carry_out(job, lambda: runtime().coordinator.operate(OperateJob.from_wire(RESUME, job)))
 
 
+def snapshot_stack(job: Mapping[str, Any]) -> None:
+    """Begin to take a snapshot of a stack."""
+    _carry_out(job, lambda: runtime().coordinator.snapshot(SnapshotJob.from_wire(job)))
+
+
+def delete_snapshot(job: Mapping[str, Any]) -> None:
+    """Delete a snapshot."""
+    _carry_out(job, lambda: runtime().coordinator.delete_snapshot(SnapshotJob.from_wire(job, is_there=True)))
+
+
+def restore_stack(job: Mapping[str, Any]) -> None:
+    """Begin to bring a stack back to a snapshot."""
+    _carry_out(job, lambda: runtime().coordinator.restore(RestoreJob.from_wire(job)))
+
+
 def finish_traversal(order: list[Any]) -> None:
     """Say a traversal's last words."""
     runtime().coordinator.finish(CheckOrder.from_wire(order))
@@ -140,5 +160,8 @@ default_app().task(name=DELETE_TASK, **_LATE)(delete_stack)
 default_app().task(name=CHECK_STACK_TASK, **_LATE)(check_stack)
 default_app().task(name=SUSPEND_TASK, **_LATE)(suspend_stack)
 default_app().task(name=RESUME_TASK, **_LATE)(resume_stack)
+default_app().task(name=SNAPSHOT_TASK, **_LATE)(snapshot_stack)
+default_app().task(name=DELETE_SNAPSHOT_TASK, **_LATE)(delete_snapshot)
+default_app().task(name=RESTORE_TASK, **_LATE)(restore_stack)
 default_app().task(name=FINISH_TASK)(finish_traversal)
 default_app().task(name=SWEEP_TASK)(sweep)

@@ -95,6 +95,21 @@ class ResourceView(StatefulView):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotView(StatefulView):
+    """One snapshot of a stack; action and status are its own: ``CREATE_COMPLETE`` once it is there."""
+
+    id: str
+    #: May be empty.
+    name: str
+    action: str
+    status: str
+    reason: str
+    created_at: float
+    #: Name and type of each resource of which it holds something; filled only where one snapshot is asked for.
+    resources: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventView(StatefulView):
     """One entry of the history; ``resource`` is empty for an event of the stack itself."""
 

@@ -11,7 +11,8 @@ from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import CannotTell, PropertyChanges, Resource
 from orchestrator.store.claims import Claim
 
-_BEING_UPDATED: Final = ("UPDATE", "IN_PROGRESS")
+#: In which an object may be anything between what it was and what it was to become.
+_HALF_WAY: Final = (("UPDATE", "IN_PROGRESS"), ("RESTORE", "IN_PROGRESS"))
 
 
 class ReplaceResource(Exception):
@@ -46,7 +47,7 @@ def changes_of(resource: Resource, claim: Claim) -> PropertyChanges:
         changes = PropertyChanges(
             before={**before, **_seen(resource, claim, before)}, after=resource.properties
         )
-    if claim.was == _BEING_UPDATED:
+    if claim.was in _HALF_WAY:
         changes = _all_that_may(resource, changes)
     if changes.names:
         _refuse_in_place(resource, changes)

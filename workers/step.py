@@ -17,7 +17,7 @@ from orchestrator.definition_hash import definition_hash, metadata_hash
 from orchestrator.errors import IsothermError
 from orchestrator.limits import Limits
 from orchestrator.messages import CLEANUP, CONVERGE
-from orchestrator.operable import CHECK
+from orchestrator.operable import CHECK, SNAPSHOT
 from orchestrator.plugins.properties import PropertyError, convert_properties
 from orchestrator.plugins.resource import (
     Resource,
@@ -119,6 +119,7 @@ class _Step:
             "CREATE": self._create,
             "ADOPT": self._adopt,
             "UPDATE": self._update,
+            "RESTORE": self._restore,
             "DELETE": self._delete,
         }
         token, answer = actions.get(self.claim.action, self._operate)(resource)
@@ -127,16 +128,29 @@ class _Step:
             return self._left_behind(Ending.WAITING, seconds=seconds, token=answer.next_token(token))
         if not answer:
             return self._left_behind(Ending.WAITING, seconds=POLL_SECONDS, token=token)
-        return self._done(resource, Ending.NEXT if self._carries_on else Ending.DONE)
+        if self.claim.action == SNAPSHOT:
+            return self._left_behind(Ending.DONE, token=token)
+        return self._done(resource, Ending.NEXT if self._carries_on or self._then else Ending.DONE)
 
     @property
     def _carries_on(self) -> bool:
         """Whether this step ends an action that comes first: one begun for another definition, or a resume."""
-        if is_resumed_first(self.claim):
+        if is_resumed_first(self.claim) or self._is_restored_first:
             return True
         if self.claim.action == "ADOPT":
             return bool(self.untold) or self.given != self.target
         return self.claim.started and self.target is not None and self.given != self.target
+
+    @property
+    def _is_restored_first(self) -> bool:
+        """Whether an object gets to the snapshot it is being brought back to before another definition is applied."""
+        return self.claim.action == "RESTORE" and self.claim.planned != "RESTORE"
+
+    @property
+    def _then(self) -> str:
+        """The action that follows once the resource is what its definition says; empty for none."""
+        restored = self.claim.action in ("CREATE", "UPDATE") and "restore" in self.claim.fragment
+        return "RESTORE" if restored and not self._carries_on else ""
 
     @property
     def is_unbegun_update(self) -> bool:
@@ -405,6 +419,11 @@ class _Step:
         token = resource.handle_update(changes)
         return token, resource.check_update_complete(token)
 
+    def _restore(self, resource: Resource) -> tuple[Any, bool | Wait]:
+        claim = self.claim
+        token = claim.token if claim.started else resource.handle_restore(claim.fragment["restore"][0])
+        return token, resource.check_restore_complete(token)
+
     def _delete(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
         if claim.was[0] == "INIT":
@@ -497,6 +516,9 @@ class _Step:
             # What is adopted is as its dependents have it.
             changed=node_data is None or (claim.action != "ADOPT" and _differs(node_data, claim.recorded)),
             new_id=str(uuid.uuid4()) if ending is Ending.REPLACE else "",
+            then=self._then if ending is Ending.NEXT else "",
+            # Also of a snapshot that never comes to its end: what there is of it is deleted with it.
+            entry=token if claim.action == SNAPSHOT else None,
             untouched=untouched,
             hook=self._hook(ending),
         )

@@ -21,7 +21,7 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.views import OutputView, StackView
 
 #: The states in which outputs are what the template says.
-_WITH_OUTPUTS = ("CREATE_COMPLETE", "ADOPT_COMPLETE", "UPDATE_COMPLETE")
+_WITH_OUTPUTS = ("CREATE_COMPLETE", "ADOPT_COMPLETE", "UPDATE_COMPLETE", "RESTORE_COMPLETE")
 
 
 def refuse_to_leave(shell: Shell, *, wait: bool) -> None:

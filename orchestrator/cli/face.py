@@ -13,6 +13,7 @@ from orchestrator.views import (
     OutputView,
     Progress,
     ResourceView,
+    SnapshotView,
     StackView,
     TraversalView,
     UpdatePlan,
@@ -51,6 +52,23 @@ class StackService(Protocol):
 
     def abandon(self, name: str) -> StackView | None:
         """Begin to give a stack up; None if there was nothing left to do."""
+
+    def take_snapshot(self, name: str, snapshot: str) -> StackView:
+        """Begin to take a snapshot, or raise; the stack is IN_PROGRESS afterwards."""
+
+    def restore(
+        self, name: str, snapshot: str, *, timeout_minutes: float | None, rollback: bool
+    ) -> StackView:
+        """Begin to bring a stack back to a snapshot, or raise; the stack is IN_PROGRESS afterwards."""
+
+    def delete_snapshot(self, name: str, snapshot: str) -> SnapshotView | None:
+        """Delete a snapshot; None if it is gone, else it is on its way, or failed."""
+
+    def snapshots(self, name: str) -> list[SnapshotView]:
+        """Return a stack's snapshots."""
+
+    def snapshot(self, name: str, snapshot: str) -> SnapshotView:
+        """Return one snapshot."""
 
     def watch(self, stack_id: str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
         """Yield progress until the operation is finished; embedded mode does the work meanwhile."""

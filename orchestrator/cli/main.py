@@ -28,6 +28,7 @@ from orchestrator.cli.stack_preview import preview
 from orchestrator.cli.stack_resource import resource
 from orchestrator.cli.stack_resource_health import mark_unhealthy, metadata
 from orchestrator.cli.stack_resume import resume
+from orchestrator.cli.stack_snapshot import snapshot
 from orchestrator.cli.stack_suspend import suspend
 from orchestrator.cli.stack_update import update
 from orchestrator.cli.template import template
@@ -77,7 +78,7 @@ def isotherm() -> None:
 
 for child in (preview, adopt, update, cancel, check, suspend, resume, export, abandon):
     stack.add_command(child)
-for child in (resource, event, history, output, hook):
+for child in (resource, event, history, output, hook, snapshot):
     stack.add_command(child)
 for child in (mark_unhealthy, metadata):
     resource.add_command(child)

@@ -252,11 +252,34 @@ class Resource:
         return True
 
     def handle_snapshot(self) -> Any:
-        """Begin to take a snapshot of the object; return a token."""
+        """Begin to take a snapshot of the object; return a token.
+
+        The token with which it is complete is the *entry* that the snapshot keeps of this resource, and that
+        :meth:`handle_restore` and :meth:`handle_delete_snapshot` are given, also when the object is gone; None keeps
+        nothing, and neither of them is called.
+        """
 
     def check_snapshot_complete(self, token: Any) -> bool | Wait:
         """Tell whether the snapshot is there."""
         return True
+
+    def handle_restore(self, entry: Any) -> Any:
+        """Begin to bring the object back to a snapshot; return a token. Doing it again does no harm.
+
+        The object, which may be another one than that of the snapshot, is what the snapshot's definition says already.
+        """
+
+    def check_restore_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the object is back."""
+        return True
+
+    def handle_delete_snapshot(self, entry: Any) -> None:
+        """Delete what was made for a snapshot, whose resource may be gone; what is gone already is no error.
+
+        The entry of a snapshot that never was complete is the last token there was.
+
+        Runs where the coordinator does, with whatever is known of the resource in ``self.state``, which is not stored.
+        """
 
     # -- telling -----------------------------------------------------------------------------------------------
 

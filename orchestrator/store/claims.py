@@ -29,6 +29,8 @@ class Claim:
     attempt: int
     #: What is to be done: CREATE, DELETE ...
     action: str
+    #: What the plan says, or what came of it: that may have to wait until something else is over.
+    planned: str = ""
     #: The database's time of the claim, seconds since the epoch.
     now: float
     retries: int
@@ -113,6 +115,10 @@ class Outcome:
     changed: bool = True
     #: REPLACE: the id of the new row.
     new_id: str = ""
+    #: NEXT: the action with which the node goes on; empty for that of the plan.
+    then: str = ""
+    #: What is left of a resource in a snapshot; None if nothing is.
+    entry: Any = None
     #: FAILED and FAULT: nothing was done to the resource, which is in the state it was in before.
     untouched: bool = False
     #: PAUSED, DONE and NEXT: the hook at which the node stands now; empty for none.

@@ -156,6 +156,7 @@ class Nodes:
             in_flight=token[1] if token else None,
             recorded=unpack(row.node_data),
             changed=bool(row.changed),
+            planned=row.planned,
             hooks=frozenset(json.loads(row.hooks)) if row.hooks else frozenset(),
             looks=bool(row.looks),
         )
@@ -241,6 +242,8 @@ class Nodes:
                 connection.execute(_text(statements.event_at(self._db.now)), said)
                 if replaced:
                     self._put_in_place(connection, claim, outcome.new_id)
+                elif outcome.then:
+                    connection.execute(node.update().where(mine).values(action=outcome.then))
             else:
                 # What was begun is over, and what would follow is new.
                 connection.execute(node.update().where(mine).values(state="superseded", due_at=None))
@@ -373,7 +376,7 @@ class Nodes:
             "token": self._pack([outcome.token, outcome.in_flight])
             if outcome.ending is Ending.WAITING
             else None,
-            "node_data": self._pack(outcome.node_data),
+            "node_data": self._pack(outcome.node_data if outcome.entry is None else outcome.entry),
             "dependents": self._db.integers(claim.dependents) if claim.dependents else None,
             "redeliver_seconds": self._timings.redeliver_seconds,
             "changed": outcome.changed,

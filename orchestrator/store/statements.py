@@ -37,12 +37,14 @@ _CLAIMED_COLUMNS = """
 
 # What converging a resource takes depends on where it is by now: another traversal may have carried it on since the
 # plan was made. What is being created is created first, whatever is to become of it then; what is there already, but
-# was not taken over yet, is adopted first; what is suspended, or was being resumed, is resumed first.
+# was not taken over yet, is adopted first; what is suspended, or was being resumed, is resumed first; what is being
+# brought back to a snapshot gets there first.
 _EFFECTIVE = """
     CASE WHEN n.phase <> 'converge' OR n.action NOT IN ('CREATE', 'UPDATE') THEN n.action
          WHEN r.action = 'ADOPT' AND r.status <> 'COMPLETE' THEN 'ADOPT'
          WHEN r.action = 'INIT' OR (r.action = 'CREATE' AND r.status = 'IN_PROGRESS') THEN 'CREATE'
          WHEN r.action = 'SUSPEND' OR (r.action = 'RESUME' AND r.status = 'IN_PROGRESS') THEN 'RESUME'
+         WHEN r.action = 'RESTORE' AND r.status = 'IN_PROGRESS' AND r.token IS NOT NULL THEN 'RESTORE'
          ELSE 'UPDATE' END"""
 
 _RESOURCE_COLUMNS = """
@@ -127,7 +129,8 @@ PG_CLAIM = Statement(
         FROM taken, was WHERE NOT was.going_on AND NOT was.looks
     )
     SELECT n.attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.resource_id, n.node_data,
-        n.changed, n.hooks, was.effective AS action, was.was_action, was.was_status, was.looks, {_RESOURCE_COLUMNS},
+        n.changed, n.hooks, n.action AS planned, was.effective AS action, was.was_action, was.was_status, was.looks,
+        {_RESOURCE_COLUMNS},
         {{now}} AS now
     FROM n, was, taken
     """
@@ -135,7 +138,8 @@ PG_CLAIM = Statement(
 
 SQLITE_CLAIM_READ = Statement(
     f"""
-    SELECT {_CLAIMED_COLUMNS}, {_EFFECTIVE} AS action, r.action AS was_action, r.status AS was_status, r.name,
+    SELECT {_CLAIMED_COLUMNS}, n.action AS planned, {_EFFECTIVE} AS action,
+        r.action AS was_action, r.status AS was_status, r.name,
         r.lock_traversal, {_ALREADY} AS going_on, {_LOOKS.format(find="instr")} AS looks, r.type, r.physical_id,
         r.properties, r.data, r.metadata, CASE WHEN {_ALREADY} THEN r.token END AS token,
         CASE WHEN {_ALREADY} THEN r.started_at ELSE {{now}} END AS started_at, {{now}} AS now

@@ -13,6 +13,7 @@ from orchestrator.store.nodes import Nodes
 from orchestrator.store.past import Past
 from orchestrator.store.purging import Purger
 from orchestrator.store.scalings import Scalings
+from orchestrator.store.snapshots import Snapshots
 from orchestrator.store.stacks import Stacks
 from orchestrator.store.sweeping import Sweeper
 from orchestrator.store.templates import Templates
@@ -47,6 +48,7 @@ class Store:
         self.health = Health(self.database)
         self.families = Families(self.database)
         self.stacks = Stacks(self.database, codec)
+        self.snapshots = Snapshots(self.database, codec)
         self.histories = Histories(self.database, codec)
         self.templates = Templates(self.database, codec)
         self.events = Events(self.database)

@@ -13,13 +13,14 @@ from orchestrator.codec import Codec
 from orchestrator.errors import Conflict
 from orchestrator.messages import CHECKED_PHASES, CONVERGE, END, CheckOrder
 from orchestrator.nested import AtRest, Family, Fence
-from orchestrator.operable import CHECK
+from orchestrator.operable import CHECK, SNAPSHOT
 from orchestrator.plan import Plan
 from orchestrator.store import tables
 from orchestrator.store.checking import faults_of
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.serving import DEFINING, serves
+from orchestrator.store.snapshots import NewSnapshot, complete_snapshot, fail_snapshot, insert_snapshot
 from orchestrator.store.unclean import unclean_of
 
 
@@ -58,6 +59,8 @@ class NewTraversal:
     #: Flags of the operation.
     options: Mapping[str, Any] = field(default_factory=dict)
     job_id: str | None = None
+    #: What it is to make of the stack.
+    snapshot: NewSnapshot | None = None
     #: Of a new stack in a stack.
     family: Family | None = None
     #: In whose name this is begun, if in that of a resource.
@@ -161,6 +164,7 @@ def fail_traversal(
         connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(options="{}"))
         values |= {"in_service": True, "completed_template_id": template.scalar_subquery()}
     connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
+    fail_snapshot(connection, traversal_id, reason)
     never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
     mine = tables.in_traversal(traversal_id)
     connection.execute(node.update().where(mine, never_started).values(due_at=None))
@@ -294,6 +298,16 @@ class Traversals:
             # Whoever was told that the operation begins is still owed the word that it is over.
             end = tables.in_traversal(expected) & (node.c.phase == END) & (node.c.state == "blocked")
             connection.execute(node.update().where(end).values(state="ready", due_at=now))
+            fail_snapshot(connection, expected, f"{new.plan.action} came before it was complete")
+            if new.snapshot is not None:
+                insert_snapshot(
+                    connection,
+                    new.snapshot,
+                    stack_id=new.stack_id,
+                    traversal_id=new.id,
+                    template_id=new.template_id,
+                    now=now,
+                )
             self._refuse_unknown_rows(connection, new)
             if new.taken_back:
                 again = tables.resource.c.id.in_(list(new.taken_back))
@@ -497,6 +511,8 @@ class Traversals:
                 told = {"status": status, "reason": reason, "options": "{}"}
                 connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(**told))
             values: dict[str, Any] = {"status": status, "reason": reason, "updated_at": now}
+            if row.action == SNAPSHOT:
+                complete_snapshot(connection, traversal_id)
             if row.action == "DELETE":
                 values |= {"deleted_at": now, "in_service": False}
             elif row.action in DEFINING:

@@ -19,6 +19,8 @@ from orchestrator.messages import (
     CheckOrder,
     DeleteJob,
     OperateJob,
+    RestoreJob,
+    SnapshotJob,
     StackJob,
 )
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
@@ -47,6 +49,11 @@ class Cloud:
         self.made = 0
         #: The resources whose next deletion fails.
         self.failing_deletes: dict[str, bool] = {}
+        #: What users have put into each object, and what images of objects hold, by image.
+        self.contents: dict[str, str] = {}
+        self.images: dict[str, str] = {}
+        #: The resources of which the next image cannot be made, brought back or deleted.
+        self.failing_images: dict[str, bool] = {}
         #: The resources whose next adoption fails.
         self.failing_adoptions: dict[str, bool] = {}
         #: The resources whose next update fails.
@@ -171,6 +178,40 @@ def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whos
             if self.now < self.state.started_at + token:
                 return Wait(1)
             return True
+
+        def handle_snapshot(self) -> Any:
+            cloud.instruction()
+            if cloud.failing_images.pop(self.name, None):
+                raise ResourceFailure("no luck")
+            image = f"{self.state.uuid}@{self.state.started_at}"
+            cloud.images[image] = cloud.contents.get(self.state.physical_id or "", "")
+            cloud.instruction()
+            return {"image": image, "seconds": cloud.polls.get(self.name, 0)}
+
+        def check_snapshot_complete(self, token: Any) -> bool | Wait:
+            cloud.instruction()
+            return Wait(1) if self.now < self.state.started_at + token["seconds"] else True
+
+        def handle_restore(self, entry: Any) -> Any:
+            cloud.instruction()
+            if cloud.failing_images.pop(self.name, None):
+                raise ResourceFailure("no luck")
+            assert self.state.physical_id in cloud.objects
+            cloud.contents[self.state.physical_id] = cloud.images[entry["image"]]
+            cloud.log.append(("restore", self.name))
+            cloud.instruction()
+            return cloud.polls.get(self.name, 0)
+
+        def check_restore_complete(self, token: Any) -> bool | Wait:
+            cloud.instruction()
+            return Wait(1) if self.now < self.state.started_at + token else True
+
+        def handle_delete_snapshot(self, entry: Any) -> None:
+            cloud.instruction()
+            if cloud.failing_images.pop(self.name, None):
+                raise ResourceFailure("stuck")
+            cloud.images.pop(entry["image"], None)
+            cloud.instruction()
 
         def handle_update(self, changes: PropertyChanges) -> Any:
             cloud.instruction()
@@ -331,6 +372,18 @@ class World:
     def delete(self, name: str = "s") -> str:
         """Begin the deletion of a stack."""
         return self.coordinator.delete(DeleteJob(name=name))
+
+    def snapshot(self, called: str = "", name: str = "s", **job: Any) -> str:
+        """Begin to take a snapshot."""
+        return self.coordinator.snapshot(SnapshotJob(name=name, snapshot=called, **job))
+
+    def restore(self, snapshot: str, name: str = "s", **job: Any) -> str:
+        """Begin to bring a stack back to a snapshot."""
+        return self.coordinator.restore(RestoreJob(name=name, snapshot=snapshot, **job))
+
+    def delete_snapshot(self, snapshot: str, name: str = "s", **job: Any) -> str:
+        """Delete a snapshot."""
+        return self.coordinator.delete_snapshot(SnapshotJob(name=name, snapshot=snapshot, **job))
 
     def abandon(self, name: str = "s") -> str:
         """Begin to give a stack up."""

@@ -118,6 +118,14 @@ class TestResource(RowResource):
         """Complete or fail when the time is over."""
         return self._finish("update", token)
 
+    def handle_snapshot(self) -> dict[str, Any]:
+        """Return the stored value."""
+        return {"value": self.state.data.get("value")}
+
+    def handle_restore(self, entry: Any) -> None:
+        """Store the value that a snapshot holds."""
+        self.state.data["value"] = entry["value"]
+
     def handle_delete(self) -> Any:
         """Return how many seconds to wait."""
         return self._seconds_of("delete")

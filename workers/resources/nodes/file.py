@@ -1,5 +1,7 @@
 """``Isotherm::Node::File``: a text file on the worker's machine."""
 
+import base64
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +14,8 @@ from workers.resources.nodes.host import NODE_PROPERTY, refuse_other_nodes
 from workers.resources.nodes.journal import records_directory
 from workers.resources.nodes.owned_file import OwnedFile, digest
 
+#: How many bytes of a file a snapshot keeps.
+_MOST_KEPT: Final = 4 * 1024 * 1024
 _MODE = AllowedPattern(
     r"0[0-7]{3}",
     description='expected four octal digits in quotes, such as "0640" (without quotes YAML reads a number)',
@@ -107,6 +111,28 @@ class NodeFile(Resource):
         if self.state.physical_id and self.properties.get("content") is not None:
             self._file.adopt(Path(self.state.physical_id), self._content)
         self._file.remove()
+
+    def handle_snapshot(self) -> dict[str, str]:
+        """Return content and mode as they are on the disk.
+
+        Raises:
+            ResourceFailure: there is no file, or too much in it.
+        """
+        path = self._present()
+        if path is None:
+            raise ResourceFailure("the file is not there any more")
+        with path.open("rb") as file:
+            content = file.read(_MOST_KEPT + 1)
+            mode = os.fstat(file.fileno()).st_mode & 0o777
+        if len(content) > _MOST_KEPT:
+            raise ResourceFailure(f"a snapshot keeps files of at most {_MOST_KEPT} bytes")
+        return {"content": base64.b64encode(content).decode(), "mode": f"{mode:04o}"}
+
+    def handle_restore(self, entry: Any) -> None:
+        """Put the content and the mode that a snapshot holds in place."""
+        path = allowed_file(self.state.physical_id or self.properties["path"], self.settings)
+        content, mode = base64.b64decode(entry["content"]), int(entry["mode"], 8)
+        self._file.replace(path, content, mode, root=root_of(path, self.settings))
 
     def attribute(self, name: str) -> Any:
         """Return the attribute as the disk has it now; digest and size are None when the file is gone."""

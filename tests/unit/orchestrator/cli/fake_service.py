@@ -23,6 +23,7 @@ from orchestrator.views import (
     OutputView,
     Progress,
     ResourceView,
+    SnapshotView,
     StackView,
     TraversalView,
     UpdatePlan,
@@ -63,6 +64,11 @@ def resource_view(name: str, action: str = "CREATE", status: str = "COMPLETE", *
             **more,
         }
     )
+
+
+def snapshot_view(name: str, **more: Any) -> SnapshotView:
+    given = {"action": "CREATE", "status": "COMPLETE", "reason": "", **more}
+    return SnapshotView(id=f"id-of-{name}", name=name, created_at=NOON, **given)
 
 
 def event_view(number: int, resource: str, action: str, status: str, reason: str = "") -> EventView:
@@ -133,6 +139,8 @@ class FakeService:
     hooks_held: list[HookView] = field(default_factory=list)
     document_held: dict[str, Any] = field(default_factory=dict)
     abandoned: list[str] = field(default_factory=list)
+    snapshots_held: list[SnapshotView] = field(default_factory=list)
+    restored: list[tuple[str, float | None, bool]] = field(default_factory=list)
     closed: int = 0
 
     def close(self) -> None:
@@ -181,6 +189,38 @@ class FakeService:
 
     def export(self, name: str, /) -> dict[str, Any]:
         return {**self.document_held, "name": self.stack(name).name}
+
+    def take_snapshot(self, name: str, snapshot: str) -> StackView:
+        view = self.stack(name)
+        self.snapshots_held.append(snapshot_view(snapshot))
+        self.stacks_held[view.name] = replace(view, action="SNAPSHOT", status="IN_PROGRESS")
+        return self.stacks_held[view.name]
+
+    def restore(
+        self, name: str, snapshot: str, *, timeout_minutes: float | None, rollback: bool
+    ) -> StackView:
+        view = self.stack(name)
+        self.restored.append((self.snapshot(name, snapshot).name, timeout_minutes, rollback))
+        self.stacks_held[view.name] = replace(view, action="RESTORE", status="IN_PROGRESS")
+        return self.stacks_held[view.name]
+
+    def delete_snapshot(self, name: str, snapshot: str) -> SnapshotView | None:
+        view = self.snapshot(name, snapshot)
+        self.snapshots_held.remove(view)
+        if self.ending == "FAILED":
+            self.snapshots_held.append(replace(view, action="DELETE", status="FAILED", reason="stuck"))
+            return replace(view, action="DELETE", status="IN_PROGRESS")
+        return None
+
+    def snapshots(self, name: str) -> list[SnapshotView]:
+        self.stack(name)
+        return self.snapshots_held
+
+    def snapshot(self, name: str, snapshot: str) -> SnapshotView:
+        for view in self.snapshots(name):
+            if snapshot in {view.name, view.id}:
+                return view
+        raise NotFound(f"the stack has no snapshot {snapshot!r}")
 
     def abandon(self, name: str) -> StackView | None:
         self.abandoned.append(name)

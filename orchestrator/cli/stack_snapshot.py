@@ -1,0 +1,144 @@
+"""``isotherm stack snapshot``: take snapshots of a stack, and bring it back to one."""
+
+import time
+
+import click
+
+from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
+from orchestrator.cli.errors import STACK_FAILED
+from orchestrator.cli.face import StackService
+from orchestrator.cli.formats import Table, fields_table, moment, show
+from orchestrator.cli.options import example, format_option, rollback_option, timeout_option, wait_option
+from orchestrator.cli.progress import last_event
+from orchestrator.cli.shell import Shell
+from orchestrator.views import SnapshotView
+
+
+@click.group()
+def snapshot() -> None:
+    """Take snapshots of a stack, and bring it back to one."""
+
+
+@snapshot.command(
+    epilog=example(
+        "isotherm stack snapshot create web", "isotherm stack snapshot create web --name before-upgrade"
+    )
+)
+@click.argument("name")
+@click.option("--name", "snapshot_name", default="", metavar="SNAPSHOT", help="What to call the snapshot.")
+@wait_option
+@format_option()
+@click.pass_obj
+def create(shell: Shell, name: str, *, snapshot_name: str, wait: bool, form: str) -> None:
+    """Take a snapshot of a stack.
+
+    It holds the definition that the stack has, and of each resource what its type can keep. It is refused while
+    something is under way, and where the last update failed.
+    """
+    refuse_to_leave(shell, wait=wait)
+    with shell.service() as service:
+        after = last_event(service, service.stack(name).id) if wait else 0
+        going = service.take_snapshot(name, snapshot_name)
+        follow_or_leave(shell, service, going, action="SNAPSHOT", wait=wait, form=form, after=after)
+
+
+@snapshot.command(
+    "list", epilog=example("isotherm stack snapshot list web", "isotherm stack snapshot list web -f json")
+)
+@click.argument("name")
+@format_option()
+@click.pass_obj
+def list_snapshots(shell: Shell, name: str, form: str) -> None:
+    """List the snapshots of a stack."""
+    with shell.service() as service:
+        views = service.snapshots(name)
+    rows = [(view.name, view.state, moment(view.created_at), view.id, view.reason) for view in views]
+    table = Table(columns=("name", "state", "created", "id", "reason"), rows=rows)
+    show(form, [view.to_dict() for view in views], table)
+
+
+@snapshot.command("show", epilog=example("isotherm stack snapshot show web before-upgrade"))
+@click.argument("name")
+@click.argument("snapshot_name", metavar="SNAPSHOT")
+@format_option()
+@click.pass_obj
+def show_snapshot(shell: Shell, name: str, snapshot_name: str, form: str) -> None:
+    """Show a snapshot, by its name or id, and the resources of which it holds something."""
+    with shell.service() as service:
+        view = service.snapshot(name, snapshot_name)
+    table = Table(columns=("name", "type"), rows=view.resources, title="resources")
+    show(form, view.to_dict(), _fields(view), *([table] if view.resources else []))
+
+
+@snapshot.command(epilog=example("isotherm stack snapshot delete web before-upgrade"))
+@click.argument("name")
+@click.argument("snapshot_name", metavar="SNAPSHOT")
+@format_option()
+@click.pass_obj
+def delete(shell: Shell, name: str, snapshot_name: str, form: str) -> None:
+    """Delete a snapshot, by its name or id; the stack stays as it is.
+
+    One that is being taken cannot be deleted. Where it fails, it may be tried again.
+    """
+    with shell.service() as service:
+        before = service.snapshot(name, snapshot_name)
+        left = service.delete_snapshot(name, before.id)
+        while left is not None and left.status == "IN_PROGRESS":
+            time.sleep(0.25)
+            left = _left(service, name, before.id)
+    if left is None:
+        gone = {"name": before.name, "id": before.id, "state": "deleted"}
+        show(form, gone, fields_table(gone))
+        return
+    show(form, left.to_dict(), _fields(left))
+    raise click.exceptions.Exit(STACK_FAILED)
+
+
+@snapshot.command(
+    epilog=example(
+        "isotherm stack snapshot restore web before-upgrade",
+        "isotherm stack snapshot restore web before-upgrade --rollback --timeout 30",
+    )
+)
+@click.argument("name")
+@click.argument("snapshot_name", metavar="SNAPSHOT")
+@rollback_option
+@timeout_option
+@wait_option
+@format_option()
+@click.pass_obj
+def restore(
+    shell: Shell,
+    name: str,
+    snapshot_name: str,
+    *,
+    rollback: bool,
+    timeout_minutes: float | None,
+    wait: bool,
+    form: str,
+) -> None:
+    """Bring a stack back to a snapshot, by its name or id.
+
+    The stack gets the definition, and the values of parameters, that it had then. Every resource is looked at, and made
+    again where it is gone; what the snapshot holds of it is brought back after that.
+    """
+    refuse_to_leave(shell, wait=wait)
+    with shell.service() as service:
+        after = last_event(service, service.stack(name).id) if wait else 0
+        going = service.restore(name, snapshot_name, timeout_minutes=timeout_minutes, rollback=rollback)
+        follow_or_leave(shell, service, going, action="RESTORE", wait=wait, form=form, after=after)
+
+
+def _left(service: StackService, name: str, snapshot_id: str) -> SnapshotView | None:
+    return next((view for view in service.snapshots(name) if view.id == snapshot_id), None)
+
+
+def _fields(view: SnapshotView) -> Table:
+    fields = {
+        "name": view.name,
+        "id": view.id,
+        "state": view.state,
+        "reason": view.reason,
+        "created": moment(view.created_at),
+    }
+    return fields_table(fields)

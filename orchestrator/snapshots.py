@@ -1,0 +1,183 @@
+"""Snapshots of a stack: take one, bring one back, let one go.
+
+A snapshot is the stack's definition, and of each resource what its type left behind. Taking it and bringing it back are
+traversals; letting it go is not, and leaves the stack alone.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from orchestrator.comparison import refuse_nested
+from orchestrator.definition import StackDefinition
+from orchestrator.errors import Conflict, cut
+from orchestrator.messages import SnapshotJob
+from orchestrator.operable import SNAPSHOT
+from orchestrator.operations import Begin, operation, refuse_busy, refuse_suspended, takes_part
+from orchestrator.plan import Wish
+from orchestrator.plugins.properties import convert_properties
+from orchestrator.plugins.resource import Resource, ResourceFailure, ResourceState
+from orchestrator.plugins.template_resource import kind_of_type
+from orchestrator.settings import Settings
+from orchestrator.store.snapshots import Entry, NewSnapshot, SnapshotRow
+from orchestrator.store.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.views import SnapshotView
+
+log = structlog.get_logger()
+
+#: How long a reason may be.
+_LONGEST = 1000
+
+
+def take_snapshot(store: Store, job: SnapshotJob, settings: Settings, begin: Begin) -> str:
+    """Begin to take a snapshot of a stack; return the stack's id. The same job again begins nothing.
+
+    Raises:
+        NotFound: there is no such stack.
+        Conflict: the stack is busy, suspended or not what its definition says, has too many snapshots or one of this
+            name; or a lifecycle plugin refused.
+    """
+    done = store.stacks.job(job.job_id)
+    if done is not None and done.stack_id is not None:
+        return done.stack_id
+    stack = store.stacks.find(job.name, project=job.project)
+    refuse_nested(stack)
+    refuse_busy(store, stack, SNAPSHOT)
+    refuse_suspended(stack)
+    if stack.template_id != stack.completed_template_id:
+        raise Conflict(
+            f"stack {stack.name!r} is {stack.action}_{stack.status}: the definition that it was given last never was "
+            "complete; update it first"
+        )
+    rows = store.stacks.resources(stack.id)
+    new = NewSnapshot(id=str(uuid.uuid4()), name=job.snapshot, most=settings.max_snapshots_per_stack)
+    traversal = operation(
+        store,
+        stack,
+        rows,
+        [row for row in rows if takes_part(SNAPSHOT, row)],
+        SNAPSHOT,
+        options={"snapshot": new.id},
+        snapshot=new,
+        job_id=job.job_id,
+    )
+    if not begin(stack, traversal):
+        raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
+    return stack.id
+
+
+def restorable(store: Store, stack: StackRow, snapshot: str) -> SnapshotRow:
+    """Return the snapshot of this name or id, if the stack can be brought back to it.
+
+    Raises:
+        NotFound: there is none.
+        Conflict: the stack is busy or suspended, or the snapshot is not complete.
+    """
+    refuse_busy(store, stack, "RESTORE")
+    refuse_suspended(stack)
+    row = store.snapshots.find(stack.id, snapshot)
+    if (row.action, row.status) != ("CREATE", "COMPLETE"):
+        raise Conflict(
+            f"snapshot {snapshot!r} is {row.action}_{row.status}: only a complete one can be restored"
+        )
+    return row
+
+
+def with_entries(wishes: Sequence[Wish], entries: Sequence[Entry]) -> list[Wish]:
+    """Return the wishes, each with what a snapshot holds of it: its node is told to bring that back in the end."""
+    held = {(entry.name, entry.type): entry for entry in entries}
+    return [
+        replace(wish, fragment={**wish.fragment, "restore": [held[wish.name, wish.type].entry]})
+        if (wish.name, wish.type) in held
+        else wish
+        for wish in wishes
+    ]
+
+
+def begin_to_let_go(store: Store, stack: StackRow, row: SnapshotRow, *, job_id: str) -> None:
+    """Write down that a snapshot is being deleted.
+
+    Raises:
+        Conflict: it is being made, or restored.
+    """
+    if (stack.action, stack.status) == ("RESTORE", "IN_PROGRESS"):
+        restored = store.traversals.options(stack.traversal_id).get("snapshot")
+        if restored == row.id:
+            raise Conflict(f"snapshot {row.name or row.id!r} is being restored; wait until that is over")
+    store.snapshots.begin_delete(row, job_id=job_id)
+
+
+def let_go(
+    store: Store, stack: StackRow, row: SnapshotRow, types: Mapping[str, type[Resource]], settings: Settings
+) -> None:
+    """Let every type delete what it keeps for a snapshot, and then the snapshot; a failure is written down.
+
+    May run more than once, also at the same time.
+    """
+    faults = []
+    rows = {each.name: each for each in store.stacks.resources(stack.id)}
+    for entry in store.snapshots.entries(row):
+        present = rows.get(entry.name)
+        kept = _Kept(entry, present if present and present.type == entry.type else None)
+        try:
+            kept.resource(stack, types, settings).handle_delete_snapshot(entry.entry)
+        except Exception as error:
+            sentence = (
+                str(error) if isinstance(error, ResourceFailure) else f"{type(error).__name__}: {error}"
+            )
+            log.warning("a snapshot cannot be deleted", stack=stack.name, resource=entry.name, exc_info=error)
+            faults.append(f"resources.{entry.name}: {sentence}")
+    if faults:
+        store.snapshots.fail_delete(row.id, cut("; ".join(faults), _LONGEST))
+    else:
+        store.snapshots.forget(row.id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a snapshot keeps of a resource, and the resource's row, if there still is one of its type."""
+
+    entry: Entry
+    row: ResourceRow | None
+
+    def resource(self, stack: StackRow, types: Mapping[str, type[Resource]], settings: Settings) -> Resource:
+        """Return the resource as far as it is known."""
+        kind = kind_of_type(types, self.entry.type)
+        if kind is None:
+            raise ResourceFailure(
+                f"resource type {self.entry.type!r} is not installed where the coordinator runs"
+            )
+        row = self.row
+        properties = (row.properties if row else None) or {}
+        return kind(
+            name=self.entry.name,
+            type_name=self.entry.type,
+            state=ResourceState(
+                uuid=row.id if row else "",
+                physical_id=row.physical_id if row else None,
+                data=dict(row.data) if row else {},
+                metadata=dict(row.metadata) if row else {},
+            ),
+            properties=convert_properties(
+                kind.properties_schema, properties, accepts_anything=kind.accepts_anything, constraints=False
+            ),
+            stack=StackDefinition(name=stack.name, id=stack.id, project=stack.project, asker=self.entry.name),
+            settings=settings,
+            now=0.0,
+        )
+
+
+def snapshot_view(row: SnapshotRow, entries: Sequence[Entry] = ()) -> SnapshotView:
+    """Return what is shown of a snapshot: never what it holds, which may be secret."""
+    return SnapshotView(
+        id=row.id,
+        name=row.name,
+        action=row.action,
+        status=row.status,
+        reason=row.reason,
+        created_at=row.created_at,
+        resources=tuple((entry.name, entry.type) for entry in entries),
+    )

@@ -1,0 +1,475 @@
+"""Snapshots: what a stack was is kept, brought back, and let go."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from orchestrator.errors import Conflict, NotFound
+from orchestrator.store.snapshots import SnapshotRow
+from tests.scenarios.test_update_faults import die_after_claim, step
+from tests.scenarios.test_updates import done, ids, present, template, value
+from tests.scenarios.world import World
+
+RESOURCES = {
+    "a": value("1", "s"),
+    "b": value("{get_attr: [a, value]}", "s"),
+    "c": f"{value('3', 's')}, depends_on: b",
+}
+AS_TAKEN = {"a": ("1", "s"), "b": ("1", "s"), "c": ("3", "s")}
+#: What comes after the snapshot: something changes in place, is replaced, goes, comes.
+LATER = {"a": value("9", "s"), "b": value("{get_attr: [a, value]}", "l"), "d": value("4", "s")}
+PRESENT_LATER = {"a": ("9", "s"), "b": ("9", "l"), "d": ("4", "s")}
+
+each_moment = pytest.mark.parametrize("steps", range(16))
+each_moment_of_taking = pytest.mark.parametrize("steps", range(7))
+
+
+def write(world: World, text: str) -> None:
+    """Let users put something into every object."""
+    world.cloud.contents = dict.fromkeys(world.cloud.objects, text)
+
+
+def contents(world: World) -> dict[str, str]:
+    return {
+        physical_id.rpartition("-")[0]: world.cloud.contents.get(physical_id, "")
+        for physical_id in world.cloud.objects
+    }
+
+
+def snapshots(world: World, name: str = "s") -> list[SnapshotRow]:
+    return world.store.snapshots.all(world.store.stacks.find(name, project="default").id)
+
+
+def state(world: World) -> str:
+    (row,) = snapshots(world)
+    return f"{row.action}_{row.status}"
+
+
+def created(resources: Mapping[str, str] = RESOURCES) -> World:
+    """Return a stack that is complete, and in use."""
+    world = World()
+    world.create(template(resources))
+    world.settle()
+    write(world, "early")
+    done(world)
+    return world
+
+
+def taken() -> World:
+    """Return a stack that has changed since a snapshot was taken."""
+    world = created()
+    world.snapshot("first")
+    world.settle()
+    assert state(world) == "CREATE_COMPLETE"
+    world.update(template(LATER))
+    world.settle()
+    write(world, "late")
+    done(world)
+    return world
+
+
+# -- take --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_keeps_what_the_types_leave_behind_and_touches_nothing() -> None:
+    world = created()
+    before = dict(world.cloud.objects)
+    world.snapshot("first")
+    assert state(world) == "CREATE_IN_PROGRESS"
+    world.settle()
+    assert world.state() == "SNAPSHOT_COMPLETE"
+    assert state(world) == "CREATE_COMPLETE"
+    (row,) = snapshots(world)
+    assert [(entry.name, entry.type) for entry in world.store.snapshots.entries(row)] == [
+        (name, "Cloud::Object") for name in "abc"
+    ]
+    assert sorted(world.cloud.images.values()) == ["early"] * 3
+    assert (done(world), world.cloud.objects) == ([], before)
+    world.update(template(RESOURCES))
+    assert [order.phase for order in world.messages] == ["end"]
+
+
+def test_a_snapshot_that_fails_keeps_nothing_that_could_be_restored() -> None:
+    world = created()
+    world.cloud.failing_images = {"b": True}
+    world.snapshot("first")
+    world.settle()
+    assert world.state() == "SNAPSHOT_FAILED"
+    (row,) = snapshots(world)
+    assert (row.action, row.status) == ("CREATE", "FAILED")
+    assert "no luck" in row.reason
+    with pytest.raises(Conflict, match="CREATE_FAILED"):
+        world.restore("first")
+    world.delete_snapshot("first")
+    assert (snapshots(world), world.cloud.images) == ([], {})
+
+
+def test_the_same_job_twice_is_one_snapshot() -> None:
+    world = created()
+    assert world.snapshot(job_id="1") == world.snapshot(job_id="1")
+    assert len(snapshots(world)) == 1
+
+
+def test_a_snapshot_is_refused_while_something_is_under_way_or_went_wrong() -> None:
+    world = World()
+    world.create(template(RESOURCES))
+    with pytest.raises(Conflict, match="CREATE_IN_PROGRESS"):
+        world.snapshot()
+    world.settle()
+    world.update(template(LATER))
+    world.cancel(rollback=False)
+    world.settle()
+    with pytest.raises(Conflict, match="update it first"):
+        world.snapshot()
+    assert snapshots(world) == []
+
+
+def test_no_stack_has_more_snapshots_than_it_may_or_two_of_one_name() -> None:
+    world = World(max_snapshots_per_stack=2)
+    world.create(template({"a": ""}))
+    world.settle()
+    world.snapshot("first")
+    world.settle()
+    with pytest.raises(Conflict, match="'first' already"):
+        world.snapshot("first")
+    world.snapshot()
+    world.settle()
+    with pytest.raises(Conflict, match="may have 2"):
+        world.snapshot()
+    assert world.state() == "SNAPSHOT_COMPLETE"
+    world.delete_snapshot("first")
+    world.snapshot("first")
+    world.settle()
+    assert len(snapshots(world)) == 2
+
+
+SUPERSEDING: dict[str, tuple[Callable[[World], object], str]] = {
+    "update": (lambda world: world.update(template(LATER)), "UPDATE_COMPLETE"),
+    "the same again": (lambda world: world.update(template(RESOURCES)), "UPDATE_COMPLETE"),
+    "cancel": (lambda world: world.cancel(), "SNAPSHOT_FAILED"),
+    "cancel without rollback": (lambda world: world.cancel(rollback=False), "SNAPSHOT_FAILED"),
+    "delete": (lambda world: world.delete(), "DELETE_COMPLETE"),
+    "abandon": (lambda world: world.abandon(), "DELETE_COMPLETE"),
+}
+
+
+@each_moment_of_taking
+@pytest.mark.parametrize("what", SUPERSEDING)
+def test_another_command_at_every_moment_of_a_snapshot_is_what_counts(steps: int, what: str) -> None:
+    world = created()
+    world.cloud.polls = {"b": 3}
+    stack_id = world.snapshot("first")
+    step(world, times=steps)
+    if world.state() == "SNAPSHOT_COMPLETE":
+        return
+    act, expected = SUPERSEDING[what]
+    act(world)
+    world.settle()
+    assert world.state(stack_id) == expected
+    if what in ("delete", "abandon"):
+        assert snapshots(world, stack_id) == []
+        assert len(world.cloud.objects) == (3 if what == "abandon" else 0)
+        return
+    assert state(world) == "CREATE_FAILED"
+    assert present(world) == (PRESENT_LATER if what == "update" else AS_TAKEN)
+    world.delete_snapshot("first")
+    assert (snapshots(world), world.cloud.images) == ([], {})
+    world.update(template(LATER))
+    world.settle()
+    assert present(world) == PRESENT_LATER
+
+
+@pytest.mark.parametrize("instructions", range(1, 45))
+def test_a_snapshot_survives_a_death_at_any_instruction(instructions: int) -> None:
+    world = created()
+    world.cloud.polls = {"b": 3}
+    world.cloud.crash_after(instructions)
+    if not world.survive(lambda: world.snapshot("first", job_id="1")):
+        world.snapshot("first", job_id="1")
+    while not world.survive(world.settle):
+        continue
+    world.cloud.crash_at = None
+    assert (world.state(), state(world)) == ("SNAPSHOT_COMPLETE", "CREATE_COMPLETE")
+    assert len(world.cloud.images) == 3
+    assert done(world) == []
+
+
+# -- restore -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_stack_becomes_what_it_was_and_its_objects_hold_what_they_held() -> None:
+    world = taken()
+    stack_id = world.restore("first")
+    assert world.state() == "RESTORE_IN_PROGRESS"
+    world.settle()
+    assert world.state() == "RESTORE_COMPLETE"
+    assert present(world) == AS_TAKEN
+    assert contents(world) == dict.fromkeys("abc", "early")
+    assert len(world.cloud.objects) == 3
+    rows = world.store.stacks.resources(stack_id)
+    assert {f"{row.action}_{row.status}" for row in rows} == {"RESTORE_COMPLETE"}
+    world.update(template(RESOURCES))
+    assert [order.phase for order in world.messages] == ["end"]
+
+
+def test_what_did_not_change_is_brought_back_too() -> None:
+    world = created()
+    world.snapshot("first")
+    world.settle()
+    write(world, "late")
+    before = set(world.cloud.objects)
+    world.restore("first")
+    world.settle()
+    assert contents(world) == dict.fromkeys("abc", "early")
+    assert set(world.cloud.objects) == before
+    assert sorted(done(world)) == [("restore", name) for name in "abc"]
+
+
+def test_what_is_gone_from_the_world_is_made_again_and_brought_back() -> None:
+    world = created()
+    stack_id = world.snapshot("first")
+    world.settle()
+    del world.cloud.objects[ids(world, stack_id)["b"] or ""]
+    world.restore("first")
+    world.settle()
+    assert world.state() == "RESTORE_COMPLETE"
+    assert present(world) == AS_TAKEN
+    assert contents(world)["b"] == "early"
+
+
+def test_parameters_are_those_of_the_snapshot() -> None:
+    text = """
+heat_template_version: wallaby
+parameters: {p: {type: string, immutable: false}}
+resources: {a: {type: Cloud::Object, properties: {size: {get_param: p}}}}
+"""
+    world = World()
+    world.create(text, parameters={"p": "s"})
+    world.settle()
+    world.snapshot("first")
+    world.settle()
+    world.update(text, parameters={"p": "l"})
+    world.settle()
+    world.restore("first")
+    world.settle()
+    assert present(world) == {"a": ("", "s")}
+
+
+def test_a_restore_that_fails_leads_back_where_the_stack_was_if_asked_to() -> None:
+    world = taken()
+    world.cloud.failing_images = {"a": True}
+    world.restore("first", rollback=True)
+    world.settle()
+    assert world.state() == "ROLLBACK_COMPLETE"
+    assert present(world) == PRESENT_LATER
+
+
+def test_a_restore_that_failed_may_be_tried_again() -> None:
+    world = taken()
+    world.cloud.failing_images = {"a": True}
+    world.restore("first")
+    world.settle()
+    assert world.state() == "RESTORE_FAILED"
+    world.restore("first")
+    world.settle()
+    assert world.state() == "RESTORE_COMPLETE"
+    assert present(world) == AS_TAKEN
+    assert contents(world) == dict.fromkeys("abc", "early")
+    assert len(world.cloud.objects) == 3
+
+
+def test_a_restore_is_refused_where_nothing_is_to_be_restored() -> None:
+    world = created()
+    world.snapshot("first")
+    with pytest.raises(Conflict, match="SNAPSHOT_IN_PROGRESS"):
+        world.restore("first")
+    world.settle()
+    with pytest.raises(NotFound, match="did you mean 'first'"):
+        world.restore("frist")
+    world.delete()
+    with pytest.raises(Conflict, match="only a delete"):
+        world.restore("first")
+
+
+ENDS: dict[str, tuple[Callable[[World], object], str, Mapping[str, tuple[str, str]]]] = {
+    "update": (lambda world: world.update(template(LATER)), "UPDATE_COMPLETE", PRESENT_LATER),
+    "the same again": (lambda world: world.update(template(RESOURCES)), "UPDATE_COMPLETE", AS_TAKEN),
+    "cancel": (lambda world: world.cancel(), "ROLLBACK_COMPLETE", PRESENT_LATER),
+    "delete": (lambda world: world.delete(), "DELETE_COMPLETE", {}),
+}
+
+
+@each_moment
+@pytest.mark.parametrize("what", ENDS)
+def test_another_command_at_every_moment_of_a_restore_is_what_the_stack_becomes(
+    steps: int, what: str
+) -> None:
+    world = taken()
+    world.cloud.polls = {"a": 3}
+    stack_id = world.restore("first")
+    step(world, times=steps)
+    act, expected, there = ENDS[what]
+    if what == "cancel" and world.state() == "RESTORE_COMPLETE":
+        return
+    act(world)
+    world.settle()
+    assert world.state(stack_id) == expected
+    assert present(world) == there
+    assert len(world.cloud.objects) == len(there)
+    if what == "delete":
+        assert (snapshots(world, stack_id), world.cloud.images) == ([], {})
+    else:
+        assert state(world) == "CREATE_COMPLETE"
+        assert {row.status for row in world.store.stacks.resources(stack_id)} == {"COMPLETE"}
+
+
+@each_moment
+def test_a_cancel_at_every_moment_of_a_restore_leaves_it_to_be_done_again(steps: int) -> None:
+    world = taken()
+    world.cloud.polls = {"a": 3}
+    world.restore("first")
+    step(world, times=steps)
+    if world.state() == "RESTORE_COMPLETE":
+        return
+    world.cancel(rollback=False)
+    world.settle()
+    assert world.state() == "RESTORE_FAILED"
+    world.restore("first")
+    world.settle()
+    assert world.state() == "RESTORE_COMPLETE"
+    assert present(world) == AS_TAKEN
+    assert contents(world) == dict.fromkeys("abc", "early")
+    assert len(world.cloud.objects) == 3
+
+
+@each_moment
+def test_another_restore_after_a_cancelled_one_brings_back_what_it_is_told_to(steps: int) -> None:
+    world = taken()
+    world.snapshot("second")
+    world.settle()
+    world.cloud.polls = {"a": 3, "b": 2}
+    world.restore("first")
+    step(world, times=steps)
+    if world.state() == "RESTORE_IN_PROGRESS":
+        world.cancel(rollback=False)
+    world.restore("second")
+    world.settle()
+    assert world.state() == "RESTORE_COMPLETE"
+    assert present(world) == PRESENT_LATER
+    assert contents(world) == dict.fromkeys("abd", "late")
+
+
+@pytest.mark.parametrize("instructions", range(1, 150, 2))
+def test_a_restore_survives_a_death_at_any_instruction(instructions: int) -> None:
+    world = taken()
+    world.cloud.polls = {"a": 3}
+    world.cloud.crash_after(instructions)
+    if not world.survive(lambda: world.restore("first", job_id="1")):
+        world.restore("first", job_id="1")
+    while not world.survive(world.settle):
+        continue
+    world.cloud.crash_at = None
+    assert world.state() == "RESTORE_COMPLETE"
+    assert present(world) == AS_TAKEN
+    assert contents(world) == dict.fromkeys("abc", "early")
+    assert len(world.cloud.objects) == 3
+
+
+def test_a_worker_that_dies_at_a_restore_is_followed_by_another() -> None:
+    world = taken()
+    world.restore("first")
+    die_after_claim(world)
+    world.settle()
+    assert world.state() == "RESTORE_COMPLETE"
+    assert contents(world) == dict.fromkeys("abc", "early")
+
+
+# -- let go ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_is_deleted_with_what_was_made_for_it_and_the_stack_stays() -> None:
+    world = taken()
+    before = world.state(), dict(world.cloud.objects)
+    world.delete_snapshot("first")
+    assert (snapshots(world), world.cloud.images) == ([], {})
+    assert (world.state(), dict(world.cloud.objects)) == before
+    assert world.messages == []
+
+
+def test_a_snapshot_is_not_deleted_while_it_is_made_or_restored() -> None:
+    world = created()
+    world.snapshot("first")
+    with pytest.raises(Conflict, match="being made"):
+        world.delete_snapshot("first")
+    world.settle()
+    world.restore("first")
+    with pytest.raises(Conflict, match="being restored"):
+        world.delete_snapshot("first")
+    world.settle()
+    world.delete_snapshot("first")
+    assert snapshots(world) == []
+
+
+def test_a_snapshot_that_cannot_be_deleted_may_be_tried_again() -> None:
+    world = taken()
+    world.cloud.failing_images = {"b": True}
+    world.delete_snapshot("first")
+    (row,) = snapshots(world)
+    assert (row.action, row.status, row.reason) == ("DELETE", "FAILED", "resources.b: stuck")
+    with pytest.raises(Conflict):
+        world.restore("first")
+    world.delete_snapshot("first")
+    assert (snapshots(world), world.cloud.images) == ([], {})
+
+
+def test_the_same_job_to_delete_a_snapshot_may_come_twice() -> None:
+    world = taken()
+    assert world.delete_snapshot("first", job_id="1") == world.delete_snapshot("first", job_id="1")
+    with pytest.raises(NotFound):
+        world.delete_snapshot("first")
+
+
+@pytest.mark.parametrize("instructions", range(1, 30))
+def test_the_deletion_of_a_snapshot_survives_a_death_at_any_instruction(instructions: int) -> None:
+    world = taken()
+    world.cloud.crash_after(instructions)
+    if not world.survive(lambda: world.delete_snapshot("first", job_id="1")):
+        world.delete_snapshot("first", job_id="1")
+    world.cloud.crash_at = None
+    assert (snapshots(world), world.cloud.images) == ([], {})
+
+
+@pytest.mark.parametrize("instructions", range(1, 90, 2))
+def test_snapshots_go_with_their_stack_whatever_dies(instructions: int) -> None:
+    world = taken()
+    world.snapshot("second")
+    world.settle()
+    stack_id = world.store.stacks.find("s", project="default").id
+    world.cloud.crash_after(instructions)
+    if not world.survive(world.delete):
+        world.delete()
+    while not world.survive(world.settle):
+        continue
+    world.cloud.crash_at = None
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    assert (snapshots(world, stack_id), world.cloud.images, world.cloud.objects) == ([], {}, {})
+
+
+def test_a_snapshot_that_cannot_be_deleted_keeps_no_stack_from_going() -> None:
+    world = taken()
+    world.cloud.failing_images = {"a": True}
+    stack_id = world.delete()
+    world.settle()
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    (row,) = snapshots(world, stack_id)
+    assert (row.action, row.status) == ("DELETE", "FAILED")
+    world.delete_snapshot(row.id, stack_id)
+    assert (snapshots(world, stack_id), world.cloud.images) == ([], {})
+
+
+def test_what_was_made_for_snapshots_of_an_abandoned_stack_stays() -> None:
+    world = taken()
+    images = dict(world.cloud.images)
+    stack_id = world.abandon()
+    world.settle()
+    assert (snapshots(world, stack_id), world.cloud.images) == ([], images)
