@@ -288,7 +288,10 @@ class Resource:
         return self.state.physical_id
 
     def attribute(self, name: str) -> Any:
-        """Return the attribute ``name`` (one of the schema's) as it is now: plain types, None if unknown."""
+        """Return the attribute ``name`` (one of the schema's) as it is now: plain types, None if unknown.
+
+        What it raises fails those who need the attribute, not this resource, unless another try may help.
+        """
 
     def observe(self) -> Mapping[str, Any] | CannotTell | None:
         """Return the properties as they really are in the world, or None if the object does not exist.

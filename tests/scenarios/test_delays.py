@@ -68,6 +68,25 @@ def test_a_deletion_waits_only_where_it_is_told_to() -> None:
     assert 60 <= world.now - began <= 71
 
 
+def test_a_suspend_and_a_resume_wait_only_where_they_are_told_to() -> None:
+    world = World(TYPES)
+    world.create(TEMPLATE.replace("CREATE, DELETE", "SUSPEND"))
+    deliver_all(world)
+    assert world.state() == "CREATE_COMPLETE"
+    began = world.now
+    world.suspend()
+    deliver_all(world)
+    # What depends on it rests first, and what it depends on when it is over.
+    assert world.cloud.log[-1] == ("suspend", "second")
+    world.settle()
+    assert world.state() == "SUSPEND_COMPLETE"
+    assert world.cloud.log[-1] == ("suspend", "first")
+    assert 60 <= world.now - began <= 71
+    world.resume()
+    deliver_all(world)
+    assert world.state() == "RESUME_COMPLETE"
+
+
 def test_an_update_of_a_delay_changes_what_comes_later_and_takes_no_time() -> None:
     world = World(TYPES)
     world.create(TEMPLATE)

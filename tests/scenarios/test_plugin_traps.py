@@ -33,6 +33,7 @@ def test_an_attribute_that_cannot_be_read_fails_those_who_need_it_and_not_its_re
     assert states(world, stack_id)["a"] == ["CREATE_COMPLETE"]
     assert states(world, stack_id)["b"] == ["CREATE_FAILED"]
     assert "attribute 'value' of resource 'a' could not be read: nobody answers" in reason(world)
+    assert world.store.stacks.resource(stack_id, "a").reason in reason(world)
     before = ids(world, stack_id)["a"]
     kind.attribute = read  # type: ignore[method-assign]
     world.update(template(resources))

@@ -114,15 +114,23 @@ class MultipartMime(RowResource):
 
     def handle_create(self) -> Any:
         """Put the message together."""
-        messages: list[Message] = []
-        for index, part in enumerate(self.properties["parts"]):
-            messages += _messages(index, part, self._text(index, part["config"]))
-        self.state.data["config"] = message_of(messages)
+        self.state.data["config"] = self._message()
         return super().handle_create()
+
+    def handle_adopt(self) -> None:
+        """Take the message that the adopt file tells, else put it together."""
+        if not isinstance(self.state.data.get("config"), str):
+            self.state.data["config"] = self._message()
 
     def attribute(self, name: str) -> Any:
         """Return the message."""
         return self.state.data.get("config") if name == "config" else None
+
+    def _message(self) -> str:
+        messages: list[Message] = []
+        for index, part in enumerate(self.properties["parts"]):
+            messages += _messages(index, part, self._text(index, part["config"]))
+        return message_of(messages)
 
     def _text(self, index: int, given: str) -> str:
         """Return the text of the config whose id is given, or what is given."""

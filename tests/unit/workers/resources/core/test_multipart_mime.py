@@ -83,6 +83,16 @@ def test_the_message_stays_when_its_configs_go() -> None:
     assert again.attribute("other") is None
 
 
+def test_an_adopted_message_is_the_one_that_is_told_or_made_anew() -> None:
+    told = make(MultipartMime, {"parts": [{"config": "x"}]})
+    told.state.data["config"] = "the message"
+    told.handle_adopt()
+    assert told.attribute("config") == "the message"
+    untold = make(MultipartMime, {"parts": [{"config": "x"}]})
+    untold.handle_adopt()
+    assert [text(part) for part in parts(untold)] == ["x"]
+
+
 def test_the_parts_of_another_message_are_taken() -> None:
     inner = created([{"config": "one"}, {"config": "zwölf\r\n", "filename": "ä.txt"}])
     told = referred("inner", OTHER, {"config": inner.attribute("config")})
