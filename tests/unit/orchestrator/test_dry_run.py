@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.comparison import compare
 from orchestrator.dry_run import DryRun
 from orchestrator.errors import Conflict, InvalidInput
+from orchestrator.health import mark_unhealthy
 from orchestrator.limits import Limits
 from orchestrator.messages import StackJob
 from orchestrator.plugins.constraints import Length
@@ -317,3 +318,46 @@ def test_the_content_of_a_file_is_masked_and_nothing_else_beside_it(world: World
     created(world, before, files={"f": "old"})
     planned = the(plan(world, after, files={"f": "new"}), "a")
     assert told(planned) == [("size", HIDDEN, HIDDEN), ("value", "one", "two")]
+
+
+# -- what is doubted -----------------------------------------------------------------------------------------------
+
+
+def test_what_is_unhealthy_is_replaced_and_the_reason_told(world: World) -> None:
+    created(world, template(cloud("a") + cloud("b")))
+    mark_unhealthy(world.store, world.store.stacks.find("s", project="default"), "a", reason="it hums")
+    planned = plan(world, template(cloud("a", size="l") + cloud("b")))
+    assert actions(planned) == {"a": "REPLACE", "b": "UNCHANGED"}
+    assert the(planned, "a").reason == "marked unhealthy: it hums"
+
+
+def test_what_a_check_found_wrong_is_told_as_what_nobody_can_tell_yet(world: World) -> None:
+    created(world, template(cloud("a") + cloud("b")))
+    world.cloud.sizes[next(iter(world.cloud.objects))] = "x"
+    world.check()
+    world.settle()
+    planned = plan(world, template(cloud("a") + cloud("b")))
+    assert actions(planned) == {"a": "DEPENDS", "b": "UNCHANGED"}
+    assert the(planned, "a").reason.startswith("it is CHECK_FAILED: changed back, or replaced")
+    planned = plan(world, template(cloud("a", size="l") + cloud("b", value="2")))
+    assert actions(planned) == {"a": "UPDATE", "b": "REPLACE"}
+    assert "it is CHECK_FAILED" in the(planned, "a").reason
+
+
+def test_a_refresh_tells_what_is_certain_and_leaves_the_rest_open(world: World) -> None:
+    created(world, template(cloud("a") + cloud("b")))
+    planned = plan(world, template(cloud("a") + cloud("b", size="l")), refresh=True)
+    assert actions(planned) == {"a": "DEPENDS", "b": "UPDATE"}
+    assert the(planned, "a").reason == "changed back, or replaced, if others changed or removed it"
+
+
+def test_what_rests_is_resumed_first(world: World) -> None:
+    created(world, template(cloud("a")))
+    world.suspend()
+    world.settle()
+    world.resume()
+    world.cancel()
+    world.settle()
+    planned = plan(world, template(cloud("a")))
+    assert actions(planned) == {"a": "UPDATE"}
+    assert the(planned, "a").reason == "it is suspended, and resumed first"
