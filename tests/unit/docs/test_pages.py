@@ -28,6 +28,7 @@ from orchestrator.messages import (
     CancelJob,
     CheckOrder,
     DeleteJob,
+    OperateJob,
     SignalJob,
     StackJob,
 )
@@ -168,6 +169,12 @@ def test_tasks_travel_on_the_queues_of_the_table() -> None:
     arguments = {task: argument for _, task, argument, *_ in rows}
     assert {arguments[task] for task in (CREATE_TASK, UPDATE_TASK, CANCEL_TASK, DELETE_TASK)} == {"job"}
     assert arguments[CHECK_TASK] == arguments[FINISH_TASK] == "order"
+
+
+def test_fields_of_what_is_done_with_a_stack_as_it_is_are_those_of_the_table() -> None:
+    rows = table(section(QUEUE, "The jobs of `stack.check`, `stack.suspend` and `stack.resume`"))
+    # The task says which it is.
+    assert {row[0] for row in rows} == {field.name for field in fields(OperateJob)} - {"action"}
 
 
 @pytest.mark.parametrize(

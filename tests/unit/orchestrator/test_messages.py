@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.messages import DeleteJob, EnvironmentSource, StackJob
+from orchestrator.messages import DeleteJob, EnvironmentSource, OperateJob, StackJob
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
 anything = st.recursive(
@@ -105,3 +105,14 @@ def test_a_text_that_is_a_name_is_kept(name: str) -> None:
     assert DeleteJob(name=name, project=name, job_id=name) == DeleteJob.from_wire(
         {"name": name, "project": name, "job_id": name}
     )
+
+
+@pytest.mark.parametrize("action", ["CHECK", "SUSPEND", "RESUME"])
+def test_what_is_done_with_a_stack_as_it_is_is_said_by_the_task_alone(action: str) -> None:
+    job = OperateJob(action=action, name="web")
+    assert "action" not in job.to_wire()
+    assert OperateJob.from_wire(action, job.to_wire()) == job
+    with pytest.raises(InvalidInput, match=f"is no field of a {action.lower()} job"):
+        OperateJob.from_wire(action, {"name": "web", "action": action})
+    with pytest.raises(InvalidInput, match="name"):
+        OperateJob.from_wire(action, {})

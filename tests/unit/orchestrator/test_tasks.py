@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 from orchestrator import tasks
 from orchestrator.coordinator import raise_refusal, refusal_of
 from orchestrator.errors import Bug, Conflict, InvalidInput, IsothermError, NotFound, PluginMistake
-from orchestrator.messages import CheckOrder
+from orchestrator.messages import STACKS_QUEUE, CheckOrder
 from orchestrator.plugins.resource import Resource
-from orchestrator.queue import default_app
+from orchestrator.queue import ROUTES, default_app
 from orchestrator.runtime import Runtime
 from orchestrator.settings import Settings
 from orchestrator.store import migrations
@@ -77,7 +77,7 @@ def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach(
         assert rejected.value.requeue
 
 
-@pytest.mark.parametrize("task", ["stack.create", "stack.update", "stack.delete"])
+@pytest.mark.parametrize("task", [task for task, queue in ROUTES.items() if queue == STACKS_QUEUE])
 def test_a_job_is_acknowledged_when_it_is_done_and_not_before(task: str) -> None:
     registered = default_app().tasks[task]
     assert registered.acks_late
@@ -105,6 +105,10 @@ def test_the_sender_learns_why_a_job_was_refused(runtime: Runtime) -> None:
     tasks.update_stack({"job_id": "4", "name": "s", "template": TEMPLATE, "colour": "red"})
     tasks.cancel_stack({"job_id": "5", "name": "s"})
     tasks.cancel_stack({"job_id": "6", "name": "s", "rollback": "no"})
+    tasks.check_stack({"job_id": "7", "name": "s"})
+    tasks.suspend_stack({"job_id": "8", "name": "s"})
+    tasks.resume_stack({"job_id": "9", "name": "s"})
+    tasks.resume_stack({"job_id": "10", "name": "s", "action": "CHECK"})
     expected = {
         "1": InvalidInput,
         "2": NotFound,
@@ -112,6 +116,10 @@ def test_the_sender_learns_why_a_job_was_refused(runtime: Runtime) -> None:
         "4": InvalidInput,
         "5": NotFound,
         "6": InvalidInput,
+        "7": NotFound,
+        "8": NotFound,
+        "9": NotFound,
+        "10": InvalidInput,
     }
     for job_id, error in expected.items():
         row = answer(runtime, job_id)
