@@ -78,7 +78,8 @@ class PlannedNode:
     phase: str
     resource_id: str | None = None
     action: str = ""
-    #: Numbers of the nodes to be counted down when this one is done.
+    #: Numbers of the nodes to be counted down when this one is done; of one that is done from the start, of those that
+    #: depend on it.
     dependents: list[int] = field(default_factory=list)
     #: How many nodes count this one down.
     remaining: int = 0
@@ -289,6 +290,10 @@ class _Weave:
             node.requirements = tuple(sorted(numbers))
         self._tie(node, counters)
         self._numbers[name] = node.no
+        # They count nobody down, but a signal to them is for those who are given their data.
+        for number in numbers:
+            if self._nodes[number].done:
+                self._nodes[number].dependents.append(node.no)
 
     def add_done(self, name: str, wish: Wish, match: Match) -> None:
         """Add a node for its data alone."""

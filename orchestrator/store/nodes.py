@@ -7,7 +7,7 @@ changes nothing, so a message may come twice, late, or to a worker believed dead
 import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -48,6 +48,10 @@ _STATE = {
 }
 #: After these nothing is left to do, and the dependents are counted down.
 _PASSED_ON = (Ending.DONE, Ending.FAULT)
+#: How often a claim is tried whose resource is let go of, or changed by another, in the very moment.
+CLAIM_TRIES = 3
+#: What a claim finds whose resource another holds, or has just changed: its node waits for that.
+_TURNED_AWAY: Final = object()
 _NO_DATA: tuple[bytes, ...] = ()
 
 
@@ -80,18 +84,31 @@ class Nodes:
             "worker": worker,
             "lease_seconds": self._timings.lease_seconds,
             "locked_seconds": self._timings.locked_seconds,
+            "redeliver_seconds": self._timings.redeliver_seconds,
         }
-        with self._db.direct() as direct:
-            row = (
-                self._claim_postgres(direct, values)
-                if self._db.postgres
-                else self._claim_sqlite(direct, values)
-            )
-        return None if row is None else self._claimed(order, row)
+        claim = self._claim_postgres if self._db.postgres else self._claim_sqlite
+        for _ in range(CLAIM_TRIES):
+            with self._db.direct() as direct:
+                row = claim(direct, values)
+            if row is not _TURNED_AWAY:
+                return None if row is None else self._claimed(order, row)
+            if not self._is_free_again(values):
+                return None
+        return None
 
     def _claim_postgres(self, direct: Direct, values: Mapping[str, Any]) -> Any:
         rows = direct.rows(statements.PG_CLAIM.at(self._db.now), values)
-        return rows[0] if rows else None
+        if not rows:
+            return None
+        return _TURNED_AWAY if rows[0].type is None else rows[0]
+
+    def _is_free_again(self, values: Mapping[str, Any]) -> bool:
+        """Make a node ready that waits for its resource although nobody holds that any more.
+
+        Whoever held it let go before the node was seen to wait, and found nobody to wake.
+        """
+        with self._db.direct() as direct:
+            return direct.count(statements.PG_READY_IF_FREE.at(self._db.now), values) == 1
 
     def _claim_sqlite(self, direct: Direct, values: Mapping[str, Any]) -> Any:
         rows = direct.rows(statements.SQLITE_CLAIM_READ.at(self._db.now), values)
@@ -503,6 +520,14 @@ class Nodes:
         if row is None:
             return ()
         values = {"traversal": row.traversal_id, "numbers": self._db.integers(_numbers(row.dependents))}
+        joins = (
+            "SELECT dependents FROM node WHERE traversal_id = :traversal AND phase = 'join' "
+            f"AND no {self._db.in_list('numbers')}"
+        )
+        with self._db.read() as connection:
+            behind = connection.execute(_text(joins), values).scalars().all()
+        numbers = {*_numbers(row.dependents), *(no for text in behind for no in _numbers(text))}
+        values["numbers"] = self._db.integers(sorted(numbers))
         return self._wake(f"node.traversal_id = :traversal AND node.no {self._db.in_list('numbers')}", values)
 
     def _wake(self, which: str, values: Mapping[str, Any]) -> tuple[CheckOrder, ...]:

@@ -132,7 +132,15 @@ PG_CLAIM = Statement(
         n.changed, n.hooks, n.action AS planned, was.effective AS action, was.was_action, was.was_status, was.looks,
         {_RESOURCE_COLUMNS},
         {{now}} AS now
-    FROM n, was, taken
+    FROM n, was LEFT JOIN taken ON true
+    """
+)
+
+PG_READY_IF_FREE = Statement(
+    """
+    UPDATE node SET state = 'ready', published = 0, due_at = {now} + :redeliver_seconds
+    FROM resource WHERE node.traversal_id = :traversal_id AND node.no = :no AND node.state = 'waiting'
+        AND node.hook IS NULL AND resource.id = node.resource_id AND resource.lock_traversal IS NULL
     """
 )
 

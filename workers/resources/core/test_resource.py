@@ -80,7 +80,7 @@ class TestResource(RowResource):
             update_allowed=True,
             constraints=(TakesTime(),),
         ),
-        "update_replace_value": _text("A change of it replaces the resource.", None, update_allowed=False),
+        "update_replace_value": _text("Any value; nothing is done with it.", None, update_allowed=False),
         "client_name": _text("Accepted, without effect."),
         "entity_name": _text("Accepted, without effect."),
     }
