@@ -86,8 +86,8 @@ def test_a_signal_makes_the_group_larger_and_the_stack_tells_so(world: World) ->
     assert world.state() == "CREATE_COMPLETE"
     assert len(members(world)) == 2
     assert outputs(world, stack_id) == {"size": 2, "values": ["v", "v"], "first": "v"}
-    assert sentences(world, stack_id) == ["from 1 to 2 members"]
-    assert sentences(world, stack_id, "group") == ["from 1 to 2 members"]
+    assert sentences(world, stack_id) == ["the size goes from 1 to 2"]
+    assert sentences(world, stack_id, "group") == ["the size goes from 1 to 2"]
     # The oldest goes first.
     signal(world, "down")
     world.settle()
@@ -106,7 +106,7 @@ def test_a_size_beyond_the_bounds_is_the_nearest_within_them(world: World) -> No
     assert signal(world, "down") != stack_id
     world.settle()
     assert signal(world, "down") == stack_id
-    assert sentences(world, stack_id)[-1] == "the group has 2 members already, as it should: nothing was done"
+    assert sentences(world, stack_id)[-1] == "the size stays 2: nothing was done"
     assert len(members(world)) == 1
 
 

@@ -121,12 +121,12 @@ class ScalingPolicy(RowResource, ScalingResource):
             )
         )
         if after == before:
-            return Scaling(sentence=f"the group has {before} members already, as it should: nothing was done")
+            return Scaling(sentence=f"the size stays {before}: nothing was done")
         self.state.metadata = {
             **self.state.metadata,
             LAST_SCALING: {"at": self.now, "from": before, "to": after},
         }
-        return Scaling(sentence=f"from {before} to {after} members", size=after)
+        return Scaling(sentence=f"the size goes from {before} to {after}", size=after)
 
     def _cooldown_left(self) -> float:
         last = self.state.metadata.get(LAST_SCALING)

@@ -85,7 +85,7 @@ def policy(adjustment: float = 1, *, metadata: dict[str, Any] | None = None, **m
 
 def test_a_signal_changes_the_size_and_takes_down_when() -> None:
     signalled = policy(metadata={"own": 1})
-    assert signalled.scaling(group(), {}) == Scaling(sentence="from 3 to 4 members", size=4)
+    assert signalled.scaling(group(), {}) == Scaling(sentence="the size goes from 3 to 4", size=4)
     assert signalled.state.metadata == {"own": 1, "last_scaling": {"at": STARTED, "from": 3, "to": 4}}
 
 
@@ -97,8 +97,8 @@ def test_the_size_stays_within_the_bounds(adjustment: int, size: int) -> None:
 @pytest.mark.parametrize(
     ("signalled", "of", "details", "sentence"),
     [
-        (policy(), group(5), {}, "the group has 5 members already"),
-        (policy(0), group(), {}, "the group has 3 members already"),
+        (policy(), group(5), {}, "the size stays 5"),
+        (policy(0), group(), {}, "the size stays 3"),
         (policy(), group(), {"state": "OK"}, "is no alarm"),
         (policy(), group(), {"current": "insufficient data"}, "is no alarm"),
         (
