@@ -136,6 +136,8 @@ class FakeService:
     interrupt: BaseException | None = None
     jobs: list[StackJob] = field(default_factory=list)
     signals: list[tuple[str, str, Mapping[str, Any]]] = field(default_factory=list)
+    #: The stack that changes because of signals.
+    changed_by_signals: str = ""
     hooks_held: list[HookView] = field(default_factory=list)
     document_held: dict[str, Any] = field(default_factory=dict)
     abandoned: list[str] = field(default_factory=list)
@@ -274,9 +276,10 @@ class FakeService:
         self.resources_held[self.resources_held.index(view)] = marked
         return marked
 
-    def signal(self, name: str, resource: str, details: Mapping[str, Any], /) -> None:
+    def signal(self, name: str, resource: str, details: Mapping[str, Any], /) -> StackView | None:
         self.resource(name, resource)
         self.signals.append((name, resource, details))
+        return self.stacks_held.get(self.changed_by_signals)
 
     def hooks(self, name: str, /) -> list[HookView]:
         self.stack(name)

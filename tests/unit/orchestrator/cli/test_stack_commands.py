@@ -182,6 +182,23 @@ def test_signal_refuses_what_is_no_json_object(data: str, terminal: Terminal, se
     assert service.signals == []
 
 
+def test_a_signal_that_changes_a_stack_is_followed_where_nobody_else_does_the_work(
+    terminal: Terminal, service: FakeService
+) -> None:
+    service.stacks_held["group"] = stack_view("group", "UPDATE", "IN_PROGRESS")
+    service.changed_by_signals = "group"
+    embedded = terminal.run("stack", "resource", "signal", "web", "server")
+    assert embedded.exit_code == 0
+    assert "group UPDATE_COMPLETE" in embedded.stdout
+    service.stacks_held["group"] = changing = stack_view("group", "UPDATE", "IN_PROGRESS")
+    with_broker = Terminal(service, terminal.state_directory, "redis://nowhere")
+    left = with_broker.run("stack", "resource", "signal", "web", "server")
+    assert left.exit_code == 0
+    assert f"group changes: isotherm stack watch {changing.id}" in left.stderr
+    service.ending = "FAILED"
+    assert terminal.run("stack", "resource", "signal", "web", "server").exit_code == 1
+
+
 # -- creating --------------------------------------------------------------------------------------------------
 
 
