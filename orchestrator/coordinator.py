@@ -190,6 +190,7 @@ class Coordinator:
                 begun = self._begin_update(stack, job)
                 if begun is not None:
                     return begun.id
+                self._fence(stack)
                 continue
             try:
                 return self._begin_create(job).id
@@ -234,6 +235,7 @@ class Coordinator:
             refuse_suspended(stack)
             if self._begin_update(stack, replace(job, name=stack.name)):
                 return stack.id
+            self._fence(stack)
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
     def _begin_update(
@@ -307,7 +309,7 @@ class Coordinator:
                     self.cancel(CancelJob(name=child.id, project=child.project, rollback=False), inner=True)
         elif stack.action == "ROLLBACK":
             raise Conflict(f"stack {stack.name!r} is being rolled back already")
-        elif self._begin_update(stack, self._completed(stack, job.job_id), action="ROLLBACK") is None:
+        elif not self._cancel_and_roll_back(stack, job):
             raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
         return stack.id
 
@@ -412,6 +414,26 @@ class Coordinator:
         self._publish_first(new)
         return True
 
+    def _cancel_and_roll_back(self, stack: StackRow, job: CancelJob) -> bool:
+        """Bring back what a stack was when it was complete last, unless another operation takes it first."""
+        completed = self._completed(stack, job.job_id)
+        if self._begin_update(stack, completed, action="ROLLBACK"):
+            return True
+        self._fence(stack)
+        now = self._store.stacks.find(stack.id, project=stack.project)
+        if now.traversal_id != stack.traversal_id:
+            return False
+        return self._begin_update(now, completed, action="ROLLBACK") is not None
+
+    def _fence(self, stack: StackRow) -> None:
+        """After a plan that came too late: if the stack still does what it did, stop that.
+
+        Then it was overtaken by a replacement that the operation under way made meanwhile. It could make another each
+        time; once it is stopped, it makes none.
+        """
+        order = self._store.traversals.fence(stack.traversal_id)
+        publish_or_leave(self._publisher, (order,) if order else ())
+
     def delete(self, job: DeleteJob, *, inner: bool = False) -> str:
         """Begin the deletion of a stack, in whatever state it is; return its id.
 
@@ -439,6 +461,7 @@ class Coordinator:
                     return stack.id
             if self._begin_delete(stack, job):
                 return stack.id
+            self._fence(stack)
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
     def _begin_delete(self, stack: StackRow, job: DeleteJob) -> bool:

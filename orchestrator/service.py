@@ -154,7 +154,7 @@ class Service:
             # Refused here if it can be: with positions, at once, and without troubling anybody.
             prepare(job, ResourceTypes.load(), self.settings)
             stack_id = self._submit(CREATE_TASK, job.to_wire(), job.name)
-        return self._begun(stack_id)
+        return self._begun(stack_id, job.job_id)
 
     def adopt(self, job: AdoptJob) -> StackView:
         """Begin a stack of what is there already, and return it as it is then: on its way.
@@ -194,7 +194,7 @@ class Service:
             told = replace(job, name=stack.name)
             prepare_update(told, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
             stack_id = self._submit(UPDATE_TASK, job.to_wire(), stack.name)
-        return self._begun(stack_id)
+        return self._begun(stack_id, job.job_id)
 
     def cancel(self, name: str, *, rollback: bool = True) -> StackView:
         """End what is under way on a stack, and return it as it is then: on its way back, or failed.
@@ -211,7 +211,7 @@ class Service:
             stack_id = self._embedded.runtime.coordinator.cancel(job)
         else:
             stack_id = self._submit(CANCEL_TASK, job.to_wire(), stack.name)
-        return self._begun(stack_id)
+        return self._begun(stack_id, job.job_id)
 
     def operate(self, action: str, name: str) -> StackView:
         """Begin to check (``CHECK``), ``SUSPEND`` or ``RESUME`` a stack, and return it as it is then.
@@ -332,11 +332,17 @@ class Service:
             stack_id = self._embedded.runtime.coordinator.delete(job)
         else:
             stack_id = self._submit(DELETE_TASK, job.to_wire(), stack.name)
-        return self._begun(stack_id)
+        return self._begun(stack_id, job.job_id)
 
-    def _begun(self, stack_id: str) -> StackView:
-        """Return a stack on its way, without what only its template tells: to read it again would take its time."""
+    def _begun(self, stack_id: str, job_id: str) -> StackView:
+        """Return a stack on its way, without what only its template tells: to read it again would take its time.
+
+        The traversal is the one that the job began, also where another took its place since.
+        """
         row = self._find(stack_id)
+        job = self._store.stacks.job(job_id)
+        if job is not None and job.traversal_id is not None:
+            row = replace(row, traversal_id=job.traversal_id)
         context = self._store.traversals.context(row.traversal_id)
         hidden = set(context.get("hidden", ()))
         # The others are the pseudo parameters.

@@ -59,6 +59,7 @@ def follow_or_leave(
     """
     started = time.monotonic()
     was_under_way = view.status == "IN_PROGRESS"
+    begun = view
     if wait:
         with resumable(view.name, embedded=shell.settings.embedded):
             view = follow(service, view, after=after)
@@ -68,10 +69,14 @@ def follow_or_leave(
         _final_word(service, view, outputs, seconds=seconds)
     else:
         show(form, {**view.to_dict(), "outputs": [output.to_dict() for output in outputs]})
+    # So is an update that another one took the place of.
+    superseded = view.action == begun.action == "UPDATE" and view.traversal_id != begun.traversal_id
+    if superseded:
+        said = "another update took the place of this one, and what is told here is how that ended"
+        click.echo(f"{printable(view.name)}: {said}", err=True)
     # A rollback, or a delete that somebody else ordered meanwhile, is the end only of who asked for it.
-    raise click.exceptions.Exit(
-        DONE if (view.action, view.status) == (action, status) or not wait else STACK_FAILED
-    )
+    ended = (view.action, view.status) == (action, status) and not superseded
+    raise click.exceptions.Exit(DONE if ended or not wait else STACK_FAILED)
 
 
 def operate_and_follow(shell: Shell, name: str, action: str, *, wait: bool, form: str) -> None:

@@ -90,6 +90,8 @@ class JobRow:
     """What became of a job."""
 
     stack_id: str | None
+    #: What was begun for it, or ended by it; None if it was refused, or found all done already.
+    traversal_id: str | None
     status: str
     refusal: Mapping[str, Any] | None
 
@@ -309,7 +311,9 @@ class Stacks:
         if row is None:
             return None
         refusal = None if row.refusal is None else self._codec.unpack(row.refusal)
-        return JobRow(stack_id=row.stack_id, status=row.status, refusal=refusal)
+        return JobRow(
+            stack_id=row.stack_id, traversal_id=row.traversal_id, status=row.status, refusal=refusal
+        )
 
     @retrying
     def refuse_job(self, job_id: str, refusal: Mapping[str, Any]) -> None:

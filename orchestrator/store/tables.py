@@ -267,6 +267,8 @@ job = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("stack_id", sa.Text),
+    #: What was begun for it, or ended by it.
+    sa.Column("traversal_id", sa.Text),
     #: accepted or refused.
     sa.Column("status", sa.Text, nullable=False),
     #: Why it was refused: {"kind": ..., "problems": [...]}, packed.

@@ -383,7 +383,11 @@ class Traversals:
         if new.job_id is not None:
             connection.execute(
                 tables.job.insert().values(
-                    id=new.job_id, stack_id=new.stack_id, status="accepted", created_at=now
+                    id=new.job_id,
+                    stack_id=new.stack_id,
+                    traversal_id=new.id,
+                    status="accepted",
+                    created_at=now,
                 )
             )
         insert_event(
@@ -584,26 +588,65 @@ class Traversals:
     def cancel(self, traversal_id: str, *, reason: str, job_id: str) -> CheckOrder | None:
         """Fail a traversal because somebody asked for it, without bringing anything back.
 
-        Returns the order for its end, or None if it was over already.
+        Returns the order for its end, or None if the same job ended it before.
+
+        Raises:
+            Conflict: it is over, or another one took the stack; nothing was changed.
         """
-        traversal, job = tables.traversal, tables.job
+        job = tables.job
         with self._db.write() as connection:
+            if connection.execute(sa.select(job.c.id).where(job.c.id == job_id)).first() is not None:
+                return None
             now = database_time(connection, self._db)
-            mine = traversal.c.id == traversal_id
-            stack_id = connection.execute(
-                traversal.update().where(mine).values(options="{}").returning(traversal.c.stack_id)
+            stack_id = self._keep_from_others(connection, traversal_id)
+            if stack_id is None:
+                raise Conflict("what was to be cancelled is over, or another operation took its place")
+            accepted = {
+                "id": job_id,
+                "stack_id": stack_id,
+                "traversal_id": traversal_id,
+                "status": "accepted",
+            }
+            connection.execute(job.insert().values(**accepted, created_at=now))
+            return self._end_early(connection, traversal_id, reason)
+
+    @retrying
+    def fence(self, traversal_id: str) -> CheckOrder | None:
+        """Fail a traversal that the next operation is to take over, without bringing anything back.
+
+        It makes no new rows from here on, so whoever plans with those there are can be sure of them. Returns the order
+        for its end, or None if it is over.
+        """
+        traversal = tables.traversal
+        with self._db.write() as connection:
+            if self._keep_from_others(connection, traversal_id) is None:
+                return None
+            action = connection.execute(
+                sa.select(traversal.c.action).where(traversal.c.id == traversal_id)
             ).scalar_one()
-            known = connection.execute(sa.select(job.c.id).where(job.c.id == job_id)).first()
-            if known is None:
-                accepted = {"id": job_id, "stack_id": stack_id, "status": "accepted", "created_at": now}
-                connection.execute(job.insert().values(**accepted))
-            return fail_traversal(
-                connection,
-                self._db,
-                traversal_id=traversal_id,
-                reason=reason,
-                redeliver_seconds=self._timings.redeliver_seconds,
-            )
+            return self._end_early(connection, traversal_id, f"Stack {action} gave way to another operation")
+
+    @staticmethod
+    def _keep_from_others(connection: sa.Connection, traversal_id: str) -> str | None:
+        """Keep a stack from being taken over until the transaction ends; None unless the traversal is under way.
+
+        The stack's row is locked before its traversal's, as by whoever takes it over.
+        """
+        stack, traversal = tables.stack, tables.traversal
+        held = sa.select(stack.c.id).where(stack.c.traversal_id == traversal_id).with_for_update()
+        stack_id: str | None = connection.execute(held).scalar_one_or_none()
+        running = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")
+        stopped = connection.execute(traversal.update().where(running).values(options="{}"))
+        return stack_id if stopped.rowcount == 1 else None
+
+    def _end_early(self, connection: sa.Connection, traversal_id: str, reason: str) -> CheckOrder | None:
+        return fail_traversal(
+            connection,
+            self._db,
+            traversal_id=traversal_id,
+            reason=reason,
+            redeliver_seconds=self._timings.redeliver_seconds,
+        )
 
     @retrying
     def owes_rollback(self, traversal_id: str) -> bool:

@@ -1,13 +1,15 @@
 """``isotherm stack update``: what it asks of the service, what it writes, how it ends."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from orchestrator.messages import EnvironmentSource, StackJob
-from orchestrator.views import PropertyChange, ResourcePlan, UpdatePlan
+from orchestrator.views import Progress, PropertyChange, ResourcePlan, UpdatePlan
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal
 
 TEMPLATE = (
@@ -150,3 +152,19 @@ def test_a_dry_run_is_told_to_programs_too(terminal: Terminal, service: FakeServ
 def test_a_stack_of_nothing_has_a_plan(terminal: Terminal) -> None:
     shown = terminal.run("stack", "update", "web", "-t", "web.yaml", "--dry-run").stdout
     assert "there are no resources" in shown
+
+
+def test_an_update_whose_place_another_took_says_so_and_ends_with_one(
+    terminal: Terminal, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = service.watch
+
+    def overtaken(stack_id: str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
+        for progress in watch(stack_id, interval_seconds=interval_seconds):
+            yield replace(progress, stack=replace(progress.stack, traversal_id="another"))
+
+    monkeypatch.setattr(service, "watch", overtaken)
+    result = terminal.run("stack", "update", "web", "-t", "web.yaml")
+    assert result.exit_code == 1
+    assert "web: another update took the place of this one" in result.stderr
+    assert "web UPDATE_COMPLETE" in result.stdout

@@ -36,9 +36,13 @@ def begin_update(
     *,
     clean: Sequence[str] = (),
     number: int = 2,
+    after: int | None = None,
     known: Sequence[str] | None = None,
 ) -> tuple[CheckOrder, ...]:
-    """Begin an update of the stack to resources that require each other so; return the first orders."""
+    """Begin an update of the stack to resources that require each other so; return the first orders.
+
+    It follows the operation of the number before, or that which it comes ``after``.
+    """
     rows = rows_of(bench)
     by_name = {row.name: row for row in rows}
     wishes = [
@@ -68,13 +72,14 @@ def begin_update(
         context={},
         new_types={wish.resource_id: "Test" for wish in wishes if wish.name not in by_name},
         known=[row.id for row in rows] if known is None else known,
+        job_id=f"job-{number}",
     )
-    if not bench.store.traversals.begin_next(new, expected=f"s-t{number - 1}"):
+    if not bench.store.traversals.begin_next(new, expected=f"s-t{after or number - 1}"):
         return ()
     return tuple(order_of(bench, node.no, number=number) for node in plan.ready)
 
 
-def begin_delete(bench: Bench, *, number: int = 2) -> bool:
+def begin_delete(bench: Bench, *, number: int = 2, after: int | None = None) -> bool:
     rows = rows_of(bench)
     new = NewTraversal(
         id=f"s-t{number}",
@@ -88,7 +93,7 @@ def begin_delete(bench: Bench, *, number: int = 2) -> bool:
         new_types={},
         known=[row.id for row in rows],
     )
-    return bench.store.traversals.begin_next(new, expected=f"s-t{number - 1}")
+    return bench.store.traversals.begin_next(new, expected=f"s-t{after or number - 1}")
 
 
 def order_of(bench: Bench, no: int, *, number: int = 2) -> CheckOrder:

@@ -1,0 +1,164 @@
+"""Operations that want the same stack at the same moment: one gets it, and whoever does not is told."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hooks.lifecycle import LifecyclePlugin, Operation
+from orchestrator.errors import Conflict
+from orchestrator.messages import CancelJob, DeleteJob, StackJob
+from tests.scenarios.test_update_faults import meanwhile, step
+from tests.scenarios.test_updates import Story, present, template, value
+from tests.scenarios.world import World
+
+FIRST, SECOND = "first", "second"
+
+
+class EveryTime(LifecyclePlugin):
+    """Acts each time between the making of a plan and its beginning."""
+
+    name = "every-time"
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._act = act
+        self.times = 0
+
+    def pre_op(self, operation: Operation) -> None:
+        self.times += 1
+        self._act()
+
+
+def many(text: str) -> str:
+    return template({f"r{number:02}": value(text) for number in range(15)})
+
+
+def while_replacing(operation: Callable[[World], object]) -> World:
+    """Do something with a stack whose update makes another replacement each time that a plan was made."""
+    world = World()
+    world.create(many("1"))
+    world.settle()
+    world.update(many("2"), rollback=True)
+    plugin = EveryTime(lambda: step(world))
+    world.coordinator._plugins = (plugin,)
+    operation(world)
+    world.coordinator._plugins = ()
+    world.settle()
+    # The second plan knew all rows there were.
+    assert plugin.times == 2
+    return world
+
+
+def test_an_update_gets_through_although_the_one_before_goes_on_making_replacements() -> None:
+    world = while_replacing(lambda world: world.update(many("3")))
+    assert world.state() == "UPDATE_COMPLETE"
+    assert {made for made, _ in present(world).values()} == {"3"}
+    assert len(world.cloud.objects) == 15
+
+
+def test_a_delete_gets_through_although_an_update_goes_on_making_replacements() -> None:
+    world = while_replacing(lambda world: world.delete())
+    assert world.cloud.objects == {}
+
+
+def test_a_cancel_gets_through_although_the_update_goes_on_making_replacements() -> None:
+    world = while_replacing(lambda world: world.cancel())
+    assert world.state() == "ROLLBACK_COMPLETE"
+    assert {made for made, _ in present(world).values()} == {"1"}
+    assert len(world.cloud.objects) == 15
+
+
+@pytest.mark.parametrize("instructions", range(1, 40, 3))
+def test_a_coordinator_may_die_while_it_takes_a_stack_from_such_an_update(instructions: int) -> None:
+    world = World()
+    world.create(many("1"))
+    world.settle()
+    world.update(many("2"), rollback=True)
+    plugin = EveryTime(lambda: step(world))
+    world.coordinator._plugins = (plugin,)
+    job = StackJob(name="s", template=many("3"))
+    world.cloud.crash_after(instructions)
+    world.survive(lambda: world.coordinator.update(job))
+    world.cloud.crash_at = None
+    # The job was not acknowledged: it is delivered again.
+    world.coordinator.update(job)
+    world.coordinator._plugins = ()
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert {made for made, _ in present(world).values()} == {"3"}
+    assert len(world.cloud.objects) == 15
+
+
+def job_of(world: World, size: str, job_id: str) -> Callable[[], object]:
+    job = StackJob(name="s", template=template({"a": value("1", size)}), job_id=job_id)
+    return lambda: world.coordinator.update(job)
+
+
+def test_of_two_racing_updates_one_wins_and_the_other_can_tell() -> None:
+    world = Story({"a": value("1", "s")}).world
+    meanwhile(world, job_of(world, "m", FIRST), job_of(world, "l", SECOND))
+    assert present(world) == {"a": ("1", "l")}
+    first, second = (world.store.stacks.job(each) for each in (FIRST, SECOND))
+    stack = world.store.stacks.find("s", project="default")
+    assert first is not None
+    assert second is not None
+    assert second.traversal_id == stack.traversal_id
+    assert first.traversal_id not in (None, stack.traversal_id)
+
+
+def test_a_delete_that_races_an_update_wins_whichever_came_first() -> None:
+    story = Story({"a": value("1", "s")})
+    world = story.world
+    meanwhile(world, lambda: world.update(template({"a": value("2"), "b": ""})), world.delete)
+    assert (world.state(story.id), world.cloud.objects) == ("DELETE_COMPLETE", {})
+
+    story = Story({"a": value("1", "s")})
+    world = story.world
+    world.coordinator._plugins = (EveryTime(lambda: deleted_once(world)),)
+    with pytest.raises(Conflict, match="only a delete can follow"):
+        world.update(template({"a": value("2"), "b": ""}))
+    world.coordinator._plugins = ()
+    world.settle()
+    assert (world.state(story.id), world.cloud.objects) == ("DELETE_COMPLETE", {})
+
+
+def deleted_once(world: World) -> None:
+    """Delete the stack, unless that is under way: its own plugins are asked, too."""
+    plugins, world.coordinator._plugins = world.coordinator._plugins, ()
+    world.coordinator.delete(DeleteJob(name="s"))
+    world.coordinator._plugins = plugins
+
+
+def test_two_deletes_at_once_are_one() -> None:
+    story = Story({"a": value("1"), "b": "depends_on: a"})
+    world = story.world
+    meanwhile(world, world.delete, world.delete)
+    assert (world.state(story.id), world.cloud.objects) == ("DELETE_COMPLETE", {})
+    assert world.unmade_names() == ["b", "a"]
+
+
+def test_a_cancel_that_an_update_overtakes_is_refused_and_undoes_nothing() -> None:
+    world = Story({"a": value("1", "s")}).world
+    world.update(template({"a": value("1", "m")}))
+    with pytest.raises(Conflict, match="being changed by others"):
+        meanwhile(world, job_of(world, "l", SECOND), world.cancel)
+    world.coordinator._plugins = ()
+    world.settle()
+    assert (world.state(), present(world)) == ("UPDATE_COMPLETE", {"a": ("1", "l")})
+
+
+def test_a_cancel_without_rollback_that_comes_too_late_is_refused() -> None:
+    world = Story({"a": value("1", "s")}).world
+    world.update(template({"a": value("1", "m")}))
+    cancel, cancelled = world.store.traversals.cancel, CancelJob(name="s", rollback=False)
+
+    def late(*arguments: Any, **more: Any) -> Any:
+        world.update(template({"a": value("1", "l")}))
+        return cancel(*arguments, **more)
+
+    world.store.traversals.cancel = late  # type: ignore[method-assign]
+    with pytest.raises(Conflict, match="another operation took its place"):
+        world.coordinator.cancel(cancelled)
+    world.settle()
+    assert (world.state(), present(world)) == ("UPDATE_COMPLETE", {"a": ("1", "l")})
+    assert world.store.stacks.job(cancelled.job_id) is None
