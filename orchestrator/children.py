@@ -186,6 +186,7 @@ class ResourceChild:
             reason=row.reason,
             traversal_id=row.traversal_id,
             is_deleted=row.deleted_at is not None,
+            is_unclean=row.status == "FAILED" and self._store.families.is_unclean(row.id),
         )
 
     def become(self, child: Child) -> str:

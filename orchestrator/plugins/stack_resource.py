@@ -72,6 +72,8 @@ class ChildState:
     #: The operation in force.
     traversal_id: str
     is_deleted: bool = False
+    #: All is there that its definition wants, though not all could be taken away that it does not want.
+    is_unclean: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +278,7 @@ class StackResource(Resource):
             raise ResourceFailure("its stack was deleted by others")
         if state.status == "IN_PROGRESS":
             return Wait(LOOK_AGAIN_SECONDS)
-        if state.status == "FAILED":
+        if state.status == "FAILED" and not state.is_unclean:
             raise ResourceFailure(state.reason)
         if state.traversal_id != token["operation"] and state.action == "DELETE":
             raise ResourceFailure("its stack is being deleted by others")

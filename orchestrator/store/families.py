@@ -10,6 +10,7 @@ from orchestrator.messages import CHECKED_PHASES
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.stacks import NodeCounts, StackRow, stack_rows
+from orchestrator.store.unclean import unclean
 
 #: How many of those that are being worked on are told.
 ACTIVE: Final = 10
@@ -37,6 +38,12 @@ class Families:
         with self._db.read() as connection:
             rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
         return [StackRow(**row._mapping) for row in rows]
+
+    @retrying
+    def is_unclean(self, stack_id: str) -> bool:
+        """Whether the definition that a stack was given last is in service, and it failed at taking away the rest."""
+        with self._db.read() as connection:
+            return connection.execute(unclean(tables.stack.c.id == stack_id)).first() is not None
 
     @retrying
     def in_tree(self, root_id: str) -> list[StackRow]:

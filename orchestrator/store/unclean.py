@@ -14,6 +14,7 @@ from orchestrator.messages import CLEANUP, JOIN
 from orchestrator.store import tables
 from orchestrator.store.checking import failures_of, shortened
 from orchestrator.store.database import Database
+from orchestrator.store.serving import DEFINING
 
 #: What a stack's reason says then, before each resource with its own.
 UNCLEAN: Final = "the definition is in service, but what it does not want could not all be taken away: "
@@ -68,7 +69,22 @@ def _behind(no: int, dependents: Mapping[int, Sequence[int]]) -> list[int]:
 
 
 def unclean_of(connection: sa.Connection, traversal_id: str) -> str:
-    """Return why a stack is in service and not clean; empty if it is."""
+    """Return why a stack is in service and not clean, or one in it is not; empty if all are clean."""
+    inside, of, resource = tables.stack.alias("inside"), tables.traversal, tables.resource
+    mine = sa.select(of.c.stack_id).where(of.c.id == traversal_id).scalar_subquery()
+    below = connection.execute(
+        sa.select(resource.c.name, inside.c.reason)
+        .join_from(inside, resource, resource.c.id == inside.c.parent_resource)
+        .where(inside.c.id.in_(unclean(tables.stack.c.parent_id == mine)))
+        .order_by(resource.c.name)
+    ).all()
     failures = failures_of(connection, traversal_id, CLEANUP)
-    told = f"{UNCLEAN}{'; '.join(failures)}"
-    return shortened(told) if failures else ""
+    failures += [f"resources.{row.name}: {row.reason.removeprefix(UNCLEAN)}" for row in below]
+    return shortened(f"{UNCLEAN}{'; '.join(failures)}") if failures else ""
+
+
+def unclean(which: sa.ColumnElement[bool]) -> sa.Select[tuple[str]]:
+    """Select the ids of those stacks, of some that are not deleted, that are in service and not clean."""
+    stack = tables.stack
+    served = stack.c.in_service & stack.c.action.in_(DEFINING) & (stack.c.status == "FAILED")
+    return sa.select(stack.c.id).where(which, served, stack.c.deleted_at.is_(None))

@@ -59,6 +59,7 @@ Updates
     test_update_traps::test_a_stack_is_in_service_before_what_was_replaced_is_gone
     test_unclean::test_everything_that_is_wanted_is_made_although_something_else_cannot_be_taken_away
     test_unclean::test_what_is_in_service_is_what_a_later_rollback_goes_back_to
+    test_nested_unclean::test_nothing_is_undone_and_the_outermost_tells_why
 - What could not be taken away comes back beside itself, as a second resource of its name.
     test_update_traps::test_what_cannot_be_taken_away_undoes_nothing_and_comes_back_as_nothing_else
 - After a failure others still begin, or never will.
