@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.resource import ResourceState
+from orchestrator.plugins.resource import ResourceFailure, ResourceState
 from tests.unit.workers.resources.core.made import UUID, errors, make, validate
 from workers.resources.core.random_string import CLASSES, Demand, RandomString, generate
 
@@ -129,3 +129,17 @@ def test_schema_knows_the_limits() -> None:
 
 def test_every_change_replaces() -> None:
     assert not any(schema.update_allowed for schema in RandomString.properties_schema.values())
+
+
+@pytest.mark.parametrize("data", [{}, {"value": 7}])
+def test_a_text_that_nobody_tells_cannot_be_adopted(data: dict[str, Any]) -> None:
+    state = ResourceState(uuid=UUID, physical_id="x", data=data)
+    with pytest.raises(ResourceFailure, match="must tell the text"):
+        make(RandomString, {}, state=state).handle_adopt()
+
+
+def test_an_adopted_text_stays() -> None:
+    state = ResourceState(uuid=UUID, physical_id="x", data={"value": "known"})
+    resource = make(RandomString, {}, state=state)
+    resource.handle_adopt()
+    assert resource.reference_id() == "known"

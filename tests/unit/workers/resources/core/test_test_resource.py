@@ -135,3 +135,20 @@ def test_waits_below_minus_one_are_refused() -> None:
 def test_signals_are_refused() -> None:
     with pytest.raises(ResourceFailure, match="take no signals"):
         make(TestResource).handle_signal({})
+
+
+def test_an_adopted_value_is_the_one_that_is_told_else_the_template_s() -> None:
+    told = make(TestResource, {"value": "new"}, state=existing())
+    told.handle_adopt()
+    assert told.attribute("output") == "old"
+    untold = make(TestResource, {"value": "new"}, state=ResourceState(uuid=UUID, physical_id="other"))
+    untold.handle_adopt()
+    assert (untold.attribute("output"), untold.reference_id()) == ("new", "other")
+
+
+def test_a_value_is_remembered_by_a_snapshot_and_brought_back() -> None:
+    before = make(TestResource, {"value": "new"}, state=existing())
+    entry = before.handle_snapshot()
+    after = make(TestResource, {"value": "new"}, state=ResourceState(uuid=UUID, data={"value": "other"}))
+    after.handle_restore(entry)
+    assert after.attribute("output") == "old"
