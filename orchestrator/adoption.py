@@ -37,6 +37,32 @@ def adopted_rows(
     return rows
 
 
+def refuse_owned(
+    wishes: Sequence[Wish], adopted: Mapping[str, Adopted], owners: Mapping[tuple[str, str], str]
+) -> None:
+    """Refuse objects that a stack has already: two stacks would change and delete them.
+
+    ``owners`` are the stacks' names, by type and physical id.
+
+    Raises:
+        InvalidInput: with a problem for each such object.
+    """
+    owned = [
+        (wish, owners[wish.type, adopted[wish.resource_id].physical_id])
+        for wish in wishes
+        if (wish.type, adopted[wish.resource_id].physical_id) in owners
+    ]
+    if owned:
+        raise InvalidInput(
+            Problem(
+                path=f"resources.{wish.name}.resource_id",
+                message=f"the object belongs to the stack {owner!r}",
+                hint="abandon that stack first",
+            )
+            for wish, owner in owned
+        )
+
+
 class _Reader:
     """Reads the entries of an adopt file, and gathers what is wrong with them."""
 

@@ -15,7 +15,7 @@ import structlog
 from hooks.errors import LifecycleRefused
 from hooks.events import Event, EventSink, dispatch
 from hooks.lifecycle import LifecyclePlugin, Operation, run_post_ops, run_pre_ops
-from orchestrator.adoption import adopted_rows
+from orchestrator.adoption import adopted_rows, refuse_owned
 from orchestrator.cleanups import ABANDONED, Cleanups
 from orchestrator.comparison import compare, job_of_template, refuse_deleted, refuse_nested
 from orchestrator.errors import (
@@ -134,6 +134,8 @@ class Coordinator:
         prepared = prepare(job, self._types, self._settings)
         wished = wishes(prepared)
         adopted = adopted_rows(prepared, wished, entries, self._types)
+        there = [row.physical_id for row in adopted.values()]
+        refuse_owned(wished, adopted, self._store.stacks.owners(there, project=job.project))
         return self._begin_new(job, prepared, plan_create(wished, action="ADOPT"), adopted)
 
     def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:

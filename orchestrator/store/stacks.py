@@ -17,6 +17,9 @@ from orchestrator.store.database import Database, retrying
 from orchestrator.store.serving import DEFINING, serves
 from orchestrator.store.traversals import database_time
 
+#: How many ids one statement looks for.
+_AT_ONCE = 500
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackRow:
@@ -299,6 +302,25 @@ class Stacks:
         )
         with self._db.read() as connection:
             return frozenset(connection.execute(sql).scalars())
+
+    @retrying
+    def owners(self, physical_ids: Sequence[str], *, project: str) -> dict[tuple[str, str], str]:
+        """Return the names of the project's stacks that have these objects, by type and physical id."""
+        stack, resource = tables.stack, tables.resource
+        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        sql = (
+            sa.select(resource.c.type, resource.c.physical_id, stack.c.name)
+            .join(stack, stack.c.id == resource.c.stack_id)
+            .where(stack.c.project == project, stack.c.deleted_at.is_(None), ~gone)
+        )
+        owners: dict[tuple[str, str], str] = {}
+        with self._db.read() as connection:
+            for start in range(0, len(physical_ids), _AT_ONCE):
+                some = resource.c.physical_id.in_(physical_ids[start : start + _AT_ONCE])
+                owners |= {
+                    (row.type, row.physical_id): row.name for row in connection.execute(sql.where(some))
+                }
+        return owners
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

@@ -282,6 +282,25 @@ def test_everything_that_is_wrong_with_an_adopt_file_is_told_at_once() -> None:
     assert world.store.stacks.all(project="default") == []
 
 
+def test_what_another_stack_has_is_not_adopted() -> None:
+    world = World()
+    world.create(template(RESOURCES))
+    world.settle()
+    entries = export(world)["resources"]
+    with pytest.raises(InvalidInput) as refused:
+        world.adopt(template({"a": RESOURCES["a"], "d": RESOURCES["d"]}), entries, name="t")
+    assert [problem.path for problem in refused.value.problems] == [
+        "resources.a.resource_id",
+        "resources.d.resource_id",
+    ]
+    assert "belongs to the stack 's'" in str(refused.value)
+    world.abandon()
+    world.settle()
+    world.adopt(template(RESOURCES), entries, name="t")
+    world.settle()
+    assert world.state("t") == "ADOPT_COMPLETE"
+
+
 def test_the_same_adopt_job_twice_is_one() -> None:
     orphans = Orphans()
     first = orphans.adopt(job_id="1")
