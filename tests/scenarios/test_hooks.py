@@ -227,6 +227,24 @@ def test_what_is_in_a_stack_in_the_stack_stops_too() -> None:
     assert world.cloud.objects == {}
 
 
+def test_a_stack_in_the_stack_stops_as_a_resource() -> None:
+    world = World()
+    hooks = environment({"pair": KINDS})
+    stack_id = world.create(nested_root(), files=FILES, **hooks)
+    assert world.settle_clearing() == [("pair", "pre-create"), ("pair", "post-create")]
+    assert world.made_names() == ["net", "disk", "server", "user"]
+    world.update(nested_root(size="large"), files=FILES, **hooks)
+    world.settle()
+    assert world.standing() == [("pair", "pre-update")]
+    assert "large" not in world.cloud.sizes.values()
+    assert world.settle_clearing() == [("pair", "pre-update"), ("pair", "post-update")]
+    assert "large" in world.cloud.sizes.values()
+    world.delete()
+    assert world.settle_clearing(stack_id) == [("pair", "pre-delete"), ("pair", "post-delete")]
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    assert world.cloud.objects == {}
+
+
 # -- letting on -------------------------------------------------------------------------------------------------------
 
 
