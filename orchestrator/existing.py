@@ -10,6 +10,7 @@ from orchestrator.limits import Limits
 from orchestrator.messages import EnvironmentSource, StackJob
 from orchestrator.preparation import environment_of
 from orchestrator.template.locations import base_between
+from orchestrator.template.named_files import named_files
 from orchestrator.template.template import Draft
 
 
@@ -18,13 +19,22 @@ def upon_existing(given: StackJob, present: StackJob, limits: Limits) -> StackJo
 
     Values that are given win over those that are there, and environments that are given come after. Values of
     parameters that a new template does not declare any more are left out, and so are those that came with an earlier
-    order where an environment that is given says something else. Of two files under one key, the given one counts.
+    order where an environment that is given says something else. Of two files under one key, the given one counts;
+    those that are there and that nothing names any more are left out.
     """
+    environments = (*_environments(given, present), *given.environments)
+    named = named_files(
+        given.template,
+        template_file=given.template_file,
+        environments=environments,
+        files={**present.files, **given.files},
+        limits=limits,
+    )
     return replace(
         given,
-        environments=(*_environments(given, present), *given.environments),
+        environments=environments,
         parameters={**_values(given, present, limits), **given.parameters},
-        files={**present.files, **given.files},
+        files={**named, **given.files},
         timeout_minutes=given.timeout_minutes or present.timeout_minutes,
     )
 

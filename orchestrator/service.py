@@ -534,7 +534,7 @@ class Service:
             NotFound: there is none of this name or id.
         """
         stack = self._find(name)
-        return job_of_template(self._store, stack, stack.template_id)
+        return replace(job_of_template(self._store, stack, stack.template_id), rollback=stack.rollback)
 
     def export(self, name: str) -> dict[str, Any]:
         """Return a stack whole as one document, secrets included; :mod:`orchestrator.stack_document` tells its shape.

@@ -124,6 +124,17 @@ def rollback_option(command: Command) -> Command:
     )(command)
 
 
+def rollback_again_option(command: Command) -> Command:
+    """Add the options ``--rollback`` and ``--no-rollback``; None if neither is given."""
+    return click.option(
+        "--rollback/--no-rollback",
+        "rollback",
+        default=None,
+        help="If it fails, bring back what the stack was when it was complete last. With --existing it is as it was "
+        "for the order before, unless one of the two is given.",
+    )(command)
+
+
 def wait_option(command: Command) -> Command:
     """Add the options ``--wait`` (the default, for those who are used to type it) and ``--no-wait``."""
     return click.option(

@@ -10,7 +10,7 @@ from orchestrator.cli.options import (
     example,
     format_option,
     optional_template_options,
-    rollback_option,
+    rollback_again_option,
     timeout_option,
     wait_option,
 )
@@ -45,7 +45,7 @@ from orchestrator.cli.source import Given, existing_job, stack_job
 @click.option(
     "--dry-run", "is_dry_run", is_flag=True, help="Show what an update would do, and change nothing."
 )
-@rollback_option
+@rollback_again_option
 @timeout_option
 @wait_option
 @format_option()
@@ -60,7 +60,7 @@ def update(
     is_upon_existing: bool,
     refresh: bool,
     is_dry_run: bool,
-    rollback: bool,
+    rollback: bool | None,
     timeout_minutes: float | None,
     wait: bool,
     form: str,
@@ -85,11 +85,13 @@ def update(
         environments=environments,
         parameters=parameters,
         timeout_minutes=timeout_minutes,
-        rollback=rollback,
+        rollback=bool(rollback),
     )
     with shell.service() as service:
         if template is None or is_upon_existing:
-            job = existing_job(service.definition(name), shell.settings, template=template, **more)
+            before = service.definition(name)
+            job = existing_job(before, shell.settings, template=template, **more)
+            job = replace(job, rollback=before.rollback if rollback is None else rollback)
         else:
             job = stack_job(name, shell.settings, template=template, **more)
         job = replace(job, refresh=refresh)

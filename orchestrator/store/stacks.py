@@ -42,6 +42,8 @@ class StackRow:
     #: The last that completed; None if none ever did.
     completed_template_id: str | None
     timeout_minutes: float
+    #: Whether the last definition that it was given was to be rolled back if it failed.
+    rollback: bool
     created_at: float
     updated_at: float
     deleted_at: float | None

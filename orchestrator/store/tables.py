@@ -40,6 +40,8 @@ stack = sa.Table(
     sa.Column("completed_template_id", sa.Text),
     sa.Column("in_service", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("timeout_minutes", sa.Double, nullable=False),
+    #: Whether the last definition that was given was to be rolled back if it failed.
+    sa.Column("rollback", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("updated_at", sa.Double, nullable=False),
     sa.Column("deleted_at", sa.Double),

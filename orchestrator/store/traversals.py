@@ -23,6 +23,9 @@ from orchestrator.store.serving import DEFINING, serves
 from orchestrator.store.snapshots import NewSnapshot, complete_snapshot, fail_snapshot, insert_snapshot
 from orchestrator.store.unclean import unclean_of
 
+#: The actions by which people give a stack a definition.
+_GIVING = tuple(action for action in DEFINING if action != "ROLLBACK")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopted:
@@ -359,6 +362,7 @@ class Traversals:
             "traversal_id": new.id,
             "template_id": new.template_id,
             **({"in_service": False} if new.plan.action in DEFINING else {}),
+            **({"rollback": bool(new.options.get("rollback"))} if new.plan.action in _GIVING else {}),
             "timeout_minutes": new.timeout_minutes,
             "updated_at": now,
         }

@@ -93,7 +93,7 @@ def load_environments(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Mention:
+class Mention:
     """A place that names a file."""
 
     name: str
@@ -117,7 +117,7 @@ class _Loading:
         #: By key: where the file is; also of those that cannot be read.
         self._locations: dict[str, str] = {}
         self._walked: set[str] = set()
-        self._mentions: deque[_Mention] = deque()
+        self._mentions: deque[Mention] = deque()
         #: What has been noted: the key, the location, and whether it is a template.
         self._noted: set[tuple[str, str, bool]] = set()
 
@@ -140,7 +140,7 @@ class _Loading:
         text = self._ordered(file)
         document = self._document(text, file)
         if document:
-            self._note(_mentions(document, base="", location=file))
+            self._note(mentions(document, base="", location=file))
         return text
 
     def environment(self, file: str, template: str) -> EnvironmentSource:
@@ -150,7 +150,7 @@ class _Loading:
         if document:
             # Its problems, and those of the environment, are told by whoever parses it.
             environment = Environment.of_document(document, [], base=base_between(file, template))
-            self._note(_targets(environment, file))
+            self._note(targets(environment, file))
         return EnvironmentSource(file=file, source=text)
 
     def _ordered(self, file: str) -> str:
@@ -161,7 +161,7 @@ class _Loading:
             self.problems.append(error.problem(file))
             return ""
 
-    def _note(self, mentions: Iterable[_Mention]) -> None:
+    def _note(self, mentions: Iterable[Mention]) -> None:
         """Keep what is named until it is looked into, unless it was named before."""
         for mention in mentions:
             named = mention.key, mention.location, mention.is_template
@@ -189,7 +189,7 @@ class _Loading:
                 self._walk(mention)
         return self._files
 
-    def _load(self, mention: _Mention) -> None:
+    def _load(self, mention: Mention) -> None:
         self._locations[mention.key] = mention.location
         try:
             if is_web(mention.document) and not is_web(mention.location):
@@ -199,23 +199,23 @@ class _Loading:
             name = shown(mention.name)
             self.problems.append(mention.problem(f"the file {name!r} {error}", error.hint(name)))
 
-    def _refuse_more(self, mention: _Mention) -> None:
+    def _refuse_more(self, mention: Mention) -> None:
         message = f"more than {self._limits.max_files} files are named"
         self.problems.append(mention.problem(message, "raise the setting max_template_files, or name fewer"))
 
-    def _refuse_second(self, mention: _Mention) -> None:
+    def _refuse_second(self, mention: Mention) -> None:
         other = shown(self._locations[mention.key])
         message = f"the files {shown(mention.location)!r} and {other!r} would both be called {mention.key!r}"
         hint = "give one of them another name"
         self.problems.append(mention.problem(message, hint))
 
-    def _walk(self, mention: _Mention) -> None:
+    def _walk(self, mention: Mention) -> None:
         self._walked.add(mention.key)
         file = mention.location if is_url(mention.location) else posixpath.normpath(mention.location)
         document = self._document(self._files[mention.key], file)
         if document:
             base = base_of_key(mention.key)
-            self._note(_mentions(document, base=base, location=mention.location))
+            self._note(mentions(document, base=base, location=mention.location))
 
     def _document(self, text: str, file: str) -> Document | None:
         """Return a text as data, as far as it can be read; None if it cannot."""
@@ -239,12 +239,12 @@ def _is_same(location: str, other: str) -> bool:
     return FilePath(location).resolve() == FilePath(other).resolve()
 
 
-def _mentions(document: Document, *, base: str, location: str) -> Iterator[_Mention]:
+def mentions(document: Document, *, base: str, location: str) -> Iterator[Mention]:
     """Yield the files that a template names; its names start at ``base``, it is itself at ``location``."""
     found: dict[tuple[str, bool], Path] = {}
     _collect(document.data, (), found)
     for (name, as_type), path in found.items():
-        yield _Mention(
+        yield Mention(
             name=name,
             key=key_of(name, base),
             location=location_of(name, location),
@@ -255,11 +255,11 @@ def _mentions(document: Document, *, base: str, location: str) -> Iterator[_Ment
         )
 
 
-def _targets(environment: Environment, file: str) -> Iterator[_Mention]:
+def targets(environment: Environment, file: str) -> Iterator[Mention]:
     """Yield the template files in the registry of an environment, which is at ``file``."""
     for target in environment.registry.template_targets():
         written = target.given
-        yield _Mention(
+        yield Mention(
             name=written.value,
             key=target.name,
             location=location_of(written.value, file),

@@ -51,7 +51,8 @@ def test_a_template_that_cannot_be_read_is_left_to_those_who_refuse_it() -> None
 
 
 def test_of_two_files_under_one_key_the_given_one_counts() -> None:
-    made = upon(job(files={"x": "old", "y": "old"}), job(files={"x": "new"}))
+    both = "heat_template_version: rocky\nresources: {a: {type: T, properties: {p: [{get_file: x}, {get_file: y}]}}}"
+    made = upon(job(both, files={"x": "old", "y": "old"}), job(both, files={"x": "new"}))
     assert made.files == {"x": "new", "y": "old"}
 
 
@@ -76,3 +77,28 @@ def test_an_environment_names_the_same_files_beside_a_template_elsewhere(
     present = job(template_file=before, environments=(environment(file),))
     (moved,) = upon(present, job(template_file=after)).environments
     assert moved.file == expected
+
+
+READS = "heat_template_version: rocky\nresources: {{a: {{type: '{type}', properties: {{p: {{get_file: {file}}}}}}}}}"
+INNER = "heat_template_version: rocky\nresources: {b: {type: T, properties: {p: {get_file: deep}}}}"
+
+
+def test_files_that_nothing_names_any_more_are_left_out() -> None:
+    present = job(READS.format(type="T", file="old"), files={"old": "1", "older": "0"})
+    assert upon(present, job(present.template)).files == {"old": "1"}
+    new = job(READS.format(type="T", file="new"), files={"new": "2"})
+    assert upon(present, new).files == {"new": "2"}
+
+
+def test_files_stay_that_are_named_by_templates_in_files_and_by_environments_that_stay() -> None:
+    registry = environment("env.yaml", "resource_registry: {T: given.yaml}")
+    files = {"inner/one.yaml": INNER, "inner/deep": "1", "given.yaml": INNER, "deep": "2", "gone": "3"}
+    present = job(READS.format(type="inner/one.yaml", file="gone"), files=files, environments=(registry,))
+    made = upon(present, job(READS.format(type="inner/one.yaml", file="new"), files={"new": "4"}))
+    assert made.files == {**{key: text for key, text in files.items() if key != "gone"}, "new": "4"}
+
+
+@pytest.mark.parametrize("template", [READS.format(type="T", file="{get_param: f}"), "oops: ["])
+def test_all_files_stay_where_nobody_can_tell_which_are_read(template: str) -> None:
+    files = {"one": "1", "two": "2"}
+    assert upon(job(template, files=files), job(template)).files == files

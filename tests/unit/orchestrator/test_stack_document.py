@@ -34,6 +34,7 @@ STACK = StackRow(
     depth=0,
     completed_template_id=None,
     timeout_minutes=60,
+    rollback=False,
     created_at=0.0,
     updated_at=0.0,
     deleted_at=None,

@@ -168,3 +168,18 @@ def test_an_update_whose_place_another_took_says_so_and_ends_with_one(
     assert result.exit_code == 1
     assert "web: another update took the place of this one" in result.stderr
     assert "web UPDATE_COMPLETE" in result.stdout
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_whether_it_is_rolled_back_stays_with_existing(
+    terminal: Terminal, service: FakeService, before: bool
+) -> None:
+    service.held_definition = StackJob(name="", template=TEMPLATE, rollback=before)
+    for words in (
+        ["--existing"],
+        ["--existing", "--rollback"],
+        ["--existing", "--no-rollback"],
+        ["-t", "web.yaml"],
+    ):
+        assert terminal.run("stack", "update", "web", *words).exit_code == 0
+    assert [job.rollback for job in service.jobs] == [before, True, False, False]

@@ -38,3 +38,10 @@ def test_a_cancel_fails_what_is_under_way_and_owes_nothing(bench: Bench) -> None
     assert (job.status, job.stack_id) == ("accepted", "s-id")
     assert bench.finish(claim).accepted
     assert bench.store.traversals.cancel(a.traversal_id, reason="again", job_id="1") is None
+
+
+@pytest.mark.parametrize("rollback", [False, True])
+def test_whether_a_definition_was_to_be_rolled_back_is_known_afterwards(bench: Bench, rollback: bool) -> None:
+    (a,) = bench.begin({"a": set()}, rollback=rollback)
+    bench.finish(bench.claim(a), Ending.FAILED)
+    assert bench.store.stacks.find("s", project="p").rollback is rollback

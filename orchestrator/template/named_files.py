@@ -1,0 +1,80 @@
+"""Which of the files that came with a definition it still names: the others nobody can read any more."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from orchestrator.errors import InvalidInput
+from orchestrator.limits import Limits
+from orchestrator.messages import EnvironmentSource
+from orchestrator.template.document import Document, read_document
+from orchestrator.template.environment import Environment
+from orchestrator.template.files import mentions, targets
+from orchestrator.template.locations import base_between, base_of_key
+
+#: What says of a file's text that it may be a template, whose own names count as well.
+_TEMPLATE_MARKS = ("heat_template_version", "AWSTemplateFormatVersion", "HeatTemplateFormatVersion")
+
+
+def named_files(
+    template: str,
+    *,
+    template_file: str,
+    environments: Iterable[EnvironmentSource],
+    files: Mapping[str, str],
+    limits: Limits,
+) -> dict[str, str]:
+    """Return those of ``files`` that the template, its environments and the templates that they name may read.
+
+    All of them, where the name of a file is only told by a call, or where a text cannot be read: somebody else says
+    what is wrong with it.
+    """
+    named: set[str] = set()
+    try:
+        waiting = list(_keys(_read(template, template_file, limits), base=""))
+        for source in environments:
+            waiting += _targets(_read(source.source, source.file, limits), source.file, template_file)
+        while waiting:
+            key = waiting.pop()
+            if key in named or key not in files:
+                continue
+            named.add(key)
+            if any(mark in files[key] for mark in _TEMPLATE_MARKS):
+                waiting += _keys(_read(files[key], key, limits), base=base_of_key(key))
+    except (InvalidInput, _AnyFile):
+        return dict(files)
+    return {key: content for key, content in files.items() if key in named}
+
+
+class _AnyFile(Exception):
+    """A call tells which file is read."""
+
+
+def _read(text: str, file: str, limits: Limits) -> Document:
+    document, _ = read_document(text, file=file, limits=limits)
+    return document
+
+
+def _keys(document: Document, *, base: str) -> Iterator[str]:
+    """Yield the keys of the files that a template names; its names start at ``base``.
+
+    Raises:
+        _AnyFile: a call tells one of them.
+    """
+    if _asks_by_call(document.data):
+        raise _AnyFile
+    for mention in mentions(document, base=base, location=""):
+        yield mention.key
+
+
+def _targets(document: Document, file: str, template_file: str) -> Iterator[str]:
+    environment = Environment.of_document(document, [], base=base_between(file, template_file))
+    for mention in targets(environment, file):
+        yield mention.key
+
+
+def _asks_by_call(value: Any) -> bool:
+    if isinstance(value, dict):
+        if len(value) == 1 and isinstance(value.get("get_file"), (dict, list)):
+            return True
+        return any(map(_asks_by_call, value.values()))
+    return isinstance(value, list) and any(map(_asks_by_call, value))
