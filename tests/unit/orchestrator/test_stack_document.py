@@ -62,6 +62,8 @@ def row(name: str, number: int, **more: Any) -> ResourceRow:
         "metadata_hash": None,
         "data": {"d": number},
         "unhealthy": False,
+        "template_id": "d",
+        "lock_traversal": None,
         "created_at": float(number),
         "updated_at": float(number),
     }
