@@ -93,7 +93,9 @@ class Scalings:
         policy, group = decided.policy, decided.group
         metadata = {"metadata": self._codec.pack(dict(decided.metadata))}
         self._change(connection, policy, metadata, tables.resource.c.id == policy.id)
-        self._change(connection, group, {"data": self._codec.pack(dict(decided.data))}, _at_rest(group))
+        # Without its hash no update takes the group for what it is to be: whoever dies now is followed by the next one.
+        data = {"data": self._codec.pack(dict(decided.data)), "definition_hash": None}
+        self._change(connection, group, data, _at_rest(group))
         for row, traversal_id in zip((policy, group), decided.traversals, strict=True):
             connection.execute(tables.event.insert().values(_event(row, traversal_id, decided.sentence, now)))
         return now
