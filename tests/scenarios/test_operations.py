@@ -355,6 +355,36 @@ def test_only_what_is_in_use_is_suspended() -> None:
     assert at_rest(world) == {"a", "b"}
 
 
+def test_a_suspend_that_takes_too_long_fails_and_can_be_resumed() -> None:
+    story = Story(CHAIN, timeout_minutes=1)
+    world = story.world
+    world.cloud.polls = {"b": 100_000}
+    world.suspend()
+    world.settle()
+    assert world.state() == "SUSPEND_FAILED"
+    assert reason(world) == "Stack SUSPEND timed out after 1 minutes"
+    assert states(world, story.id)["b"] == "SUSPEND_FAILED"
+    world.cloud.polls = {}
+    world.resume()
+    world.settle()
+    assert world.state() == "RESUME_COMPLETE"
+    assert at_rest(world) == set()
+
+
+def test_a_check_that_takes_too_long_says_so() -> None:
+    story = Story(CHAIN, timeout_minutes=1)
+    world = story.world
+    world.cloud.polls = {"b": 100_000}
+    world.check()
+    world.settle()
+    assert world.state() == "CHECK_FAILED"
+    assert reason(world) == "Stack CHECK timed out after 1 minutes"
+    world.cloud.polls = {}
+    world.check()
+    world.settle()
+    assert world.state() == "CHECK_COMPLETE"
+
+
 # -- what is refused -----------------------------------------------------------------------------------------------
 
 
