@@ -2,15 +2,16 @@
 
 import math
 import re
+import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Protocol
 
 from orchestrator.blueprints import written
 from orchestrator.definition import LazyFiles, StackDefinition
 from orchestrator.errors import Conflict, InvalidInput
-from orchestrator.messages import DeleteJob, EnvironmentSource, OperateJob
+from orchestrator.messages import DeleteJob, EnvironmentSource, OperateJob, SnapshotJob
 from orchestrator.nested import AtRest, Family, Fence, NestedJob, Nesting
 from orchestrator.nesting import parent_of
 from orchestrator.outputs import outputs_of
@@ -18,6 +19,7 @@ from orchestrator.plugins.resource import ResourceFailure
 from orchestrator.plugins.stack_resource import Child, ChildState, Member
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim
+from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversals import Fenced
@@ -38,8 +40,13 @@ _LEAST_MINUTES: Final = 0.001
 class ChangesStacks(Protocol):
     """What begins operations on stacks: the coordinator."""
 
-    def become(self, job: NestedJob) -> str:
+    def become(self, job: NestedJob, *, snapshot: SnapshotRow | None = None) -> str:
         """Make a stack in a stack, or give it a new definition; return the traversal's id."""
+
+    def snapshot(
+        self, job: SnapshotJob, *, inner_id: str | None = None, fence: Fence | AtRest | None = None
+    ) -> str:
+        """Begin to take a snapshot of a stack in a stack; return its id."""
 
     def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:
         """Make a stack in a stack of what is there already; return the traversal's id."""
@@ -65,7 +72,9 @@ class Occasion:
     key: str
     #: What brings the environments and files that its definition counts on.
     template_id: str
-    #: How long the operation may still take.
+    #: The id of the operation.
+    operation: str
+    #: How long it may still take.
     seconds_left: float
     fence: Fence | AtRest
     #: Whether what is deleted is only given up.
@@ -109,6 +118,7 @@ class Children:
                 stack_id=order.stack_id,
                 key=order.key,
                 template_id=template_id,
+                operation=order.traversal_id,
                 seconds_left=max(deadline - claim.now, 0.0),
                 fence=Fence(
                     resource_id=claim.resource_id,
@@ -137,6 +147,7 @@ class Children:
             stack_id=row.stack_id,
             key=row.name,
             template_id=row.template_id,
+            operation=parent.traversal_id,
             seconds_left=parent.timeout_minutes * 60,
             fence=AtRest(resource_id=row.id, metadata_version=row.metadata_version),
         )
@@ -206,6 +217,39 @@ class ResourceChild:
         """
         job = self._job(child)
         return self._begun(lambda: self._coordinator.take_over(job, entries))
+
+    def take_snapshot(self) -> tuple[str, str]:
+        """Begin to take a snapshot of the child; return the operation's id, and the snapshot's.
+
+        Raises:
+            ResourceFailure: the child does not lend itself to it now.
+        """
+        # The same for the same operation of the parent, so that nothing is taken twice.
+        snapshot_id = str(uuid.uuid5(uuid.UUID(self.id), self._occasion.operation))
+        taken = self._store.snapshots.by_id(snapshot_id)
+        if taken is None:
+            job = SnapshotJob(name=self.id, project=self._row().project)
+            fence = self._occasion.fence
+            self._begun(lambda: self._coordinator.snapshot(job, inner_id=snapshot_id, fence=fence))
+            return self._row().traversal_id, snapshot_id
+        return taken.traversal_id, snapshot_id
+
+    def has_snapshot(self, snapshot_id: str) -> bool:
+        """Tell whether a snapshot of the child is complete."""
+        row = self._store.snapshots.by_id(snapshot_id)
+        return row is not None and (row.action, row.status) == ("CREATE", "COMPLETE")
+
+    def restore(self, child: Child, snapshot_id: str) -> str:
+        """Begin to bring the child back to a snapshot; return the operation's id.
+
+        Raises:
+            ResourceFailure: there is no such snapshot any more, or the child does not lend itself to it now.
+        """
+        row = self._store.snapshots.by_id(snapshot_id)
+        if row is None or row.stack_id != self.id:
+            raise ResourceFailure("the snapshot of its stack is gone")
+        job = replace(self._job(child), refresh=True)
+        return self._begun(lambda: self._coordinator.become(job, snapshot=row))
 
     def operate(self, action: str) -> str:
         """Begin to do something with the child as it is; return the operation's id.

@@ -177,7 +177,7 @@ class Coordinator:
         self._publish_first(new)
         return new
 
-    def become(self, job: NestedJob) -> str:
+    def become(self, job: NestedJob, *, snapshot: SnapshotRow | None = None) -> str:
         """Make a stack in a stack, or give it a new definition, whatever it is doing; return the traversal's id.
 
         Raises:
@@ -189,7 +189,8 @@ class Coordinator:
             stack = self._store.stacks.by_id(job.stack_id)
             if stack is not None:
                 refuse_deleted(stack)
-                begun = self._begin_update(stack, job)
+                action = "RESTORE" if snapshot else "UPDATE"
+                begun = self._begin_update(stack, job, action=action, snapshot=snapshot)
                 if begun is not None:
                     return begun.id
                 self._fence(stack)
@@ -315,9 +316,15 @@ class Coordinator:
             raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
         return stack.id
 
-    def snapshot(self, job: SnapshotJob) -> str:
+    def snapshot(
+        self, job: SnapshotJob, *, inner_id: str | None = None, fence: Fence | AtRest | None = None
+    ) -> str:
         """Begin to take a snapshot of a stack; return its id; see :func:`orchestrator.snapshots.take_snapshot`."""
-        return take_snapshot(self._store, job, self._settings, self._begin)
+
+        def begin(stack: StackRow, new: NewTraversal) -> bool:
+            return self._begin(stack, replace(new, fence=fence))
+
+        return take_snapshot(self._store, job, self._settings, begin, inner_id=inner_id)
 
     def restore(self, job: RestoreJob) -> str:
         """Begin to bring a stack back to a snapshot; return its id. The same job again begins nothing.
@@ -355,6 +362,7 @@ class Coordinator:
             Conflict: the snapshot is being made, or restored.
         """
         stack = self._store.stacks.find(job.name, project=job.project)
+        refuse_nested(stack)
         done = self._store.stacks.job(job.job_id)
         try:
             snapshot = self._store.snapshots.find(stack.id, job.snapshot)

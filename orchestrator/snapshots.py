@@ -4,6 +4,7 @@ A snapshot is the stack's definition, and of each resource what its type left be
 traversals; letting it go is not, and leaves the stack alone.
 """
 
+import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from orchestrator.operations import Begin, operation, refuse_busy, refuse_suspen
 from orchestrator.plan import Wish
 from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import Resource, ResourceFailure, ResourceState
+from orchestrator.plugins.stack_resource import INSIDE
 from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.settings import Settings
 from orchestrator.store.snapshots import Entry, NewSnapshot, SnapshotRow
@@ -32,8 +34,12 @@ log = structlog.get_logger()
 _LONGEST = 1000
 
 
-def take_snapshot(store: Store, job: SnapshotJob, settings: Settings, begin: Begin) -> str:
+def take_snapshot(
+    store: Store, job: SnapshotJob, settings: Settings, begin: Begin, *, inner_id: str | None = None
+) -> str:
     """Begin to take a snapshot of a stack; return the stack's id. The same job again begins nothing.
+
+    Of a stack in a stack, it is a part of the snapshot of that, whose resource says so with the id that it is to have.
 
     Raises:
         NotFound: there is no such stack.
@@ -44,7 +50,8 @@ def take_snapshot(store: Store, job: SnapshotJob, settings: Settings, begin: Beg
     if done is not None and done.stack_id is not None:
         return done.stack_id
     stack = store.stacks.find(job.name, project=job.project)
-    refuse_nested(stack)
+    if inner_id is None:
+        refuse_nested(stack)
     refuse_busy(store, stack, SNAPSHOT)
     refuse_suspended(stack)
     if stack.template_id != stack.completed_template_id:
@@ -53,7 +60,11 @@ def take_snapshot(store: Store, job: SnapshotJob, settings: Settings, begin: Beg
             "complete; update it first"
         )
     rows = store.stacks.resources(stack.id)
-    new = NewSnapshot(id=str(uuid.uuid4()), name=job.snapshot, most=settings.max_snapshots_per_stack)
+    if inner_id is None:
+        new = NewSnapshot(id=str(uuid.uuid4()), name=job.snapshot, most=settings.max_snapshots_per_stack)
+    else:
+        # There are as many as the outermost stack has.
+        new = NewSnapshot(id=inner_id, name="", most=sys.maxsize)
     traversal = operation(
         store,
         stack,
@@ -123,6 +134,9 @@ def let_go(
         present = rows.get(entry.name)
         kept = _Kept(entry, present if present and present.type == entry.type else None)
         try:
+            if isinstance(entry.entry, Mapping) and (inside := entry.entry.get(INSIDE)):
+                let_go_inside(store, inside, types, settings)
+                continue
             kept.resource(stack, types, settings).handle_delete_snapshot(entry.entry)
         except Exception as error:
             sentence = (
@@ -134,6 +148,24 @@ def let_go(
         store.snapshots.fail_delete(row.id, cut("; ".join(faults), _LONGEST))
     else:
         store.snapshots.forget(row.id)
+
+
+def let_go_inside(
+    store: Store, snapshot_id: str, types: Mapping[str, type[Resource]], settings: Settings
+) -> None:
+    """Let go of the snapshot of a stack in a stack; one that is gone is no error.
+
+    Raises:
+        ResourceFailure: a part of it cannot be deleted.
+    """
+    row = store.snapshots.by_id(snapshot_id)
+    stack = store.stacks.by_id(row.stack_id) if row else None
+    if row is None or stack is None:
+        return
+    let_go(store, stack, row, types, settings)
+    left = store.snapshots.by_id(snapshot_id)
+    if left is not None:
+        raise ResourceFailure(left.reason)
 
 
 @dataclass(frozen=True, slots=True)

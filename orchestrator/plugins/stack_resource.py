@@ -19,6 +19,8 @@ from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFai
 
 #: Where a resource's data hold, until it is adopted, the entries of what is in its stack.
 ENTRIES: Final = "adopted"
+#: What a snapshot's entry of such a resource calls the snapshot of its stack.
+INSIDE: Final = "snapshot_of_its_stack"
 #: How long a resource waits for its stack at most before it looks by itself; its stack's end wakes it.
 LOOK_AGAIN_SECONDS: Final = 3600.0
 
@@ -138,6 +140,23 @@ class ChildStack(Protocol):
 
         Raises:
             ResourceFailure: the child does not lend itself to it now.
+        """
+
+    def take_snapshot(self) -> tuple[str, str]:
+        """Begin to take a snapshot of the child; return the operation's id, and the snapshot's.
+
+        Raises:
+            ResourceFailure: the child does not lend itself to it now.
+        """
+
+    def has_snapshot(self, snapshot_id: str) -> bool:
+        """Tell whether a snapshot of the child is complete."""
+
+    def restore(self, child: Child, snapshot_id: str) -> str:
+        """Begin to bring the child, which is to be what ``child`` says, back to a snapshot; return the operation's id.
+
+        Raises:
+            ResourceFailure: there is no such snapshot any more, or the child does not lend itself to it now.
         """
 
     def delete(self) -> str | None:
@@ -322,6 +341,26 @@ class StackResource(Resource):
         return {"operation": self.stacks.operate(RESUME)}
 
     def check_resume_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the child is back."""
+        return self.has_ended(token)
+
+    def handle_snapshot(self) -> Any:
+        """Begin to take a snapshot of the child."""
+        operation, snapshot = self.stacks.take_snapshot()
+        return {"operation": operation, INSIDE: snapshot}
+
+    def check_snapshot_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the snapshot of the child is there."""
+        answer = self.has_ended(token)
+        if answer is True and not self.stacks.has_snapshot(token[INSIDE]):
+            raise ResourceFailure("another operation came before the snapshot of its stack was complete")
+        return answer
+
+    def handle_restore(self, entry: Any) -> Any:
+        """Begin to bring the child back to a snapshot."""
+        return {"operation": self.stacks.restore(self.child(), entry[INSIDE])}
+
+    def check_restore_complete(self, token: Any) -> bool | Wait:
         """Tell whether the child is back."""
         return self.has_ended(token)
 

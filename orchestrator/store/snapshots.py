@@ -166,6 +166,13 @@ class Snapshots:
         raise NotFound(f"the stack has no snapshot {name_or_id!r}{hint}")
 
     @retrying
+    def by_id(self, snapshot_id: str) -> SnapshotRow | None:
+        """Return a snapshot by its id; None if there is none."""
+        with self._db.read() as connection:
+            row = connection.execute(self._rows().where(tables.snapshot.c.id == snapshot_id)).first()
+        return None if row is None else SnapshotRow(**row._mapping)
+
+    @retrying
     def entries(self, row: SnapshotRow) -> list[Entry]:
         """Return what a snapshot holds of each resource; of one that failed, what there was when it did."""
         held, node, resource = tables.snapshot_resource, tables.node, tables.resource

@@ -54,6 +54,18 @@ class FakeChild:
         self.action, self.status = "ADOPT", "IN_PROGRESS"
         return str(len(self.asked))
 
+    def take_snapshot(self) -> tuple[str, str]:
+        self.action, self.status = "SNAPSHOT", "IN_PROGRESS"
+        return str(len(self.asked)), "snapshot"
+
+    def has_snapshot(self, snapshot_id: str) -> bool:
+        return snapshot_id == "snapshot"
+
+    def restore(self, child: Child, snapshot_id: str) -> str:
+        self.asked.append(child)
+        self.action, self.status = "RESTORE", "IN_PROGRESS"
+        return str(len(self.asked))
+
     def operate(self, action: str) -> str:
         self.action, self.status = action, "IN_PROGRESS"
         return str(len(self.asked))
