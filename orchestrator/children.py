@@ -26,6 +26,7 @@ from orchestrator.store.traversals import Fenced
 from orchestrator.stored_templates import load_template
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.locations import is_template, location_of
+from orchestrator.views import OutputView
 
 #: The longest part that a resource's name has in that of its stack.
 _LONGEST_PART: Final = 60
@@ -306,7 +307,18 @@ class ResourceChild:
 
     def outputs(self) -> Mapping[str, Any]:
         """Return the child's outputs; one that cannot be told is None."""
-        return self._outputs
+        return {name: view.value for name, view in self._outputs.items()}
+
+    def output(self, name: str) -> Any:
+        """Return one output of the child; None if it has none of that name.
+
+        Raises:
+            ResourceFailure: it cannot be told.
+        """
+        view = self._outputs.get(name)
+        if view is not None and view.error:
+            raise ResourceFailure(f"of output {name!r} inside: {view.error}")
+        return None if view is None else view.value
 
     @cached_property
     def _members(self) -> tuple[Member, ...]:
@@ -315,14 +327,14 @@ class ResourceChild:
         return tuple(_member(row) for row in in_force.values())
 
     @cached_property
-    def _outputs(self) -> dict[str, Any]:
+    def _outputs(self) -> dict[str, OutputView]:
         row = self._store.stacks.by_id(self.id)
         if row is None or row.deleted_at is not None:
             return {}
         context = self._store.traversals.context(row.traversal_id)
         template = load_template(self._store, row.template_id, context, self._settings)
         views = outputs_of(self._store, row, template, context, self._settings)
-        return {view.key: view.value for view in views}
+        return {view.key: view for view in views}
 
     # -- the job -----------------------------------------------------------------------------------------------
 
@@ -406,4 +418,5 @@ def _member(row: ResourceRow) -> Member:
         reference_id=row.reference_id,
         attributes={tuple(path): value for path, value in row.attributes},
         created_at=row.created_at,
+        unread={tuple(path): why for path, why in row.unread},
     )

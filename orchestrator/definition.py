@@ -78,6 +78,10 @@ class NodeData:
         """Return the attributes as plain types."""
         return [[list(path), value] for path, value in self.attributes.items()]
 
+    def recorded_attributes(self) -> list[Any]:
+        """Return the attributes as plain types, and those that could not be read with null and the reason."""
+        return [*self.packed_attributes(), *([list(path), None, why] for path, why in self.unread.items())]
+
     def why_unread(self, path: AttributePath) -> str:
         """Return why an attribute is not among those that could be read."""
         asked = ".".join(map(str, path))

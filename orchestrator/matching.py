@@ -191,6 +191,7 @@ def node_data_of(row: ResourceRow) -> NodeData:
         physical_id=row.physical_id,
         reference_id=row.reference_id,
         attributes={tuple(path): value for path, value in row.attributes},
+        unread={tuple(path): why for path, why in row.unread},
     )
 
 

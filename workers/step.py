@@ -508,7 +508,7 @@ class _Step:
             definition_hash=definition_hash(claim.type, applied, version)
             if ending in (Ending.DONE, Ending.NEXT) and applied is not None
             else None,
-            attributes=node_data.packed_attributes() if node_data else (),
+            attributes=node_data.recorded_attributes() if node_data else (),
             metadata=self.metadata if done and converging else None,
             metadata_hash=metadata_hash(self.metadata or {}) if done and converging else None,
             requires=self.requires,

@@ -94,14 +94,22 @@ class Member:
     attributes: Mapping[AttributePath, Any]
     #: Seconds since the epoch.
     created_at: float
+    #: Of what was asked for, what could not be read, and why.
+    unread: Mapping[AttributePath, str] = field(default_factory=dict)
 
     def at(self, path: AttributePath) -> Any:
-        """Return what was asked for under ``path``: its reference id if that is empty; None if it was not asked for."""
+        """Return what was asked for under ``path``: its reference id if that is empty; None if it was not asked for.
+
+        Raises:
+            ResourceFailure: it could not be read.
+        """
         if not path:
             return self.reference_id
         for length in range(len(path), 0, -1):
             if path[:length] in self.attributes:
                 return follow(self.attributes[path[:length]], path[length:])
+            if path[:length] in self.unread:
+                raise ResourceFailure(f"of resource {self.name!r} inside: {self.unread[path[:length]]}")
         return None
 
 
@@ -173,6 +181,13 @@ class ChildStack(Protocol):
 
     def outputs(self) -> Mapping[str, Any]:
         """Return the child's outputs; one that cannot be told is None."""
+
+    def output(self, name: str) -> Any:
+        """Return one output of the child; None if it has none of that name.
+
+        Raises:
+            ResourceFailure: it cannot be told.
+        """
 
 
 def member_path(path: AttributePath) -> AttributePath | None:

@@ -43,7 +43,7 @@ class TemplateResource(StackResource):
     def attribute(self, name: str) -> Any:
         """Return an output; ``outputs`` gives all of them, unless one has that name."""
         outputs = self.stacks.outputs()
-        return outputs if name == "outputs" and name not in outputs else outputs.get(name)
+        return outputs if name == "outputs" and name not in outputs else self.stacks.output(name)
 
 
 def kind_of_type(types: Mapping[str, type[Resource]], name: str) -> type[Resource] | None:

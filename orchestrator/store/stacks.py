@@ -80,6 +80,8 @@ class ResourceRow:
     lock_traversal: str | None
     created_at: float
     updated_at: float
+    #: Of the attributes that others ask for, those that could not be read: path and reason of each.
+    unread: Sequence[Any] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,18 +231,24 @@ class Stacks:
     @staticmethod
     def _resource_rows() -> sa.Select[Any]:
         resource = tables.resource
-        return sa.select(*(resource.c[name] for name in ResourceRow.__dataclass_fields__))
+        names = (name for name in ResourceRow.__dataclass_fields__ if name != "unread")
+        return sa.select(*(resource.c[name] for name in names))
 
     def _resource(self, row: Any) -> ResourceRow:
         def unpack(data: bytes | None, default: Any) -> Any:
             return default if data is None else self._codec.unpack(data)
 
+        # What could not be read is on record with the reason in place of a value.
+        attributes = unpack(row.attributes, ())
         return ResourceRow(
             **{
                 **row._mapping,
                 "reference_id": unpack(row.reference_id, None),
                 "properties": unpack(row.properties, None),
-                "attributes": unpack(row.attributes, ()),
+                "attributes": [each for each in attributes if len(each) == 2],
+                "unread": [
+                    (path, reason) for path, *_, reason in (each for each in attributes if len(each) > 2)
+                ],
                 "requires": tuple(json.loads(row.requires)),
                 "metadata": unpack(row.metadata, {}),
                 "data": unpack(row.data, {}),

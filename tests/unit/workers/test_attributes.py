@@ -114,7 +114,9 @@ def test_an_attribute_that_may_be_read_later_is_tried_again(error: Exception) ->
 def test_a_resource_is_complete_without_an_attribute_and_says_so(error: Exception) -> None:
     outcome = step(raising(error), "{type: Test}", wanted=[["name"]])
     assert outcome.ending is Ending.DONE
-    assert outcome.attributes == []
+    ((path, value, why),) = outcome.attributes
+    assert (path, value) == (["name"], None)
+    assert outcome.reason.endswith(why)
     assert outcome.reason.startswith("attribute 'name' of resource 'it' could not be read: ")
     assert outcome.reason.endswith("gone")
 

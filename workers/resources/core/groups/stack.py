@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.definition import UNKNOWN
+from orchestrator.definition import UNKNOWN, AttributePath, follow
 from orchestrator.plugins.constraints import Length, Range
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
 from orchestrator.plugins.stack_resource import Blueprint, Child, StackResource, asked_of_members
@@ -74,6 +74,12 @@ class Stack(StackResource):
             asks=asked_of_members(self.wanted),
             timeout_minutes=self.properties["timeout"],
         )
+
+    def attribute_at(self, path: AttributePath) -> Any:
+        """Return what is asked for under ``path``; of one output, also why it cannot be told."""
+        if path[0] == "outputs" and len(path) > 1:
+            return follow(self.stacks.output(str(path[1])), path[2:])
+        return super().attribute_at(path)
 
     def attribute(self, name: str) -> Any:
         """Return what the stack is called, or its outputs."""

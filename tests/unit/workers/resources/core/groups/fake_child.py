@@ -96,6 +96,9 @@ class FakeChild:
     def outputs(self) -> Mapping[str, Any]:
         return self._outputs
 
+    def output(self, name: str) -> Any:
+        return self._outputs.get(name)
+
     @property
     def asks(self) -> tuple[AttributePath, ...]:
         return self.asked[-1].asks if self.asked else ()
