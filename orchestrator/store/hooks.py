@@ -11,6 +11,7 @@ from orchestrator.store import statements, tables
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.nodes import Nodes
+from orchestrator.store.stopping import HOOK
 from orchestrator.store.traversals import database_time
 
 
@@ -163,8 +164,8 @@ class Hooks:
                 resource=standing.resource,
                 resource_id=standing.resource_id,
                 type=row.type,
-                action=row.action,
-                status=row.status,
+                action=HOOK,
+                status="COMPLETE",
                 reason=f"Hook {standing.hook} is cleared",
                 physical_id=row.physical_id,
             )

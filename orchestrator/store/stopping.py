@@ -1,13 +1,16 @@
 """Write down that a node stands at a hook: before its action, or after it and before anybody learns of that."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from orchestrator.store import statements, tables
 from orchestrator.store.claims import Claim, Ending, Outcome
 from orchestrator.store.database import Database
+
+#: The action of events that tell where a resource stops, and that it is let on: nothing was done to it.
+HOOK: Final = "HOOK"
 
 
 def stop_at_hook(
@@ -33,11 +36,9 @@ def stop_at_hook(
         return None
     if outcome.ending is Ending.PAUSED:
         connection.execute(sa.text(statements.UNLOCK_RESOURCE), values)
-        state = claim.was
     else:
         connection.execute(sa.text(statements.SQLITE_FINISH_RESOURCE.at(now)), values)
         connection.execute(sa.text(statements.event_at(now)), values)
-        state = claim.action, "COMPLETE"
     traversal, node = tables.traversal, tables.node
     status: str = connection.execute(
         # Whoever fails or supersedes the traversal sees the node stand there, or it never does.
@@ -54,8 +55,8 @@ def stop_at_hook(
     connection.execute(mine.values(**standing))
     paused = {
         **values,
-        "action": state[0],
-        "status": state[1],
+        "action": HOOK,
+        "status": "IN_PROGRESS",
         "reason": f"{claim.action} {paused_until(outcome.hook)}",
     }
     connection.execute(sa.text(statements.event_at(now)), paused)

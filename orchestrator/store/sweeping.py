@@ -19,6 +19,8 @@ from orchestrator.store.traversals import database_time, fail_traversal
 
 #: How many nodes one sweep takes at most, so that its transaction stays short.
 BATCH = 500
+#: How many of the resources that stood at hooks until the time-out are named.
+STOOD_NAMED = 3
 #: The pause before publishing again doubles, up to this many times.
 DOUBLINGS = 6
 
@@ -172,6 +174,7 @@ class Sweeper:
             minutes = (row.deadline - row.created_at) / 60
             reason = f"Stack {row.action} timed out after {minutes:g} minutes"
             with self._db.write() as connection:
+                reason += self._stood(connection, row.id)
                 end = fail_traversal(
                     connection,
                     self._db,
@@ -183,6 +186,19 @@ class Sweeper:
             if end is not None:
                 ends.append(end)
         return tuple(ends)
+
+    @staticmethod
+    def _stood(connection: sa.Connection, traversal_id: str) -> str:
+        """Return in words, after a reason, where nobody let resources on; empty if none stands."""
+        node = tables.node
+        sql = sa.select(node.c.key, node.c.hook).where(
+            node.c.traversal_id == traversal_id, node.c.hook.is_not(None)
+        )
+        rows = connection.execute(sql.order_by(node.c.hook_at, node.c.no).limit(STOOD_NAMED + 1)).all()
+        if not rows:
+            return ""
+        named = ", ".join(f"{row.key} ({row.hook})" for row in rows[:STOOD_NAMED])
+        return f"; nobody cleared the hooks of {named}{' and others' if len(rows) > STOOD_NAMED else ''}"
 
     @staticmethod
     def _fail_waiting(connection: sa.Connection, traversal_id: str, reason: str, now: float) -> None:

@@ -67,13 +67,13 @@ def test_nothing_is_made_before_pre_create_is_cleared() -> None:
     assert world.standing() == [("a", "pre-create")]
     assert states(world) == {"a": "INIT_COMPLETE", "b": "INIT_COMPLETE", "c": "CREATE_COMPLETE"}
     assert world.made_names() == ["c"]
-    assert events(world, "a") == [("INIT", "COMPLETE", "CREATE paused until Hook pre-create is cleared")]
+    assert events(world, "a") == [("HOOK", "IN_PROGRESS", "CREATE paused until Hook pre-create is cleared")]
     assert world.store.sweeper.next_due() is not None, "the time-out still ends it"
     world.clear()
     world.settle()
     assert world.state() == "CREATE_COMPLETE"
     assert world.made_names() == ["c", "a", "b"]
-    assert [event[2] for event in events(world, "a")][1:2] == ["Hook pre-create is cleared"]
+    assert events(world, "a")[1] == ("HOOK", "COMPLETE", "Hook pre-create is cleared")
 
 
 def test_dependents_do_not_begin_before_post_create_is_cleared() -> None:
@@ -87,6 +87,8 @@ def test_dependents_do_not_begin_before_post_create_is_cleared() -> None:
     world.settle()
     assert world.state() == "CREATE_COMPLETE"
     assert present(world)["b"] == ("1", "s")
+    # It was made once, and is counted so.
+    assert [event[:2] for event in events(world, "a")].count(("CREATE", "COMPLETE")) == 1
 
 
 def test_the_last_of_all_can_stop_after_it_was_made() -> None:
@@ -344,6 +346,8 @@ def test_the_time_out_ends_what_stands(kind: str, state: str) -> None:
     world.sweep(after=301)
     world.settle()
     assert world.state() == "CREATE_FAILED"
+    reason = f"Stack CREATE timed out after 5 minutes; nobody cleared the hooks of a ({kind})"
+    assert world.store.stacks.find("s", project="default").reason == reason
     assert world.standing() == []
     assert states(world)["a"] == state
     world.clear()

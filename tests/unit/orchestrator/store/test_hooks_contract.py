@@ -109,7 +109,7 @@ def test_a_paused_node_holds_nothing_and_is_never_due(bench: Bench) -> None:
     assert (now.state, now.hook, now.due_at, now.worker) == ("waiting", "pre-create", None, None)
     after = row(bench)
     assert (after.action, after.status, after.lock_traversal) == ("INIT", "COMPLETE", None)
-    assert reasons(bench) == [("INIT", "COMPLETE", "CREATE paused until Hook pre-create is cleared")]
+    assert reasons(bench) == [("HOOK", "IN_PROGRESS", "CREATE paused until Hook pre-create is cleared")]
     bench.clock.pass_(3000)
     assert bench.sweep() == ()
     assert bench.store.nodes.wake_resource("s-a") == ()
@@ -231,7 +231,7 @@ def test_dependents_of_what_stands_after_its_action_are_not_counted_down(bench: 
     assert (node(bench, "b").state, node(bench, "b").remaining) == ("blocked", 1)
     assert reasons(bench)[-2:] == [
         ("CREATE", "COMPLETE", ""),
-        ("CREATE", "COMPLETE", "CREATE paused until Hook post-create is cleared"),
+        ("HOOK", "IN_PROGRESS", "CREATE paused until Hook post-create is cleared"),
     ]
     bench.clock.pass_(3000)
     assert bench.sweep() == ()
