@@ -4,6 +4,7 @@ Takes its store, its types and its publisher as arguments and knows no queue. Ev
 what is published after a transaction is in the store already, and the sweep publishes it should this process die.
 """
 
+import functools
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -53,6 +54,7 @@ from orchestrator.plan import Plan, plan_create, plan_delete, plan_update
 from orchestrator.plugins.resource import Resource
 from orchestrator.preparation import Prepared, environment_of, plan_job, prepare, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
+from orchestrator.replanning import may_change, planned_by
 from orchestrator.resting import Resting
 from orchestrator.scaling import Scaler
 from orchestrator.settings import Settings
@@ -260,28 +262,35 @@ class Coordinator:
         # A stack that never was complete never took over what it was to adopt.
         never_ours = action == "ROLLBACK" and stack.completed_template_id is None
         kept = self._store.stacks.adopted(stack.id) if never_ours else frozenset[str]()
-        told = self._cleanups(stack, rows, compared.history.planned, prepared.registry, kept)
-        plan = plan_update(wished, matches, [plan_row(row) for row in rows], action=action, told=told)
+        # Whoever plans again is told the same.
+        told = functools.cache(self._cleanups(stack, rows, compared.history.planned, prepared.registry, kept))
+        plan_of = planned_by(
+            [plan_row(row) for row in rows],
+            lambda there: plan_update(wished, matches, there, action=action, told=told),
+        )
         taken_back = {row.id for row in rows if row.replaced_by} & {
             match.row.id for match in matches.values() if match.row
         }
         made = {wish.resource_id: wish.type for wish in wished if matches[wish.name].row is None}
-        new = self._new_traversal(job, prepared, plan, made)
+        new = self._new_traversal(job, prepared, plan_of({}), made)
         new = replace(
             new,
             options={**new.options, "snapshot": snapshot.id} if snapshot else new.options,
             known={row.id for row in rows},
+            required=may_change(stack, rows),
+            planned_by=plan_of,
             taken_back=taken_back,
             as_applied=compared.reverted,
         )
         operation = replace(self._operation(new.id, action, stack), parameters=prepared.parameters.shown())
         self._pre_op(operation)
         self._store.templates.save(prepared.stored, prepared.files)
-        if not self._store.traversals.begin_next(new, expected=stack.traversal_id):
+        begun = self._store.traversals.begin_next(new, expected=stack.traversal_id)
+        if begun is None:
             self._post_op(operation, success=False, reason="another operation took the stack first")
             return None
-        self._publish_first(new)
-        return new
+        self._publish_first(begun)
+        return begun
 
     def cancel(self, job: CancelJob, *, inner: bool = False) -> str:
         """End what is under way; return the stack's id.
@@ -418,10 +427,11 @@ class Coordinator:
     def _begin(self, stack: StackRow, new: NewTraversal) -> bool:
         operation = self._operation(new.id, new.plan.action, stack)
         self._pre_op(operation)
-        if not self._store.traversals.begin_next(new, expected=stack.traversal_id):
+        begun = self._store.traversals.begin_next(new, expected=stack.traversal_id)
+        if begun is None:
             self._post_op(operation, success=False, reason="another operation took the stack first")
             return False
-        self._publish_first(new)
+        self._publish_first(begun)
         return True
 
     def _cancel_and_roll_back(self, stack: StackRow, job: CancelJob) -> bool:
@@ -458,6 +468,10 @@ class Coordinator:
             NotFound: there is no such stack.
             Conflict: a lifecycle plugin refused, or other operations kept taking the stack.
         """
+        done = self._store.stacks.job(job.job_id)
+        if done is not None and done.stack_id is not None:
+            # The stack may be gone by now, and its name another's.
+            return done.stack_id
         for _ in range(TRIES):
             stack = self._store.stacks.find(job.name, project=job.project)
             if stack.deleted_at is not None:
@@ -478,7 +492,8 @@ class Coordinator:
         planned = self._store.histories.planned(stack.id)
         rows = self._store.stacks.resources(stack.id)
         told = self._cleanups(stack, rows, planned, self._registry(stack))
-        plan = plan_delete([plan_row(row, ABANDONED if job.abandon else told(row.id)) for row in rows])
+        there = [plan_row(row, ABANDONED if job.abandon else told(row.id)) for row in rows]
+        plan_of = planned_by(there, plan_delete)
         context = self._store.traversals.context(stack.traversal_id)
         new = NewTraversal(
             id=str(uuid.uuid4()),
@@ -487,10 +502,12 @@ class Coordinator:
             project=stack.project,
             template_id=stack.template_id,
             timeout_minutes=stack.timeout_minutes,
-            plan=plan,
+            plan=plan_of({}),
             context=context,
             new_types={},
             known={row.id for row in rows},
+            required=may_change(stack, rows),
+            planned_by=plan_of,
             options={"abandon": True} if job.abandon else {},
             job_id=job.job_id,
         )

@@ -57,6 +57,8 @@ class Claim:
     in_flight: Mapping[str, Any] | None = None
     #: The node data on record from before this traversal, on the wire; None if there is none.
     recorded: Sequence[Any] | None = None
+    #: Ids of the rows that the resource required before.
+    requires: tuple[str, ...] = ()
     #: Whether something that it requires ended with other data than are on record from before this traversal.
     changed: bool = False
     #: The hooks at which the node is still to stop.

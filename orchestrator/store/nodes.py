@@ -18,6 +18,7 @@ from orchestrator.store import statements, tables
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome, Timings
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.direct import Direct
+from orchestrator.store.requirements import both
 from orchestrator.store.stopping import stop_at_hook
 from orchestrator.store.traversals import database_time, fail_traversal
 from orchestrator.store.unclean import goes_on, hold_back
@@ -172,6 +173,7 @@ class Nodes:
             was=(row.was_action, row.was_status),
             in_flight=token[1] if token else None,
             recorded=unpack(row.node_data),
+            requires=_ids(row.requires),
             changed=bool(row.changed),
             planned=row.planned,
             hooks=frozenset(json.loads(row.hooks)) if row.hooks else frozenset(),
@@ -258,7 +260,7 @@ class Nodes:
                 said = {**values, "action": "REPLACE", "status": "IN_PROGRESS"} if replaced else values
                 connection.execute(_text(statements.event_at(self._db.now)), said)
                 if replaced:
-                    self._put_in_place(connection, claim, outcome.new_id)
+                    self._put_in_place(connection, claim, outcome)
                 elif outcome.then:
                     connection.execute(node.update().where(mine).values(action=outcome.then))
             else:
@@ -282,21 +284,21 @@ class Nodes:
         woken = () if status == "IN_PROGRESS" else self.wake_resource(claim.resource_id)
         return Finished(accepted=True, ready=woken)
 
-    def _put_in_place(self, connection: sa.Connection, claim: Claim, new_id: str) -> None:
+    def _put_in_place(self, connection: sa.Connection, claim: Claim, outcome: Outcome) -> None:
         """Make a new row in the place of the claimed one, which is cleaned up once everybody has moved over."""
-        node, resource = tables.node, tables.resource
+        node, resource, new_id = tables.node, tables.resource, outcome.new_id
         now = database_time(connection, self._db)
         old = resource.c.id == claim.resource_id
-        row = connection.execute(sa.select(resource.c.requires, resource.c.template_id).where(old)).one()
+        template_id = connection.execute(sa.select(resource.c.template_id).where(old)).scalar_one()
         connection.execute(
             resource.insert().values(
                 id=new_id,
                 stack_id=claim.order.stack_id,
                 name=claim.order.key,
                 type=claim.type,
-                requires=row.requires,
+                requires=json.dumps(list(outcome.requires)),
                 replaces=claim.resource_id,
-                template_id=row.template_id,
+                template_id=template_id,
                 planned_traversal=claim.order.traversal_id,
                 planned_no=claim.order.no,
                 created_at=now,
@@ -384,7 +386,7 @@ class Nodes:
             "properties": self._pack(outcome.properties),
             "definition_hash": outcome.definition_hash,
             "attributes": self._pack(list(outcome.attributes)) if told else None,
-            "requires": json.dumps(list(outcome.requires)) if done and order.phase == CONVERGE else None,
+            "requires": _required(claim, outcome),
             "applied_traversal": order.traversal_id if done and order.phase == CONVERGE else None,
             "applied_no": order.no if done and order.phase == CONVERGE else None,
             "metadata": self._pack(outcome.metadata),
@@ -581,6 +583,21 @@ def _released(rows: Sequence[Any]) -> list[Any]:
 def _passes(row: Any) -> bool:
     """Whether a ready node has nothing to do, and is passed on like a join."""
     return bool(row.quiet) and (row.phase != CONVERGE or not row.changed)
+
+
+def _required(claim: Claim, outcome: Outcome) -> str | None:
+    """Return what a resource requires after a step, as JSON; None: what it did before."""
+    if claim.order.phase != CONVERGE or outcome.ending is Ending.REPLACE:
+        return None
+    if outcome.ending is Ending.DONE:
+        return json.dumps(list(outcome.requires))
+    # It may use by now what it was given, or still what it had.
+    return json.dumps(both(claim.requires, outcome.requires))
+
+
+@functools.lru_cache(maxsize=1024)
+def _ids(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ _EFFECTIVE = """
          ELSE 'UPDATE' END"""
 
 _RESOURCE_COLUMNS = """
-    type, physical_id, properties, data, metadata, token, started_at"""
+    type, physical_id, properties, data, metadata, token, started_at, requires"""
 
 # What failed or is gone stays so until another takes its place, or the first step towards its repair is written down: a
 # worker that dies must not make it look sound. Nor what a check was looking at, which may have found fault before.
@@ -113,7 +113,7 @@ PG_CLAIM = Statement(
             -- Not what another transaction has made of it meanwhile.
             AND resource.action = was.was_action AND resource.status = was.was_status
         RETURNING resource.id, resource.name, resource.type, resource.physical_id, resource.properties, resource.data,
-            resource.metadata, resource.token, resource.started_at
+            resource.metadata, resource.token, resource.started_at, resource.requires
     ), marked AS (
         UPDATE node SET
             state = CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 'running' ELSE 'waiting' END,
@@ -149,7 +149,7 @@ SQLITE_CLAIM_READ = Statement(
     SELECT {_CLAIMED_COLUMNS}, n.action AS planned, {_EFFECTIVE} AS action,
         r.action AS was_action, r.status AS was_status, r.name,
         r.lock_traversal, {_ALREADY} AS going_on, {_LOOKS.format(find="instr")} AS looks, r.type, r.physical_id,
-        r.properties, r.data, r.metadata, CASE WHEN {_ALREADY} THEN r.token END AS token,
+        r.properties, r.data, r.metadata, r.requires, CASE WHEN {_ALREADY} THEN r.token END AS token,
         CASE WHEN {_ALREADY} THEN r.started_at ELSE {{now}} END AS started_at, {{now}} AS now
     FROM node n JOIN traversal t ON t.id = n.traversal_id JOIN resource r ON r.id = n.resource_id
     WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {_LIVE}

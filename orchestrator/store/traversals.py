@@ -2,8 +2,8 @@
 
 import json
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,6 +19,7 @@ from orchestrator.store import tables
 from orchestrator.store.checking import faults_of
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, retrying
+from orchestrator.store.requirements import requirements_of, widen_requirements
 from orchestrator.store.serving import DEFINING, serves
 from orchestrator.store.snapshots import NewSnapshot, complete_snapshot, fail_snapshot, insert_snapshot
 from orchestrator.store.unclean import unclean_of
@@ -55,6 +56,10 @@ class NewTraversal:
     adopted: Mapping[str, Adopted] = field(default_factory=dict)
     #: The ids of the rows that were there when it was planned.
     known: Collection[str] = ()
+    #: What they required then; empty where nobody can have changed it since.
+    required: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Makes the plan again by what the rows require.
+    planned_by: Callable[[Mapping[str, tuple[str, ...]]], Plan] | None = None
     #: The rows that are wanted again, although another was to take their place.
     taken_back: Collection[str] = ()
     #: The rows that are wanted as they were last made, although they were to become something else.
@@ -266,19 +271,20 @@ class Traversals:
             raise
 
     @retrying
-    def begin_next(self, new: NewTraversal, *, expected: str) -> bool:
+    def begin_next(self, new: NewTraversal, *, expected: str) -> NewTraversal | None:
         """Let a traversal take over an existing stack, whose traversal must be ``expected``; all or nothing.
 
-        False: another one was faster, or the old traversal has made rows that the plan does not know of, and which
+        Returns what was begun: what the old traversal made its rows require since the plan was made is part of it.
+        None: another one was faster, or the old traversal has made rows that the plan does not know of, and which
         must not be forgotten. The old traversal starts nothing new from here on; what it has running
         ends, and lets go of its resources.
         """
         try:
             return self._begin_next(new, expected)
         except _Overtaken:
-            return False
+            return None
 
-    def _begin_next(self, new: NewTraversal, expected: str) -> bool:
+    def _begin_next(self, new: NewTraversal, expected: str) -> NewTraversal | None:
         stack, traversal, node = tables.stack, tables.traversal, tables.node
         with self._db.write() as connection:
             now = database_time(connection, self._db)
@@ -290,7 +296,7 @@ class Traversals:
                 .values(**self._stack_values(new, now))
             )
             if swapped.rowcount != 1:
-                return False
+                return None
             old = (traversal.c.id == expected) & traversal.c.status.in_(("IN_PROGRESS", "FAILED"))
             # One that failed ended then.
             ended = sa.func.coalesce(traversal.c.ended_at, now)
@@ -312,11 +318,23 @@ class Traversals:
                     now=now,
                 )
             self._refuse_unknown_rows(connection, new)
+            widen_requirements(connection, expected)
+            new = self._planned_anew(connection, new)
             if new.taken_back:
                 again = tables.resource.c.id.in_(list(new.taken_back))
                 connection.execute(tables.resource.update().where(again).values(replaced_by=None))
             self._write_traversal(connection, new, now)
-        return True
+        return new
+
+    @staticmethod
+    def _planned_anew(connection: sa.Connection, new: NewTraversal) -> NewTraversal:
+        """Return the traversal with a plan by what the rows require now, which nobody else changes any more."""
+        if new.planned_by is None or not new.required:
+            return new
+        required = requirements_of(connection, new.stack_id)
+        if all(required.get(row_id, before) == before for row_id, before in new.required.items()):
+            return new
+        return replace(new, plan=new.planned_by(required))
 
     @staticmethod
     def _hold(connection: sa.Connection, fence: Fence | AtRest | None) -> None:

@@ -4,6 +4,7 @@ Messages lie in a list until a test delivers, repeats or drops them. A crash can
 matters: before or after each transaction, each call of a plugin, each publication.
 """
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -311,6 +312,7 @@ class World:
             settings=made,
             publisher=self,
             worker="worker",
+            chance=random.Random(0),
             heartbeat=Heartbeat(lambda _: None, lease_seconds=1e9),
             coordinator=self.coordinator,
         )
@@ -490,6 +492,7 @@ class World:
     def close(self) -> None:
         """Close the store."""
         self.open.remove(self)
+        self.checker.close()
         self.store.close()
 
 

@@ -261,7 +261,7 @@ def begin_delete(bench: Bench, expected: str = "s-t1") -> bool:
         context={},
         new_types={},
     )
-    return bench.store.traversals.begin_next(new, expected=expected)
+    return bench.store.traversals.begin_next(new, expected=expected) is not None
 
 
 def order_of(bench: Bench, no: int, key: str) -> CheckOrder:

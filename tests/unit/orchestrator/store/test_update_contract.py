@@ -93,7 +93,7 @@ def begin_delete(bench: Bench, *, number: int = 2, after: int | None = None) -> 
         new_types={},
         known=[row.id for row in rows],
     )
-    return bench.store.traversals.begin_next(new, expected=f"s-t{after or number - 1}")
+    return bench.store.traversals.begin_next(new, expected=f"s-t{after or number - 1}") is not None
 
 
 def order_of(bench: Bench, no: int, *, number: int = 2) -> CheckOrder:

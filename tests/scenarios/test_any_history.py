@@ -1,0 +1,369 @@
+"""Any commands in any order, at any moment, whatever fails or dies: the stack ends as the last command says.
+
+``ISOTHERM_HISTORIES`` is how many histories are played; unless it is set, always the same few.
+"""
+
+import os
+import random
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from hooks.lifecycle import LifecyclePlugin, Operation
+from orchestrator.errors import Conflict
+from orchestrator.messages import END, CancelJob, DeleteJob, StackJob
+from tests.scenarios.definitions import (
+    Definition,
+    Edit,
+    definitions,
+    edited,
+    edits,
+    enabled,
+    names,
+    nearest,
+    parameters_of,
+    template_of,
+    value_of,
+)
+from tests.scenarios.test_interleavings import moves, play
+from tests.scenarios.witness import Fault, Witness
+from tests.scenarios.world import World
+
+HISTORIES = int(os.environ.get("ISOTHERM_HISTORIES", "0"))
+#: What is done between the making of a plan and its beginning: so many steps of workers.
+meanwhile = st.just(0) | st.integers(0, 4)
+crashes = st.none() | st.integers(1, 30)
+#: A time-out of minutes, mostly none that matters.
+timeouts = st.sampled_from([None, None, None, 1])
+
+
+class Between(LifecyclePlugin):
+    """Acts once, between the making of a plan and its beginning."""
+
+    name = "between"
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._acts = [act]
+
+    def pre_op(self, operation: Operation) -> None:
+        if self._acts:
+            self._acts.pop()()
+
+
+@dataclass(frozen=True)
+class Command:
+    """The last command that was accepted."""
+
+    action: str
+    traversal_id: str
+    definition: Definition = field(default_factory=dict)
+    rollback: bool = False
+
+
+@dataclass
+class Known:
+    """What was found at rest, when all was as it was asked for."""
+
+    definitions: list[Definition]
+    ids: dict[str, str]
+    faults: int
+
+
+class AnyHistory(RuleBasedStateMachine):
+    """One stack's history, and what must come of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: A history may be played again while the exception of its first play is being handled.
+        self.handled = sys.exc_info()[1]
+        ids = random.Random(0)
+        # Ids decide which of two comes first: with the same ids, the same history goes the same way.
+        self.same_ids = patch("uuid.uuid4", lambda: UUID(int=ids.getrandbits(128), version=4))
+        self.same_ids.start()
+        self.world = World(action_retry_limit=1000)
+        self.witness = Witness(self.world)
+        self.stack_id = ""
+        self.last: Command | None = None
+        #: The accepted definitions of this stack, oldest first, each with its traversal.
+        self.asked: list[tuple[str, Definition]] = []
+        self.known: Known | None = None
+        self.jobs = 0
+
+    # -- commands ----------------------------------------------------------------------------------------------
+
+    @initialize(definition=definitions(), rollback=st.booleans(), timeout=timeouts)
+    def first(self, definition: Definition, rollback: bool, timeout: int | None) -> None:
+        self._create(definition, rollback, timeout, None)
+
+    @precondition(lambda self: self._is_deleted())
+    @rule(definition=definitions(most=4), rollback=st.booleans(), timeout=timeouts, crash=crashes)
+    def create(self, definition: Definition, rollback: bool, timeout: int | None, crash: int | None) -> None:
+        self._create(definition, rollback, timeout, crash)
+
+    def _create(self, definition: Definition, rollback: bool, timeout: int | None, crash: int | None) -> None:
+        job = self._stack_job(definition, rollback, timeout)
+        self.witness.definitions = {}
+        self.known = None
+        self.asked = []
+        self.stack_id = self._order(lambda: self.world.coordinator.create(job), 0, crash)
+        self._accepted("CREATE", definition, rollback)
+
+    @rule(changes=edits, rollback=st.booleans(), timeout=timeouts, crash=crashes, steps=meanwhile)
+    def update(
+        self, changes: list[Edit], rollback: bool, timeout: int | None, crash: int | None, steps: int
+    ) -> None:
+        self._update(edited(self._latest(), changes), rollback, timeout, crash, steps)
+
+    @rule(other=definitions() | st.integers(1, 4), rollback=st.booleans(), crash=crashes, steps=meanwhile)
+    def update_altogether(
+        self, other: Definition | int, rollback: bool, crash: int | None, steps: int
+    ) -> None:
+        """Give the stack another definition, or one that it was given before."""
+        definition = self.asked[-min(other, len(self.asked))][1] if isinstance(other, int) else other
+        self._update(definition, rollback, None, crash, steps)
+
+    def _update(
+        self, definition: Definition, rollback: bool, timeout: int | None, crash: int | None, steps: int
+    ) -> None:
+        if self._is_deleted():
+            return
+        job = self._stack_job(definition, rollback, timeout)
+        refused = self._state().startswith("DELETE")
+        with suppress(Conflict):
+            self._order(lambda: self.world.coordinator.update(job), steps, crash)
+            assert not refused
+            self._accepted("UPDATE", definition, rollback)
+            return
+        assert refused, "an update was refused"
+
+    @rule(rollback=st.booleans(), crash=crashes, steps=meanwhile)
+    def cancel(self, rollback: bool, crash: int | None, steps: int) -> None:
+        if self._is_deleted():
+            return
+        job = CancelJob(name="s", rollback=rollback, job_id=self._job_id())
+        with suppress(Conflict):
+            self._order(lambda: self.world.coordinator.cancel(job), steps if rollback else 0, crash)
+            self._accepted("ROLLBACK" if rollback else "CANCEL", self._completed())
+
+    @precondition(lambda self: not self._is_deleted())
+    @rule(really=st.integers(0, 2), crash=crashes, steps=meanwhile)
+    def perhaps_delete(self, really: int, crash: int | None, steps: int) -> None:
+        if really == 0:
+            self.delete(crash, steps)
+
+    def delete(self, crash: int | None, steps: int) -> None:
+        if self._is_deleted():
+            return
+        job = DeleteJob(name="s", job_id=self._job_id())
+        self._order(lambda: self.world.coordinator.delete(job), steps, crash)
+        self._accepted("DELETE", {})
+
+    def _order(self, command: Callable[[], str], steps: int, crash: int | None) -> str:
+        """Give a command; a coordinator that dies over it is given the same job again."""
+        self.world.coordinator._plugins = (Between(lambda: self._steps(steps)),)
+        ids: list[str] = []
+        try:
+            if crash is not None:
+                self.world.cloud.crash_after(crash)
+            survived = self.world.survive(lambda: ids.append(command()))
+            self.world.cloud.crash_at = None
+            if not survived:
+                ids.append(command())
+        finally:
+            self.world.cloud.crash_at = None
+            self.world.coordinator._plugins = ()
+        return ids[-1]
+
+    def _accepted(self, action: str, definition: Definition, rollback: bool = False) -> None:
+        stack = self.world.store.stacks.find(self.stack_id, project="default")
+        self.last = Command(action, stack.traversal_id, definition, rollback)
+        if action in ("CREATE", "UPDATE"):
+            self.asked.append((stack.traversal_id, definition))
+        if action != "CANCEL":
+            self.witness.definitions[stack.traversal_id] = definition
+        if self.known:
+            self.known.definitions.append(definition)
+
+    def _stack_job(self, definition: Definition, rollback: bool, timeout: int | None) -> StackJob:
+        return StackJob(
+            name="s",
+            template=template_of(definition),
+            parameters=parameters_of(definition),
+            rollback=rollback,
+            timeout_minutes=timeout,
+            job_id=self._job_id(),
+        )
+
+    def _job_id(self) -> str:
+        self.jobs += 1
+        return f"job-{self.jobs}"
+
+    # -- fate --------------------------------------------------------------------------------------------------
+
+    def _steps(self, count: int) -> None:
+        """Deliver messages to workers that take one step each and do not carry on."""
+        for _ in range(count):
+            if not self.world.messages:
+                return
+            order = self.world.messages.pop(0)
+            if order.phase == END:
+                self.world.coordinator.finish(order)
+            else:
+                self.world.publish(self.world.checker.step(order))
+
+    @rule(count=st.integers(1, 12))
+    def step(self, count: int) -> None:
+        self._steps(count)
+
+    @rule(moves=st.lists(moves, min_size=1, max_size=10))
+    def fate(self, moves: list[tuple[str, int]]) -> None:
+        play(self.world, moves)
+
+    @rule(
+        action=st.sampled_from(["create", "update", "delete"]),
+        name=names,
+        times=st.sampled_from([1, 1, 2, -1]),
+        retryable=st.booleans(),
+        late=st.booleans(),
+    )
+    def fault(self, action: str, name: str, times: int, retryable: bool, late: bool) -> None:
+        if self._latest():
+            name = nearest(self._latest(), name)
+        self.witness.faults[action, name] = Fault(1 if retryable else times, retryable, late)
+
+    @rule(name=names, seconds=st.sampled_from([1, 3, 30, 1000]))
+    def slow(self, name: str, seconds: int) -> None:
+        if self._latest():
+            name = nearest(self._latest(), name)
+        self.world.cloud.polls[name] = seconds
+
+    # -- what must hold ----------------------------------------------------------------------------------------
+
+    @rule()
+    def rest(self) -> None:
+        self.world.settle()
+        self._check()
+
+    def teardown(self) -> None:
+        try:
+            if sys.exc_info()[1] is self.handled and self.last is not None:
+                self._play_out()
+        finally:
+            self.world.close()
+            self.same_ids.stop()
+
+    def _play_out(self) -> None:
+        """Let everything end; heal what failed; delete it all."""
+        self.rest()
+        self.witness.faults = {}
+        if not self._state().startswith("DELETE"):
+            self._update(self._latest(), False, None, None, 0)
+            self.rest()
+            assert self._state() == "UPDATE_COMPLETE"
+        if not self._is_deleted():
+            self.delete(None, 0)
+            self.rest()
+        assert self._state() == "DELETE_COMPLETE"
+
+    def _check(self) -> None:
+        last = self.last
+        assert last is not None
+        assert not self.witness.violations, self.witness.violations
+        self.witness.check_at_rest()
+        state, stack = self._state(), self.world.store.stacks.find(self.stack_id, project="default")
+        failed = self._excuses(last.traversal_id)
+        match last.action, state:
+            case ("CREATE" | "UPDATE" as action, _) if state == f"{action}_COMPLETE":
+                self._check_became(last.definition)
+            case ("CREATE" | "UPDATE" as action, _) if state == f"{action}_FAILED":
+                assert failed, stack.reason
+                assert not last.rollback or "cleanup" in failed, "a rollback is owed"
+            case ("CREATE" | "UPDATE", "ROLLBACK_COMPLETE"):
+                assert last.rollback
+                assert failed & {"converge", "time"}
+                self._check_became(self._completed())
+            case ("CREATE" | "UPDATE", "ROLLBACK_FAILED"):
+                assert last.rollback
+                assert failed & {"converge", "time"}
+                assert self._excuses(stack.traversal_id)
+            case ("ROLLBACK", "ROLLBACK_COMPLETE"):
+                self._check_became(last.definition)
+            case ("ROLLBACK", "ROLLBACK_FAILED"):
+                assert failed, stack.reason
+            case ("CANCEL", _):
+                assert state.endswith("_FAILED")
+            case ("DELETE", "DELETE_COMPLETE"):
+                assert self.world.store.stacks.resources(self.stack_id) == []
+            case ("DELETE", "DELETE_FAILED"):
+                assert failed, stack.reason
+            case _:
+                raise AssertionError(f"{state} after {last.action}: {stack.reason}")
+
+    def _check_became(self, definition: Definition) -> None:
+        """Check that the stack is a definition, and that what never was to become anything else was left alone."""
+        ids = self.witness.check_is(self.stack_id, definition)
+        if self.known:
+            struck = {fired.name for fired in self.witness.fired[self.known.faults :]}
+            for name, physical_id in self.known.ids.items():
+                identities = {_identity(each, name) for each in [*self.known.definitions, definition]}
+                if len(identities) == 1 and None not in identities and name not in struck:
+                    assert ids[name] == physical_id, f"{name} was replaced for nothing"
+        self.known = Known([definition], ids, len(self.witness.fired))
+
+    def _excuses(self, traversal_id: str) -> set[str]:
+        """Return why a traversal may have failed."""
+        struck = {
+            "cleanup" if fired.action == "delete" else "converge"
+            for fired in self.witness.fired
+            if fired.traversal_id == traversal_id
+        }
+        with self.witness.aside() as connection:
+            out_of_time = connection.exec_driver_sql(
+                "SELECT 1 FROM event WHERE traversal_id = ? AND type = 'stack' AND reason LIKE '%timed out%'",
+                (traversal_id,),
+            ).first()
+        return struck | ({"time"} if out_of_time else set())
+
+    # -- what is known -----------------------------------------------------------------------------------------
+
+    def _state(self) -> str:
+        return self.world.state(self.stack_id)
+
+    def _is_deleted(self) -> bool:
+        return self._state() == "DELETE_COMPLETE"
+
+    def _latest(self) -> Definition:
+        return self.asked[-1][1]
+
+    def _completed(self) -> Definition:
+        """Return the definition that was complete last."""
+        with self.witness.aside() as connection:
+            complete = set(
+                connection.exec_driver_sql("SELECT id FROM traversal WHERE status = 'COMPLETE'").scalars()
+            )
+        return next((each for id_, each in reversed(self.asked) if id_ in complete), {})
+
+
+def _identity(definition: Definition, name: str) -> Any:
+    """Return what an object is as long as it need not be replaced; None: it is not there."""
+    there = enabled(definition)
+    return (there[name].type, value_of(there, name)) if name in there else None
+
+
+TestAnyHistory = pytest.mark.timeout(0 if HISTORIES else 300)(AnyHistory.TestCase)
+TestAnyHistory.settings = settings(
+    max_examples=HISTORIES or 25,
+    stateful_step_count=50 if HISTORIES else 20,
+    deadline=None,
+    derandomize=not HISTORIES,
+    suppress_health_check=list(HealthCheck),
+)

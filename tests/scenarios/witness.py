@@ -1,0 +1,228 @@
+"""A witness of what is done to the world: at every effect, what must hold at that instant; at rest, what must then."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
+from tests.scenarios.definitions import TYPES, Definition, enabled, size_of, value_of
+from tests.scenarios.world import World
+
+
+@dataclass
+class Fault:
+    """What goes wrong with an action on the resource of a name."""
+
+    #: How often; negative: always.
+    times: int = 1
+    #: Whether it may help to try again.
+    retryable: bool = False
+    #: Whether it goes wrong only after the effect.
+    late: bool = False
+
+
+@dataclass(frozen=True)
+class Fired:
+    """A fault that struck for good."""
+
+    traversal_id: str
+    action: str
+    name: str
+
+
+class Witness:
+    """Watches a world's objects being made, changed and unmade, and lets faults strike."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        #: By action and name.
+        self.faults: dict[tuple[str, str], Fault] = {}
+        self.fired: list[Fired] = []
+        #: What was done that must never be done. The engine takes an exception for the resource's own.
+        self.violations: list[str] = []
+        #: By the id of the traversal that was to bring them about.
+        self.definitions: dict[str, Definition] = {}
+        self._makers: Counter[str] = Counter()
+        #: By row, the rows that its object was last made or changed with.
+        self._used: dict[str, frozenset[str]] = {}
+        make = world.cloud.make
+
+        def watched(row: str, name: str, value: str) -> str:
+            self._makers[row] += 1
+            if self._makers[row] > 1:
+                self.violations.append(f"{name} was made twice for one row")
+            return make(row, name, value)
+
+        world.cloud.make = watched  # type: ignore[method-assign]
+        types = world.checker._types
+        base = types["Cloud::Object"]
+        for name in TYPES:
+            types[name] = watched_type(self, base)  # type: ignore[index]
+
+    @contextmanager
+    def aside(self) -> Iterator[sa.Connection]:
+        """Read the store without anybody noticing."""
+        cloud = self.world.cloud
+        crash_at, count = cloud.crash_at, cloud._count
+        cloud.crash_at = None
+        with self.world.store.database.read() as connection:
+            yield connection
+        cloud.crash_at, cloud._count = crash_at, count
+
+    def rows(self) -> dict[str, Any]:
+        """Return all rows of resources, those that are gone too, by id."""
+        with self.aside() as connection:
+            return {row.id: row for row in connection.execute(sa.text("SELECT * FROM resource"))}
+
+    def is_there(self, row: Any) -> bool:
+        """Whether a row has an object that is its own."""
+        return not is_gone(row) and bool(self.world.cloud.owned_by(row.id))
+
+    # -- at every effect ---------------------------------------------------------------------------------------
+
+    def begins(self, resource: Resource, action: str) -> None:
+        """Check that this may be done now."""
+        try:
+            self._check_begins(resource, action)
+        except AssertionError as error:
+            self.violations.append(str(error))
+
+    def _check_begins(self, resource: Resource, action: str) -> None:
+        rows = self.rows()
+        row = rows[resource.state.uuid]
+        with self.aside() as connection:
+            current = connection.execute(
+                sa.text("SELECT traversal_id FROM stack WHERE id = :id"), {"id": row.stack_id}
+            ).scalar_one()
+        assert row.lock_traversal == current, f"a superseded traversal begins to {action} {row.name}"
+        if action == "delete":
+            self._check_unused(rows, row)
+        else:
+            self._check_served(rows, row, resource)
+
+    def _check_served(self, rows: Mapping[str, Any], row: Any, resource: Resource) -> None:
+        needed = {proxy.name: proxy.uuid for proxy in resource.stack.resources.values()}
+        self._used[row.id] = frozenset(str(uuid) for uuid in needed.values())
+        wanted = self.definitions.get(row.lock_traversal)
+        if wanted is not None:
+            assert set(needed) == enabled(wanted)[row.name].others, (
+                f"{row.name} was given other data than it needs"
+            )
+        for name, uuid in needed.items():
+            other = rows[str(uuid)]
+            assert other.status == "COMPLETE", f"{name} is not ready"
+            assert other.action not in ("INIT", "DELETE"), f"{name} is not there"
+            assert self.is_there(other), f"{name} is gone"
+
+    def _check_unused(self, rows: Mapping[str, Any], row: Any) -> None:
+        for other in rows.values():
+            if other.id == row.id or not self.is_there(other):
+                continue
+            uses = frozenset(json.loads(other.requires))
+            if other.status != "COMPLETE":
+                uses |= self._used.get(other.id, frozenset())
+            assert row.id not in uses, f"{row.name} is unmade although {other.name} depends on it"
+            for physical_id in self.world.cloud.owned_by(other.id):
+                mentioned = self.world.cloud.sizes[physical_id].split("+")
+                assert row.physical_id not in mentioned, f"{row.name} is unmade although {other.name} uses it"
+
+    def strike(self, resource: Resource, action: str, *, late: bool) -> None:
+        """Let a fault strike, if there is one."""
+        fault = self.faults.get((action, resource.name))
+        if fault is None or fault.late != late or fault.times == 0:
+            return
+        fault.times -= 1
+        if fault.retryable:
+            raise RetryableFailure("busy")
+        traversal_id = self.rows()[resource.state.uuid].lock_traversal
+        self.fired.append(Fired(traversal_id, action, resource.name))
+        raise ResourceFailure("no luck")
+
+    # -- at rest -----------------------------------------------------------------------------------------------
+
+    def check_at_rest(self) -> None:
+        """Check that everything has come to an end, and that rows and objects know of each other."""
+        with self.aside() as connection:
+            running = connection.execute(
+                sa.text("SELECT id FROM traversal WHERE status = 'IN_PROGRESS'")
+            ).all()
+            untold = connection.execute(
+                sa.text("SELECT traversal_id FROM node WHERE phase = 'end' AND state <> 'done'")
+            ).all()
+        assert not running, "a traversal never ends"
+        assert not untold, "the last words on a traversal were never said"
+        rows = self.rows()
+        for row in rows.values():
+            assert row.lock_traversal is None, f"{row.name} is locked for ever"
+            if row.status == "COMPLETE" and row.action not in ("INIT", "DELETE"):
+                assert self.is_there(row), f"{row.name} is COMPLETE and not there"
+                assert self.world.cloud.owned_by(row.id) == [row.physical_id]
+        retained = {name for each in self.definitions.values() for name, it in each.items() if it.retained}
+        for physical_id, (maker, _) in self.world.cloud.objects.items():
+            row = rows[maker]
+            assert not is_gone(row) or row.name in retained, (
+                f"{physical_id} is left over, and no row knows of it"
+            )
+
+    def check_is(self, stack_id: str, wanted: Definition) -> dict[str, str]:
+        """Check that the stack and the cloud are the definition and nothing else; return the ids."""
+        rows = self.world.store.stacks.resources(stack_id)
+        definition = enabled(wanted)
+        assert sorted(row.name for row in rows) == sorted(definition)
+        by_name = {row.name: row for row in rows}
+        ids = {row.name: row.physical_id for row in rows}
+        cloud = self.world.cloud
+        for name, it in definition.items():
+            row = by_name[name]
+            assert row.physical_id is not None
+            assert (row.type, row.status, row.replaced_by) == (it.type, "COMPLETE", None), name
+            assert cloud.objects[row.physical_id] == (row.id, value_of(definition, name))
+            assert cloud.sizes[row.physical_id] == size_of(definition, name, ids)
+            assert set(row.requires) == {by_name[other].id for other in it.others}
+        return {name: str(physical_id) for name, physical_id in ids.items()}
+
+
+def is_gone(row: Any) -> bool:
+    """Whether a row is a tombstone."""
+    return bool((row.action, row.status) == ("DELETE", "COMPLETE"))
+
+
+def watched_type(witness: Witness, base: type[Resource]) -> type[Resource]:
+    """Return a type whose objects are made under the eyes of a witness."""
+
+    class Watched(base):  # type: ignore[valid-type, misc]
+        """A cloud object that is watched."""
+
+        def handle_create(self) -> Any:
+            witness.begins(self, "create")
+            witness.strike(self, "create", late=False)
+            return super().handle_create()
+
+        def check_create_complete(self, token: Any) -> bool | Wait:
+            witness.strike(self, "create", late=True)
+            return super().check_create_complete(token)  # type: ignore[no-any-return]
+
+        def handle_update(self, changes: PropertyChanges) -> Any:
+            witness.begins(self, "update")
+            witness.strike(self, "update", late=False)
+            return super().handle_update(changes)
+
+        def check_update_complete(self, token: Any) -> bool | Wait:
+            witness.strike(self, "update", late=True)
+            return super().check_update_complete(token)  # type: ignore[no-any-return]
+
+        def handle_delete(self) -> None:
+            witness.begins(self, "delete")
+            witness.strike(self, "delete", late=False)
+            super().handle_delete()
+
+        def check_delete_complete(self, token: Any) -> bool | Wait:
+            witness.strike(self, "delete", late=True)
+            return super().check_delete_complete(token)  # type: ignore[no-any-return]
+
+    return Watched
