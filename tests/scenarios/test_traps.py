@@ -86,6 +86,15 @@ Other operations
 - A check or a suspend takes a stack over in the middle of an update, which stays half done.
     test_operations::test_nothing_is_begun_while_another_operation_is_under_way
     test_operations::test_a_rollback_that_is_owed_comes_first
+- A snapshot is taken of what is half changed, or brought back over it.
+    test_operation_traps::test_no_snapshot_is_taken_or_brought_back_in_the_middle_of_an_update
+- The deletion of a stack waits for ever for a snapshot that is gone, or that cannot be deleted.
+    test_operation_traps::test_a_deletion_ends_although_a_snapshot_is_gone_before_it_comes_to_it
+    test_snapshots::test_snapshots_go_with_their_stack_whatever_dies
+    test_snapshots::test_a_snapshot_that_cannot_be_deleted_keeps_no_stack_from_going
+- A snapshot whose deletion fails is left as it is, by a mistake in that very part.
+    test_snapshots::test_a_snapshot_that_cannot_be_deleted_may_be_tried_again
+    test_snapshots::test_the_deletion_of_a_snapshot_survives_a_death_at_any_instruction
 - A stack that is deleted, or could not be, is checked, suspended or resumed.
     test_operation_traps::test_a_stack_that_could_not_be_deleted_is_good_for_a_delete_only
 - What waits to be taken away is suspended as well.
@@ -100,6 +109,7 @@ Plugins
 
 - One attribute that cannot be read fails the resource that has it, and so the stack.
     test_plugin_traps::test_an_attribute_that_cannot_be_read_fails_those_who_need_it_and_not_its_resource
+    test_unread_attributes::test_what_is_asked_of_a_stack_in_a_stack_is_told_to_be_missing_through_it
 - Whether a definition holds a resource depends on when it is asked.
     test_plugin_traps::test_what_a_definition_holds_does_not_depend_on_when_it_is_asked
 - Whoever asks for what is no requirement is told something wrong instead of that.
