@@ -113,7 +113,9 @@ class DryRun:
         definition = self._compared.prepared.template.resources[wish.name]
         if definition.external_id is not None:
             return _plan_of(wish, UNCHANGED if row.status == "COMPLETE" else UPDATE, "it is not ours")
-        if row.status == "FAILED" and issubclass(self._kind(row.type), StackResource):
+        # What is not adopted yet is adopted first.
+        is_adopted = row.action == "ADOPT" and row.status != "COMPLETE"
+        if is_adopted or (row.status == "FAILED" and issubclass(self._kind(row.type), StackResource)):
             return _plan_of(wish, UPDATE, state)
         if row.action == "INIT":
             return _plan_of(wish, CREATE)

@@ -93,30 +93,32 @@ def insert_snapshot(
 
 def complete_snapshot(connection: sa.Connection, traversal_id: str) -> None:
     """Keep what the resources left behind, in the transaction that completes their traversal."""
+    _end_snapshot(connection, traversal_id, status="COMPLETE", reason="")
+
+
+def fail_snapshot(connection: sa.Connection, traversal_id: str, reason: str) -> None:
+    """Say that a snapshot will not be complete, in the transaction that ends its traversal; nothing if it is none.
+
+    What there is of it is kept, so that it can be deleted.
+    """
+    _end_snapshot(connection, traversal_id, status="FAILED", reason=reason)
+
+
+def _end_snapshot(connection: sa.Connection, traversal_id: str, **values: str) -> None:
     snapshot, node, resource = tables.snapshot, tables.node, tables.resource
-    made = connection.execute(
-        snapshot.update()
-        .where(_being_made_by(traversal_id))
-        .values(status="COMPLETE", reason="")
-        .returning(snapshot.c.id)
+    ended = connection.execute(
+        snapshot.update().where(_being_made_by(traversal_id)).values(**values).returning(snapshot.c.id)
     ).scalar_one_or_none()
-    if made is None:
+    if ended is None:
         return
     left = (
-        sa.select(sa.literal(made), node.c.key, resource.c.type, node.c.node_data)
+        sa.select(sa.literal(ended), node.c.key, resource.c.type, node.c.node_data)
         .select_from(node)
         .join(resource, resource.c.id == node.c.resource_id)
         .where(_left_behind(traversal_id))
     )
     columns = ["snapshot_id", "name", "type", "entry"]
     connection.execute(tables.snapshot_resource.insert().from_select(columns, left))
-
-
-def fail_snapshot(connection: sa.Connection, traversal_id: str, reason: str) -> None:
-    """Say that a snapshot will not be complete, in the transaction that ends its traversal; nothing if it is none."""
-    connection.execute(
-        tables.snapshot.update().where(_being_made_by(traversal_id)).values(status="FAILED", reason=reason)
-    )
 
 
 def _being_made_by(traversal_id: str) -> sa.ColumnElement[bool]:
@@ -174,7 +176,7 @@ class Snapshots:
 
     @retrying
     def entries(self, row: SnapshotRow) -> list[Entry]:
-        """Return what a snapshot holds of each resource; of one that failed, what there was when it did."""
+        """Return what a snapshot holds of each resource; of one that failed, what there is of it."""
         held, node, resource = tables.snapshot_resource, tables.node, tables.resource
         kept = sa.select(held.c.name, held.c.type, held.c.entry).where(held.c.snapshot_id == row.id)
         left = (
@@ -184,10 +186,13 @@ class Snapshots:
             .where(_left_behind(row.traversal_id))
         )
         with self._db.read() as connection:
-            found: Sequence[Any] = connection.execute(kept.order_by(held.c.name)).all()
-            # One that was complete has nothing there that is not kept.
-            found = found or connection.execute(left.order_by(node.c.key)).all()
-        return [Entry(name=each.name, type=each.type, entry=self._codec.unpack(each.entry)) for each in found]
+            # Steps that ran when it failed have come to their end since.
+            rows: Sequence[Any] = [*connection.execute(left).all(), *connection.execute(kept).all()]
+        packed = {each.name: each for each in rows}
+        return [
+            Entry(name=name, type=packed[name].type, entry=self._codec.unpack(packed[name].entry))
+            for name in sorted(packed)
+        ]
 
     @retrying
     def begin_delete(self, row: SnapshotRow, *, job_id: str) -> None:

@@ -89,6 +89,12 @@ def old_traversals(stack_id: str, in_force: str, old: float) -> sa.Select[Any]:
     stack, traversal = tables.stack, tables.traversal
     # A rollback of what never was complete asks what was to be adopted.
     never_complete = sa.exists().where(stack.c.id == stack_id, stack.c.completed_template_id.is_(None))
+    # The deletion of a snapshot that never was complete asks what there is of it.
+    snapshot = tables.snapshot
+    snapshots = sa.select(snapshot.c.traversal_id).where(
+        snapshot.c.stack_id == stack_id,
+        (snapshot.c.action != "CREATE") | (snapshot.c.status != "COMPLETE"),
+    )
     return (
         sa.select(traversal.c.id)
         .where(
@@ -98,6 +104,7 @@ def old_traversals(stack_id: str, in_force: str, old: float) -> sa.Select[Any]:
             traversal.c.status != "IN_PROGRESS",
             traversal.c.ended_at <= old,
             traversal.c.id.not_in(_with_something_due()),
+            traversal.c.id.not_in(snapshots),
         )
         .order_by(traversal.c.created_at)
     )

@@ -8,6 +8,7 @@ from orchestrator.errors import Conflict, NotFound
 from orchestrator.messages import END, CheckOrder
 from orchestrator.operable import SNAPSHOT
 from orchestrator.plan import plan_delete, plan_operate
+from orchestrator.purge import Purge
 from orchestrator.store.claims import Ending, Outcome
 from orchestrator.store.snapshots import NewSnapshot, SnapshotRow
 from orchestrator.store.traversals import NewTraversal
@@ -96,6 +97,33 @@ def test_a_snapshot_fails_with_its_traversal_and_what_there_is_of_it_is_known(be
     row = only(bench)
     assert (row.action, row.status) == ("CREATE", "FAILED")
     assert "no luck" in row.reason
+    assert entries(bench) == {"a": {"of": "a"}, "b": {"of": "b"}}
+
+
+def test_what_a_step_leaves_behind_after_the_snapshot_failed_is_known_too(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": set()})
+    a, b = begin(bench)
+    running = bench.claim(a)
+    finish(bench, b, {"of": "b"})
+    bench.store.traversals.cancel("s-t2", reason="enough", job_id="1")
+    assert entries(bench) == {"b": {"of": "b"}}
+    bench.store.nodes.finish(running, Outcome(ending=Ending.DONE, entry={"of": "a"}))
+    assert entries(bench) == {"a": {"of": "a"}, "b": {"of": "b"}}
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_purge_leaves_what_a_snapshot_holds(bench: Bench, *, fails: bool) -> None:
+    created(bench, {"a": set(), "b": set()})
+    orders = begin(bench)
+    ready = [each for order in orders for each in finish(bench, order, {"of": order.key})]
+    if fails:
+        begin_update(bench, {"a": set()}, number=3)
+    else:
+        bench.store.traversals.complete(ready[0].traversal_id)
+        begin_update(bench, {"a": set()}, number=3)
+    bench.clock.pass_(1e9)
+    for _ in bench.store.purger.purge(Purge(older_than_seconds=1, max_events_per_stack=1)):
+        continue
     assert entries(bench) == {"a": {"of": "a"}, "b": {"of": "b"}}
 
 
