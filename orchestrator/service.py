@@ -377,7 +377,7 @@ class Service:
             changed = self._embedded.runtime.coordinator.signal(job)
         else:
             changed = self._submit(SIGNAL_TASK, job.to_wire(), stack.name)
-        return None if changed == stack.id else self.stack(changed)
+        return None if changed == stack.id else self._begun(changed, job.job_id)
 
     def mark_unhealthy(
         self, name: str, resource: str, *, reason: str = "", reset: bool = False

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.errors import Conflict, InvalidInput
 from tests.scenarios.groups import TYPES, members, outputs
-from tests.scenarios.trees import assert_at_rest, stacks, step
+from tests.scenarios.trees import assert_at_rest, document_of_tree, stacks, step
 from tests.scenarios.world import World
 
 
@@ -429,3 +429,27 @@ outputs:
         world.update(
             template.replace("timeout: 5", "context: {region_name: north}"), files={"inner.txt": PAIR}
         )
+
+
+def test_members_that_are_there_are_taken_over_with_or_without_what_was_known_of_them(world: World) -> None:
+    world.create(group(3, more="removal_policies: [{resource_list: ['1']}]"))
+    world.settle()
+    before = dict(world.cloud.objects)
+    document = document_of_tree(world)["resources"]
+    world.abandon()
+    world.settle()
+    assert world.cloud.objects == before
+    for known in (True, False):
+        if not known:
+            del document["group"]["resource_data"]
+        more = "" if known else "removal_policies: [{resource_list: ['1']}]"
+        world.adopt(group(3, more=more), document)
+        world.settle()
+        assert world.state() == "ADOPT_COMPLETE", known
+        assert set(world.cloud.objects) == set(before)
+        world.update(group(3, size="l", more=more))
+        world.settle()
+        assert world.state() == "UPDATE_COMPLETE"
+        assert members(world) == {name: (f"v-{name}", "l") for name in ("0", "2", "3")}
+        world.abandon()
+        world.settle()

@@ -12,7 +12,7 @@ from orchestrator.errors import Conflict
 from orchestrator.messages import SignalJob
 from orchestrator.store.scalings import Decided
 from tests.scenarios.groups import TYPES, members, outputs
-from tests.scenarios.trees import assert_at_rest, step
+from tests.scenarios.trees import assert_at_rest, document_of_tree, step
 from tests.scenarios.world import World
 
 
@@ -342,3 +342,27 @@ def test_a_policy_whose_group_is_none_says_so(world: World) -> None:
     world.settle()
     with pytest.raises(Conflict, match="cannot be scaled"):
         signal(world)
+
+
+def test_members_that_are_there_are_taken_over_under_the_names_they_have(world: World) -> None:
+    world.create(scaled())
+    world.settle()
+    signal(world)
+    world.settle()
+    before = dict(world.cloud.objects)
+    document = document_of_tree(world)["resources"]
+    world.abandon()
+    world.settle()
+    for known in (True, False):
+        if not known:
+            del document["group"]["resource_data"]
+        world.adopt(scaled(), document)
+        world.settle()
+        assert world.state() == "ADOPT_COMPLETE"
+        assert set(world.cloud.objects) == set(before)
+        world.update(scaled(size="l"))
+        world.settle()
+        assert set(world.cloud.objects) == set(before)
+        assert {size for _, size in members(world).values()} == {"l"}
+        world.abandon()
+        world.settle()

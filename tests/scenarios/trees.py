@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from orchestrator.comparison import job_of_template
+from orchestrator.limits import Limits
+from orchestrator.stack_document import document_of
 from tests.scenarios.world import World
 
 
@@ -29,3 +32,11 @@ def assert_at_rest(world: World) -> None:
     assert {row for row, _ in world.cloud.objects.values()} <= rows
     assert all(each.status == "COMPLETE" for each in living), [(each.name, each.reason) for each in living]
     assert all(each.parent_resource in rows for each in living if each.parent_id)
+
+
+def document_of_tree(world: World, name: str = "s") -> dict[str, Any]:
+    """Return a stack's document, with those in it."""
+    stack = world.store.stacks.find(name, project="default")
+    definition = job_of_template(world.store, stack, stack.template_id)
+    rows = {each.id: world.store.stacks.resources(each.id) for each in stacks(world)}
+    return document_of(stack, definition, rows, Limits())

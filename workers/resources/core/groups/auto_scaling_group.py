@@ -163,6 +163,10 @@ class AutoScalingGroup(Group, ScalableResource):
         """Yield names that no member of this group ever had."""
         return (member_name(self.state.uuid, number) for number in count(roster.made))
 
+    def adopted(self, roster: Roster, names: Sequence[str]) -> Sequence[str]:
+        """Return those that are on record or there: members may have any names."""
+        return tuple(roster.members) or names or super().adopted(roster, names)
+
     def batching(self, *, creating: bool) -> Batching:
         """Return what ``rolling_updates`` says; the first members are made all at once."""
         return batching_of(None if creating else self.properties["rolling_updates"])

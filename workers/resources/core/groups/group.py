@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgpack
 
 from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
-from orchestrator.plugins.stack_resource import Child
+from orchestrator.plugins.stack_resource import ENTRIES, Child
 from workers.resources.core.groups.batches import AT_ONCE, Batching, Present, next_batch
 from workers.resources.core.groups.member_stack import MemberStack
 from workers.resources.core.groups.roster import Roster, template_of, written_out
@@ -45,6 +45,10 @@ class Group(MemberStack):
         """Yield names for new members, in order, those already used left out as far as they are not used again."""
         raise NotImplementedError
 
+    def adopted(self, roster: Roster, names: Sequence[str]) -> Sequence[str]:  # noqa: ARG002 (for subclasses)
+        """Return which members there are to be that are there already: ``names``, if they mean nothing here."""
+        return self.goal(roster, (), self.size(roster))
+
     def batching(self, *, creating: bool) -> Batching:
         """Return how members are made (``creating``) or changed."""
         raise NotImplementedError
@@ -80,6 +84,16 @@ class Group(MemberStack):
     def resume_create(self) -> Any:
         """Go on with what an interrupted create has made."""
         return self._start(creating=True)
+
+    def handle_adopt(self) -> Any:
+        """Begin to take over members that are there already, by the definition that counts now."""
+        self.settle()
+        roster, key = self.roster.knowing(self.definition())
+        entries = self.state.data.get(ENTRIES) or {}
+        names = self.adopted(roster, tuple(entries))
+        roster = replace(roster, members=dict.fromkeys(names, key), size=len(names))
+        self.state.data = {**self.state.data, ROSTER: roster.to_data()}
+        return {**super().handle_adopt(), "aim": self._aim(), "creating": True, "until": None}
 
     def handle_update(self, changes: PropertyChanges) -> Any:  # noqa: ARG002 (the contract's signature)
         """Begin to make what is there what is wanted; pass an update on even if nothing changes here."""
