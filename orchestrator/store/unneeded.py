@@ -4,6 +4,7 @@ A traversal that is over, not in force, and has nothing due cannot change any mo
 them, and nothing wakes them. Of a living stack, planning reads of such traversals the nodes that the rows point at.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -82,6 +83,25 @@ def living_stacks(project: str | None, after: str) -> sa.Select[Any]:
     if project is not None:
         sql = sql.where(stack.c.project == project)
     return sql.order_by(stack.c.id)
+
+
+def thick(stack_ids: Sequence[str], old: float, most_events: int) -> Iterator[sa.Select[Any]]:
+    """Yield queries for those of some stacks of which anything may go: traversals, rows, events."""
+    stack, traversal, resource, event = tables.stack, tables.traversal, tables.resource, tables.event
+    yield (
+        sa.select(traversal.c.stack_id)
+        .join(stack, (stack.c.id == traversal.c.stack_id) & (stack.c.traversal_id != traversal.c.id))
+        .where(traversal.c.stack_id.in_(stack_ids), traversal.c.ended_at <= old)
+        .distinct()
+    )
+    gone = is_gone(resource) & (resource.c.updated_at <= old)
+    yield sa.select(resource.c.stack_id).where(resource.c.stack_id.in_(stack_ids), gone).distinct()
+    yield (
+        sa.select(event.c.stack_id)
+        .where(event.c.stack_id.in_(stack_ids))
+        .group_by(event.c.stack_id)
+        .having(sa.func.count() > most_events)
+    )
 
 
 def old_traversals(stack_id: str, in_force: str, old: float) -> sa.Select[Any]:

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import IsothermError
@@ -20,6 +20,8 @@ from tests.scenarios.test_nested import BIG_PAIR, PAIR, root
 from tests.scenarios.test_update_interleavings import NAMES, Definition, changes, patient, polls
 from tests.scenarios.world import World
 
+#: Each example is played twice, and purged after each message.
+some = settings(parent=patient, max_examples=15)
 #: What people ask of stacks; see ``Player.ask``.
 ASKED = ("become", "roll back", "cancel", "delete", "abandon", "check", "suspend", "resume")
 #: Everything that may go, at once, and of the events as much as possible.
@@ -99,17 +101,17 @@ def stories(draw: st.DrawFn) -> Story:
         st.sampled_from(choice),
     )
     rest = st.just(("rest",))
-    some = st.frozensets(st.sampled_from([*NAMES, "net", "disk", "server"]), max_size=2)
+    names = st.frozensets(st.sampled_from([*NAMES, "net", "disk", "server"]), max_size=2)
     return Story(
         steps=[
             ("become", "s", choice[0]),
             *draw(st.sampled_from([[], [("rest",)]])),
-            *draw(st.lists(st.one_of(moves, asked, rest), min_size=1, max_size=20)),
+            *draw(st.lists(st.one_of(moves, asked, rest), min_size=1, max_size=15)),
         ],
         polls=draw(polls),
-        failing=draw(some),
-        failing_updates=draw(some),
-        failing_deletes=draw(some),
+        failing=draw(names),
+        failing_updates=draw(names),
+        failing_deletes=draw(names),
     )
 
 
@@ -228,7 +230,7 @@ def counted(world: World, wanted: Purge) -> Counter[str]:
     return +counts
 
 
-@patient
+@some
 @given(story=stories())
 def test_a_purge_between_any_two_messages_changes_nothing(story: Story) -> None:
     plain, purged = played(story, leave_all), played(story, purge_all)
@@ -238,7 +240,7 @@ def test_a_purge_between_any_two_messages_changes_nothing(story: Story) -> None:
     purged.world.close()
 
 
-@patient
+@some
 @given(story=stories(), instructions=st.lists(st.integers(1, 25), min_size=1, max_size=5))
 def test_a_purge_may_die_at_any_instruction(story: Story, instructions: Sequence[int]) -> None:
     turn = count()
@@ -258,7 +260,7 @@ def test_a_purge_may_die_at_any_instruction(story: Story, instructions: Sequence
     purged.world.close()
 
 
-@patient
+@some
 @given(story=stories())
 def test_a_dry_run_counts_what_a_purge_then_removes(story: Story) -> None:
     player = played(story, leave_all)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from orchestrator.purge import KINDS, Purge, Removed
 from orchestrator.store import tables
 from orchestrator.store.claims import Ending, Outcome
-from orchestrator.store.purging import BATCH
+from orchestrator.store.removals import BATCH
 from orchestrator.store.templates import StoredTemplate
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import (
@@ -275,6 +275,10 @@ def test_events_go_oldest_first_and_stay_counted(bench: Bench) -> None:
 def test_events_of_an_operation_that_is_not_over_stay(bench: Bench) -> None:
     (a,) = bench.begin({"a": set()})
     bench.claim(a)
+    assert bench.store.purger.trim_events("s-id", most=1) == 0
+    with bench.store.database.write() as connection:
+        # All that is left of it waits for people.
+        connection.execute(tables.node.update().values(due_at=None, state="waiting"))
     assert bench.store.purger.trim_events("s-id", most=1) == 0
     assert len(bench.store.events.read("s-id")) == 2
 
