@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from orchestrator.messages import CONVERGE
+from orchestrator.messages import CONVERGE, OPERATE
 from orchestrator.store import tables
 
 Condition = sa.ColumnElement[bool]
@@ -109,12 +109,6 @@ def old_traversals(stack_id: str, in_force: str, old: float) -> sa.Select[Any]:
     stack, traversal = tables.stack, tables.traversal
     # A rollback of what never was complete asks what was to be adopted.
     never_complete = sa.exists().where(stack.c.id == stack_id, stack.c.completed_template_id.is_(None))
-    # The deletion of a snapshot that never was complete asks what there is of it.
-    snapshot = tables.snapshot
-    snapshots = sa.select(snapshot.c.traversal_id).where(
-        snapshot.c.stack_id == stack_id,
-        (snapshot.c.action != "CREATE") | (snapshot.c.status != "COMPLETE"),
-    )
     return (
         sa.select(traversal.c.id)
         .where(
@@ -124,7 +118,7 @@ def old_traversals(stack_id: str, in_force: str, old: float) -> sa.Select[Any]:
             traversal.c.status != "IN_PROGRESS",
             traversal.c.ended_at <= old,
             traversal.c.id.not_in(_with_something_due()),
-            traversal.c.id.not_in(snapshots),
+            traversal.c.id.not_in(_holding_snapshots()),
         )
         .order_by(traversal.c.created_at)
     )
@@ -133,6 +127,13 @@ def old_traversals(stack_id: str, in_force: str, old: float) -> sa.Select[Any]:
 def _with_something_due() -> sa.Select[Any]:
     node = tables.node
     return sa.select(node.c.traversal_id).where(node.c.due_at.is_not(None))
+
+
+def _holding_snapshots() -> sa.Select[Any]:
+    """Return the traversals whose nodes hold what a snapshot is made of: it failed, and is to be cleaned up."""
+    snapshot, entry = tables.snapshot, tables.snapshot_resource
+    kept = sa.exists().where(entry.c.snapshot_id == snapshot.c.id)
+    return sa.select(snapshot.c.traversal_id).where(~kept)
 
 
 def is_needed(stack_id: str, traversal_id: str) -> Condition:
@@ -161,9 +162,10 @@ def is_needed(stack_id: str, traversal_id: str) -> Condition:
 
 
 def is_tombstone(old: float) -> Condition:
-    """Return which rows of living stacks were gone by then, with no node left that may still come to them."""
+    """Return which rows of living stacks were gone by then, and neither a node may still come to, nor a snapshot."""
     node, resource = tables.node, tables.resource
-    expected = sa.exists().where(node.c.resource_id == resource.c.id, node.c.state.in_(_LIVE))
+    in_snapshot = (node.c.phase == OPERATE) & node.c.traversal_id.in_(_holding_snapshots())
+    expected = sa.exists().where(node.c.resource_id == resource.c.id, node.c.state.in_(_LIVE) | in_snapshot)
     return (
         is_gone(resource) & (resource.c.updated_at <= old) & resource.c.lock_traversal.is_(None) & ~expected
     )
