@@ -121,3 +121,22 @@ def test_what_fails_or_is_cancelled_is_as_it_was_before(session: Session, servic
     isotherm(session, "stack", "update", "s", "-t", "slow.yaml", "--no-wait")
     assert isotherm(session, "stack", "cancel", "s").startswith("s ROLLBACK_COMPLETE")
     assert outputs(service)["said"] == "hello"
+
+
+def test_a_stack_is_brought_back_to_a_snapshot_given_up_and_adopted(
+    session: Session, service: Service
+) -> None:
+    isotherm(session, "stack", "create", "s", "-t", "t.yaml")
+    before, first = physical_ids(service), outputs(service)
+    isotherm(session, "stack", "snapshot", "create", "s", "--name", "first")
+    isotherm(session, "stack", "update", "s", "--existing", "-P", "said=bye")
+    assert isotherm(session, "stack", "snapshot", "restore", "s", "first").startswith("s RESTORE_COMPLETE")
+    assert (physical_ids(service), outputs(service)) == (before, first)
+    isotherm(session, "stack", "snapshot", "delete", "s", "first")
+    assert service.snapshots("s") == []
+
+    isotherm(session, "stack", "abandon", "s", "-o", "s.json")
+    entries = json.loads((session.directory / "s.json").read_text())["resources"]
+    assert {name: entry["resource_id"] for name, entry in entries.items()} == before
+    assert isotherm(session, "stack", "adopt", "s", "--adopt-file", "s.json").startswith("s ADOPT_COMPLETE")
+    assert (physical_ids(service), outputs(service)) == (before, first)
