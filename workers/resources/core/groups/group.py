@@ -101,7 +101,7 @@ class Group(MemberStack):
 
     def is_outdated(self, token: Any) -> bool:
         """Tell whether what a token waits for was begun for another definition than this resource has now."""
-        return bool(token["aim"] != self._aim())
+        return bool(token.get("aim") != self._aim())
 
     def is_complete(self, token: Mapping[str, Any]) -> bool | Wait:
         """Tell whether the last batch is complete; begin the next one where one is.
@@ -129,6 +129,15 @@ class Group(MemberStack):
     # -- batches -----------------------------------------------------------------------------------------------
 
     def _start(self, *, creating: bool) -> dict[str, Any]:
+        before = self.state.data
+        try:
+            return self._started(creating=creating)
+        except ResourceFailure:
+            # Nothing was touched.
+            self.state.data = before
+            raise
+
+    def _started(self, *, creating: bool) -> dict[str, Any]:
         self.settle()
         roster = replace(self.roster, size=self.size(self.roster))
         serving = {
@@ -147,7 +156,7 @@ class Group(MemberStack):
         try:
             return self.begin(self.child(), aim=self._aim(), creating=creating, until=None)
         except ResourceFailure:
-            # Nothing was touched.
+            # What was asked for before still is.
             self.state.data = before
             raise
 

@@ -223,8 +223,9 @@ def test_what_the_stack_refuses_leaves_no_trace() -> None:
     before = story.group().roster
     story.child.refusal = "too many resources"
     with pytest.raises(ResourceFailure, match="too many resources"):
-        story.update(count=2000)
+        story.update(count=2000, removal_policies=[{"resource_list": ["0"]}])
     assert story.group().roster == before
+    assert story.group().attribute("removed_rsrc_list") == []
 
 
 # -- telling -------------------------------------------------------------------------------------------------------
