@@ -20,7 +20,7 @@ demo: $(RUNTIME) ## Create a stack on this machine, look at it and delete it aga
 	$(BIN)/python examples/demo.py
 
 test: $(DEVELOPMENT) servers ## Run all tests; installs Redis, memcached and PostgreSQL where they are missing
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses logical --dist worksteal
 
 check: $(DEVELOPMENT) ## Check formatting, style, types and which package may import which
 	$(BIN)/ruff format --check .
