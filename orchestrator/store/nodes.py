@@ -20,7 +20,7 @@ from orchestrator.store.database import Database, retrying
 from orchestrator.store.direct import Direct
 from orchestrator.store.requirements import both
 from orchestrator.store.stopping import stop_at_hook
-from orchestrator.store.traversals import database_time, fail_traversal
+from orchestrator.store.traversals import database_time, fail_traversal, hold_stack
 from orchestrator.store.unclean import goes_on, hold_back
 
 #: A node with more requirements than this gets their data from the store, not with its message.
@@ -216,6 +216,7 @@ class Nodes:
     def _finish_failed(self, claim: Claim, outcome: Outcome, values: dict[str, Any]) -> Finished:
         order = claim.order
         with self._db.write() as connection:
+            hold_stack(connection, order.traversal_id)
             node = connection.execute(_text(statements.SQLITE_FINISH_NODE.at(self._db.now)), values)
             if node.rowcount != 1:
                 return Finished(accepted=False)
@@ -242,18 +243,19 @@ class Nodes:
         node, traversal = tables.node, tables.traversal
         mine = (node.c.traversal_id == order.traversal_id) & (node.c.no == order.no)
         with self._db.write() as connection:
+            # Whoever takes the stack over sees the new row, or it is never made. Asked first: whoever does so has the
+            # traversal before the resource, too.
+            status = connection.execute(
+                sa.select(traversal.c.status)
+                .where(traversal.c.id == order.traversal_id)
+                .with_for_update(read=True)
+            ).scalar_one()
             if (
                 connection.execute(_text(statements.SQLITE_FINISH_NODE.at(self._db.now)), values).rowcount
                 != 1
             ):
                 return Finished(accepted=False)
             connection.execute(_text(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
-            status = connection.execute(
-                # Whoever takes the stack over sees the new row, or it is never made.
-                sa.select(traversal.c.status)
-                .where(traversal.c.id == order.traversal_id)
-                .with_for_update(read=True)
-            ).scalar_one()
             if status == "IN_PROGRESS":
                 replaced = outcome.ending is Ending.REPLACE
                 # Nothing was done to what is replaced.

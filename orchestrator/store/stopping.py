@@ -30,6 +30,14 @@ def stop_at_hook(
     hold any more, and nothing was changed.
     """
     now = database.now
+    traversal, node = tables.traversal, tables.node
+    # Whoever fails or supersedes the traversal sees the node stand there, or it never does. Asked first: whoever does
+    # so has the traversal before the resource, too.
+    status: str = connection.execute(
+        sa.select(traversal.c.status)
+        .where(traversal.c.id == claim.order.traversal_id)
+        .with_for_update(read=True)
+    ).scalar_one()
     ended = outcome.ending is Ending.DONE
     values = {**values, "state": "done" if ended else "waiting"}
     if connection.execute(sa.text(statements.SQLITE_FINISH_NODE.at(now)), values).rowcount != 1:
@@ -39,13 +47,6 @@ def stop_at_hook(
     else:
         connection.execute(sa.text(statements.SQLITE_FINISH_RESOURCE.at(now)), values)
         connection.execute(sa.text(statements.event_at(now)), values)
-    traversal, node = tables.traversal, tables.node
-    status: str = connection.execute(
-        # Whoever fails or supersedes the traversal sees the node stand there, or it never does.
-        sa.select(traversal.c.status)
-        .where(traversal.c.id == claim.order.traversal_id)
-        .with_for_update(read=True)
-    ).scalar_one()
     mine = node.update().where(node.c.traversal_id == claim.order.traversal_id, node.c.no == claim.order.no)
     if status != "IN_PROGRESS":
         if not ended:

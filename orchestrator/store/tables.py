@@ -63,6 +63,7 @@ stack = sa.Table(
         postgresql_where=sa.text("deleted_at IS NOT NULL"),
     ),
     sa.Index("ix_stack_parent_id", "parent_id"),
+    sa.Index("ix_stack_traversal_id", "traversal_id"),
     sa.Index("ix_stack_root_id", "root_id"),
 )
 

@@ -145,6 +145,19 @@ def database_time(connection: sa.Connection, database: Database) -> float:
     return float(connection.execute(sa.text(f"SELECT {database.now}")).scalar_one())
 
 
+def hold_stack(connection: sa.Connection, traversal_id: str) -> str | None:
+    """Keep the stack of a traversal from being taken over until the transaction ends; return its id.
+
+    Whoever takes a stack over locks its row first, then the traversal's, the nodes', the resources'. Who fails or
+    completes a traversal comes to them in another order, and holds the stack before the first of them: so the two never
+    wait for each other. None: another traversal has the stack already.
+    """
+    stack = tables.stack
+    held = sa.select(stack.c.id).where(stack.c.traversal_id == traversal_id).with_for_update()
+    stack_id: str | None = connection.execute(held).scalar_one_or_none()
+    return stack_id
+
+
 def fail_traversal(
     connection: sa.Connection,
     database: Database,
@@ -158,6 +171,7 @@ def fail_traversal(
     What is in service by then stays so: nothing is brought back. Returns the order for the end, or None if the
     traversal was over already.
     """
+    hold_stack(connection, traversal_id)
     now = database_time(connection, database)
     traversal, stack, node = tables.traversal, tables.stack, tables.node
     running = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")
@@ -516,6 +530,7 @@ class Traversals:
         """
         traversal, stack, node = tables.traversal, tables.stack, tables.node
         with self._db.write() as connection:
+            hold_stack(connection, traversal_id)
             now = database_time(connection, self._db)
             end_ready = sa.exists().where(
                 tables.in_traversal(traversal_id), node.c.phase == END, node.c.state == "ready"
@@ -650,13 +665,9 @@ class Traversals:
 
     @staticmethod
     def _keep_from_others(connection: sa.Connection, traversal_id: str) -> str | None:
-        """Keep a stack from being taken over until the transaction ends; None unless the traversal is under way.
-
-        The stack's row is locked before its traversal's, as by whoever takes it over.
-        """
-        stack, traversal = tables.stack, tables.traversal
-        held = sa.select(stack.c.id).where(stack.c.traversal_id == traversal_id).with_for_update()
-        stack_id: str | None = connection.execute(held).scalar_one_or_none()
+        """Hold a traversal's stack, and return its id; None unless the traversal is under way."""
+        traversal = tables.traversal
+        stack_id = hold_stack(connection, traversal_id)
         running = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")
         stopped = connection.execute(traversal.update().where(running).values(options="{}"))
         return stack_id if stopped.rowcount == 1 else None

@@ -13,6 +13,7 @@ def upgrade() -> None:
     op.execute("UPDATE stack SET root_id = id")
     op.create_index("ix_stack_parent_id", "stack", ["parent_id"])
     op.create_index("ix_stack_root_id", "stack", ["root_id"])
+    op.create_index("ix_stack_traversal_id", "stack", ["traversal_id"])
     op.add_column("resource", sa.Column("unhealthy", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("stack", sa.Column("rollback", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("job", sa.Column("traversal_id", sa.Text(), nullable=True))
