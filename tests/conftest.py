@@ -10,7 +10,6 @@ from sqlalchemy import make_url
 from tests.services.fixtures import or_skip
 from tests.services.servers import MemcachedServer, PostgresServer, RedisServer
 
-
 # How long an example takes is no claim of any test: machines are slow and busy.
 hypothesis.settings.register_profile(
     "isotherm", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
