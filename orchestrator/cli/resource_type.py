@@ -34,7 +34,10 @@ def list_types(form: str) -> None:
 @click.argument("name")
 @format_option()
 def show_type(name: str, form: str) -> None:
-    """Show properties, attributes and what an update policy may say."""
+    """Show what a type takes and tells.
+
+    Its properties, its attributes, and what an update policy may say.
+    """
     from orchestrator.plugins.registry import ResourceTypes
 
     found = ResourceTypes.load().find(name)

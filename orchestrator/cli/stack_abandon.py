@@ -47,7 +47,7 @@ def export(shell: Shell, name: str, *, output: str | None, form: str) -> None:
 
 
 @click.command(
-    epilog=example("isotherm stack abandon web -o web.json", "isotherm stack abandon web --yes > web.json")
+    epilog=example("isotherm stack abandon web -o web.json", "isotherm stack abandon web -o web.json --yes")
 )
 @click.argument("name")
 @output_option
@@ -58,7 +58,7 @@ def export(shell: Shell, name: str, *, output: str | None, form: str) -> None:
 @format_option("json", "yaml")
 @click.pass_obj
 def abandon(shell: Shell, name: str, *, output: str | None, yes: bool, wait: bool, form: str) -> None:
-    """Give a stack up, and leave everything that it made as it is.
+    """Give a stack up, and leave what it made alone.
 
     The document of 'isotherm stack export', secrets included, is written first; then the stack goes. With the document,
     'isotherm stack adopt' takes everything over again, here or elsewhere.

@@ -13,7 +13,7 @@ from orchestrator.cli.shell import Shell
 @format_option()
 @click.pass_obj
 def check(shell: Shell, name: str, *, wait: bool, form: str) -> None:
-    """Look whether everything a stack made is there, and as it was made.
+    """Look whether everything is as it was made.
 
     All of it is looked at, whatever is found. What is gone, or was changed by others, is CHECK_FAILED then, and the
     next update repairs it: in place where the resource's type allows it, else by a replacement. What a type cannot

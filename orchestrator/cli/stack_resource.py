@@ -16,7 +16,7 @@ from orchestrator.views import ResourceView
 
 @click.group()
 def resource() -> None:
-    """Show the resources of a stack, signal one, or say that it is unhealthy."""
+    """Show, signal or doubt the resources of a stack."""
 
 
 @resource.command(

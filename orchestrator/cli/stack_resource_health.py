@@ -40,7 +40,10 @@ def mark_unhealthy(
 @format_option()
 @click.pass_obj
 def metadata(shell: Shell, name: str, resource_name: str, form: str) -> None:
-    """Show the metadata of a resource as they are now: from its template, and changed by signals since."""
+    """Show the metadata that a resource has now.
+
+    They are from its template, and changed by signals since.
+    """
     with shell.service() as service:
         view = service.resource(name, resource_name)
     show(form, view.metadata, fields_table(view.metadata, "metadata"))

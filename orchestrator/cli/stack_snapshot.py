@@ -16,7 +16,7 @@ from orchestrator.views import SnapshotView
 
 @click.group()
 def snapshot() -> None:
-    """Take snapshots of a stack, and bring it back to one."""
+    """Take, list and restore snapshots of a stack."""
 
 
 @snapshot.command(
@@ -63,7 +63,10 @@ def list_snapshots(shell: Shell, name: str, form: str) -> None:
 @format_option()
 @click.pass_obj
 def show_snapshot(shell: Shell, name: str, snapshot_name: str, form: str) -> None:
-    """Show a snapshot, by its name or id, and the resources of which it holds something."""
+    """Show a snapshot.
+
+    It is found by its name or id. Of what it holds, the resources are told.
+    """
     with shell.service() as service:
         view = service.snapshot(name, snapshot_name)
     table = Table(columns=("name", "type"), rows=view.resources, title="resources")
@@ -76,9 +79,9 @@ def show_snapshot(shell: Shell, name: str, snapshot_name: str, form: str) -> Non
 @format_option()
 @click.pass_obj
 def delete(shell: Shell, name: str, snapshot_name: str, form: str) -> None:
-    """Delete a snapshot, by its name or id; the stack stays as it is.
+    """Delete a snapshot, not the stack.
 
-    One that is being taken cannot be deleted. Where it fails, it may be tried again.
+    It is found by its name or id. One that is being taken cannot be deleted. Where it fails, it may be tried again.
     """
     with shell.service() as service:
         before = service.snapshot(name, snapshot_name)
@@ -117,9 +120,9 @@ def restore(
     wait: bool,
     form: str,
 ) -> None:
-    """Bring a stack back to a snapshot, by its name or id.
+    """Bring a stack back to a snapshot.
 
-    The stack gets the definition, and the values of parameters, that it had then. Every resource is looked at, and made
+    It is found by its name or id. The stack gets the definition, and the values of parameters, that it had then. Every resource is looked at, and made
     again where it is gone; what the snapshot holds of it is brought back after that.
     """
     refuse_to_leave(shell, wait=wait)

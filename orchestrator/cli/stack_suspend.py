@@ -13,7 +13,7 @@ from orchestrator.cli.shell import Shell
 @format_option()
 @click.pass_obj
 def suspend(shell: Shell, name: str, *, wait: bool, form: str) -> None:
-    """Bring everything a stack made to rest, until it is resumed.
+    """Bring everything a stack made to rest.
 
     What depends on others rests before them. What that means is for each resource's type to say: a process is stopped
     where it stands, a file stays as it is.
