@@ -122,8 +122,8 @@ def restore(
 ) -> None:
     """Bring a stack back to a snapshot.
 
-    It is found by its name or id. The stack gets the definition, and the values of parameters, that it had then. Every resource is looked at, and made
-    again where it is gone; what the snapshot holds of it is brought back after that.
+    It is found by its name or id. The stack gets the definition, and the values of parameters, that it had then. Every
+    resource is looked at, and made again where it is gone; what the snapshot holds of it is brought back after that.
     """
     refuse_to_leave(shell, wait=wait)
     with shell.service() as service:
