@@ -154,8 +154,8 @@ patient = settings(max_examples=40, deadline=None, suppress_health_check=[Health
 polls = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 30), max_size=4)
 
 
-def become(world: World, definition: Definition) -> None:
-    world.update(template_of(definition), parameters=parameters_of(definition))
+def become(world: World, definition: Definition, *, rollback: bool = False) -> None:
+    world.update(template_of(definition), parameters=parameters_of(definition), rollback=rollback)
 
 
 def begin(world: World, definition: Definition) -> str:
