@@ -99,7 +99,6 @@ def update(
             plan = service.plan_update(job)
             show(form, plan.to_dict(), *plan_tables(plan))
             return
-        present = service.stack(name)
-        after = last_event(service, present.id) if wait else 0
+        after = last_event(service, name) if wait else 0
         going = service.update(job)
         follow_or_leave(shell, service, going, action="UPDATE", wait=wait, form=form, after=after)
