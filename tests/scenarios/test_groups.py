@@ -192,8 +192,8 @@ def test_a_rollback_brings_members_back(world: World) -> None:
 
 
 CHANGES: dict[str, Callable[[World], object]] = {
-    "further": lambda world: world.update(group(4, size="x", value="y", policy=ROLLING)),
-    "back": lambda world: world.update(group(3, policy=ROLLING)),
+    "further": lambda world: world.update(group(3, size="x", value="y", policy=ROLLING)),
+    "back": lambda world: world.update(group(2, policy=ROLLING)),
     "smaller": lambda world: world.update(
         group(1, size="l", more="removal_policies: [{resource_list: ['0']}]")
     ),
@@ -202,8 +202,8 @@ CHANGES: dict[str, Callable[[World], object]] = {
     "delete": lambda world: world.delete(),
 }
 ENDS = {
-    "further": {str(number): ("y", "x") for number in range(4)},
-    "back": {str(number): (f"v-{number}", "s") for number in range(3)},
+    "further": {str(number): ("y", "x") for number in range(3)},
+    "back": {str(number): (f"v-{number}", "s") for number in range(2)},
     "smaller": {"1": ("v-1", "l")},
     "without": {},
     "delete": {},
@@ -215,12 +215,12 @@ ENDS = {
 def test_whatever_comes_at_any_message_has_the_last_word(begun: str, change: str) -> None:
     for turns in count():
         with closing(World(TYPES)) as world:
-            policy = "update_policy: {batch_create: {max_batch_size: 2}}" if begun == "create" else ROLLING
+            policy = "update_policy: {batch_create: {max_batch_size: 1}}" if begun == "create" else ROLLING
             world.cloud.polls["1"] = 1
-            world.create(group(3, policy=policy))
+            world.create(group(2, policy=policy))
             if begun == "rolling":
                 world.settle()
-                world.update(group(3, size="l", value="w-%index%", policy=ROLLING))
+                world.update(group(2, size="l", value="w-%index%", policy=ROLLING))
             if not step(world, turns):
                 return
             try:
@@ -232,7 +232,7 @@ def test_whatever_comes_at_any_message_has_the_last_word(begun: str, change: str
             if change in ENDS:
                 assert members(world) == ENDS[change], turns
             else:
-                ends = [ENDS["back"], {str(number): (f"w-{number}", "l") for number in range(3)}, {}]
+                ends = [ENDS["back"], {str(number): (f"w-{number}", "l") for number in range(2)}, {}]
                 assert members(world) in ends, turns
 
 

@@ -212,7 +212,7 @@ def test_a_job_that_comes_twice_scales_once(world: World) -> None:
 
 @pytest.mark.parametrize("again", ["the same", "the next", "an update"])
 def test_whenever_a_process_dies_over_a_signal_whoever_comes_next_goes_on(again: str) -> None:
-    for instructions in count(1, 1 if again == "the same" else 3):
+    for instructions in count(1, 1 if again == "the same" else 4):
         with closing(World(TYPES)) as world:
             stack_id = world.create(scaled())
             world.settle()

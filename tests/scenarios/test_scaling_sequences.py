@@ -43,7 +43,7 @@ def make(world: World, move: Move) -> None:
         world.sweep(after=float(much * 10))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(sequence=moves)
 def test_a_group_comes_to_rest_as_it_was_asked_last(sequence: Sequence[Move]) -> None:
     with closing(World(TYPES)) as world:
