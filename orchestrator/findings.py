@@ -56,8 +56,8 @@ def policy_problems(
     """Yield what is wrong with the deletion policy and the update policy of a resource."""
     words = definition.dialect
     if definition.deletion_policy == SNAPSHOT:
-        message = f"a resource of type {cut(definition.type)!r} cannot be snapshotted"
-        hint = "no resource type can be snapshotted yet; use Delete or Retain"
+        message = f"a resource of type {cut(definition.type)!r} leaves no snapshot behind when it is deleted"
+        hint = "no resource type does yet; use Delete or Retain"
         yield template.problem((*definition.path, words.deletion_policy), message, hint)
     if kind is None or not definition.update_policy:
         return

@@ -9,7 +9,8 @@ from orchestrator.views import EventView, TraversalView
 
 #: What people call that which happened to resources, by the events that tell of it.
 _MADE = ("CREATE_COMPLETE", "ADOPT_COMPLETE")
-_CHANGED = ("UPDATE_COMPLETE", "RESTORE_COMPLETE", "SUSPEND_COMPLETE", "RESUME_COMPLETE")
+# What is brought back to a snapshot was made or updated by the same operation before.
+_CHANGED = ("UPDATE_COMPLETE", "SUSPEND_COMPLETE", "RESUME_COMPLETE")
 _DELETED = ("DELETE_COMPLETE",)
 
 

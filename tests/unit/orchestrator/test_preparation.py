@@ -75,8 +75,8 @@ resources:
 """
     )
     assert str(problem) == (
-        "t.yaml:5:5: resources.disk.deletion_policy: a resource of type 'OS::Heat::None' cannot be snapshotted "
-        "(no resource type can be snapshotted yet; use Delete or Retain)"
+        "t.yaml:5:5: resources.disk.deletion_policy: a resource of type 'OS::Heat::None' leaves no "
+        "snapshot behind when it is deleted (no resource type does yet; use Delete or Retain)"
     )
 
 
