@@ -281,7 +281,8 @@ class SnapshotJob:
 
     def to_wire(self) -> dict[str, Any]:
         """Return plain types, the inverse of :meth:`from_wire`."""
-        return asdict(self)
+        wire = asdict(self)
+        return wire if self.snapshot else {key: value for key, value in wire.items() if key != "snapshot"}
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any], *, is_there: bool = False) -> Self:

@@ -244,8 +244,7 @@ class Service:
         if self._embedded is not None:
             self._embedded.start()
             return self.stack(self._embedded.runtime.coordinator.snapshot(job))
-        wire = {key: value for key, value in job.to_wire().items() if value}
-        return self.stack(self._submit(SNAPSHOT_TASK, wire, stack.name))
+        return self.stack(self._submit(SNAPSHOT_TASK, job.to_wire(), stack.name))
 
     def restore(
         self, name: str, snapshot: str, *, timeout_minutes: float | None = None, rollback: bool = False

@@ -122,9 +122,11 @@ def _end_snapshot(connection: sa.Connection, traversal_id: str, **values: str) -
 
 
 def _being_made_by(traversal_id: str) -> sa.ColumnElement[bool]:
-    snapshot = tables.snapshot
+    snapshot, traversal = tables.snapshot, tables.traversal
     being_made = (snapshot.c.action == "CREATE") & (snapshot.c.status == "IN_PROGRESS")
-    return (snapshot.c.traversal_id == traversal_id) & being_made
+    # What a stack has of them is found by an index.
+    stack = sa.select(traversal.c.stack_id).where(traversal.c.id == traversal_id).scalar_subquery()
+    return (snapshot.c.stack_id == stack) & (snapshot.c.traversal_id == traversal_id) & being_made
 
 
 def _left_behind(traversal_id: str) -> sa.ColumnElement[bool]:

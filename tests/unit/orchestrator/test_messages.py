@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.messages import DeleteJob, EnvironmentSource, OperateJob, StackJob
+from orchestrator.messages import (
+    AdoptJob,
+    DeleteJob,
+    EnvironmentSource,
+    OperateJob,
+    RestoreJob,
+    SnapshotJob,
+    StackJob,
+)
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
 anything = st.recursive(
@@ -116,3 +124,53 @@ def test_what_is_done_with_a_stack_as_it_is_is_said_by_the_task_alone(action: st
         OperateJob.from_wire(action, {"name": "web", "action": action})
     with pytest.raises(InvalidInput, match="name"):
         OperateJob.from_wire(action, {})
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        AdoptJob(
+            name="web",
+            template="t",
+            environments=(EnvironmentSource(file="e", source="s"),),
+            resources={"a": {"resource_id": "1"}},
+            rollback=True,
+        ),
+        DeleteJob(name="web", abandon=True),
+        SnapshotJob(name="web"),
+        SnapshotJob(name="web", snapshot="first"),
+        RestoreJob(name="web", snapshot="first", timeout_minutes=3, rollback=True),
+    ],
+)
+def test_a_job_comes_out_of_the_queue_as_it_went_in(
+    job: AdoptJob | DeleteJob | SnapshotJob | RestoreJob,
+) -> None:
+    assert type(job).from_wire(job.to_wire()) == job
+
+
+def test_what_is_wrong_with_a_job_on_a_snapshot_is_named() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        SnapshotJob.from_wire({"name": "web"}, is_there=True)
+    assert [problem.path for problem in refused.value.problems] == ["snapshot"]
+    with pytest.raises(InvalidInput) as refused:
+        RestoreJob.from_wire(
+            {"name": "web", "snapshot": 7, "rollback": "yes", "timeout_minutes": "3", "x": 1}
+        )
+    assert {problem.path for problem in refused.value.problems} == {
+        "snapshot",
+        "rollback",
+        "timeout_minutes",
+        "x",
+    }
+
+
+def test_what_is_wrong_with_an_adopt_job_is_named() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        AdoptJob.from_wire({**GOOD, "files": []})
+    assert {problem.path for problem in refused.value.problems} == {"files", "resources"}
+
+
+def test_an_adopt_job_is_made_of_any_other() -> None:
+    job = StackJob(name="web", template="t", parameters={"p": 1}, job_id="1")
+    adopting = AdoptJob.of(job, {"a": {}})
+    assert adopting.to_wire() == {**job.to_wire(), "resources": {"a": {}}}
