@@ -11,24 +11,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from orchestrator.adoption import adopted_rows
-from orchestrator.comparison import compare, job_of_template, refuse_deleted
 from orchestrator.coordinator import raise_refusal
-from orchestrator.dry_run import DryRun
 from orchestrator.embedded import Embedded
 from orchestrator.errors import NotFound, Unavailable
-from orchestrator.event_filter import ALL_EVENTS, EventFilter
-from orchestrator.graph import Graph
 from orchestrator.health import mark_healthy, mark_unhealthy
 from orchestrator.hooking import (
     UNSET_HOOK,
     check_kind,
     clear_hooks,
     hook_view,
-    hooks_by_row,
     unset_hook,
-    waits_for,
 )
-from orchestrator.limits import Limits
 from orchestrator.messages import (
     ADOPT_TASK,
     CANCEL_TASK,
@@ -52,35 +45,21 @@ from orchestrator.messages import (
     StackJob,
 )
 from orchestrator.operable import CHECK, RESUME, SUSPEND
-from orchestrator.operations import refuse_suspended
-from orchestrator.outputs import outputs_of
-from orchestrator.past_views import event_view, traversal_view
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.preparation import prepare, prepare_update, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.purge import Purge, Removed
-from orchestrator.resource_tree import in_tree_order
 from orchestrator.settings import Settings
+from orchestrator.showing import Showing, stack_view
 from orchestrator.signals import Signals
 from orchestrator.snapshots import snapshot_view
-from orchestrator.stack_document import document_of
-from orchestrator.store.stacks import ResourceRow, StackRow
-from orchestrator.store.stopping import paused_until
 from orchestrator.store.store import Store
-from orchestrator.stored_templates import load_template
-from orchestrator.template.template import Template
 from orchestrator.views import (
-    EventView,
-    GraphNode,
-    GraphView,
     HookView,
-    OutputView,
     Progress,
     ResourceView,
     SnapshotView,
     StackView,
-    TraversalView,
-    UpdatePlan,
 )
 
 #: How long a submitted job may go unanswered before the sender is told that nobody seems to take jobs.
@@ -89,12 +68,11 @@ ACCEPT_SECONDS = 15.0
 _OPERATE_TASKS = {CHECK: CHECK_STACK_TASK, SUSPEND: SUSPEND_TASK, RESUME: RESUME_TASK}
 
 
-class Service:
+class Service(Showing):
     """Stacks, for faces: every name is looked up in the settings' project."""
 
     def __init__(self, settings: Settings, *, store: Store, embedded: Embedded | None) -> None:
-        self.settings = settings
-        self._store = store
+        super().__init__(settings, store)
         self._embedded = embedded
 
     @classmethod
@@ -288,19 +266,6 @@ class Service:
         left = [each for each in self._store.snapshots.all(stack.id) if each.id == row.id]
         return snapshot_view(left[0]) if left else None
 
-    def snapshots(self, name: str) -> list[SnapshotView]:
-        """Return a stack's snapshots, oldest first."""
-        return [snapshot_view(row) for row in self._store.snapshots.all(self._find(name).id)]
-
-    def snapshot(self, name: str, snapshot: str) -> SnapshotView:
-        """Return one snapshot of a stack, with the resources of which it holds something.
-
-        Raises:
-            NotFound: there is no such stack or snapshot.
-        """
-        row = self._store.snapshots.find(self._find(name).id, snapshot)
-        return snapshot_view(row, self._store.snapshots.entries(row))
-
     def abandon(self, name: str) -> StackView | None:
         """Begin to give a stack up: it goes, and everything that it made stays; None if there was none left.
 
@@ -347,7 +312,7 @@ class Service:
         # The others are the pseudo parameters.
         declared = {key: value for key, value in context["parameters"].items() if "::" not in key}
         shown = {key: "******" if key in hidden else value for key, value in declared.items()}
-        return _stack_view(row, parameters=shown)
+        return stack_view(row, parameters=shown)
 
     def signal(self, name: str, resource: str, details: Mapping[str, Any]) -> StackView | None:
         """Give a resource a signal; whoever waits for it looks again at once.
@@ -390,14 +355,6 @@ class Service:
         mark = mark_healthy if reset else mark_unhealthy
         mark(self._store, self._find(name), resource, reason=reason)
         return self.resource(name, resource)
-
-    def hooks(self, name: str) -> list[HookView]:
-        """Return where a stack's resources stand at hooks, longest first.
-
-        Raises:
-            NotFound: there is no such stack.
-        """
-        return [hook_view(standing) for standing in self._store.hooks.standing(self._find(name).id)]
 
     def clear_hooks(self, name: str, resource: str = "*", kind: str | None = None) -> list[HookView]:
         """Let on what stands at hooks, and return what that was; whoever carries out the stack's work goes on.
@@ -488,7 +445,7 @@ class Service:
         elif stack.status == "FAILED":
             over = not self._store.traversals.owes_rollback(stack.traversal_id)
         return Progress(
-            stack=_stack_view(stack),
+            stack=stack_view(stack),
             counts=counts,
             running=nodes.active,
             total=sum(counts.values()),
@@ -496,194 +453,6 @@ class Service:
             finished=over,
             hooks=tuple(hook_view(each) for each in self._store.hooks.standing(stack.id)),
         )
-
-    # -- showing -----------------------------------------------------------------------------------------------
-
-    def stacks(self, *, nested: bool = False) -> list[StackView]:
-        """Return all stacks that are not deleted, oldest first; those in other stacks only if ``nested``."""
-        rows = self._store.stacks.all(project=self.settings.project, nested=nested)
-        return [_stack_view(row) for row in rows]
-
-    def stack(self, name: str) -> StackView:
-        """Return one stack with parameters and outputs.
-
-        Raises:
-            NotFound: there is none of this name or id.
-        """
-        row = self._find(name)
-        context = self._store.traversals.context(row.traversal_id)
-        template = self._template(row, context)
-        hidden = set(context.get("hidden", ()))
-        shown = {
-            key: "******" if key in hidden else value
-            for key, value in context["parameters"].items()
-            if key in template.parameters
-        }
-        view = replace(
-            _stack_view(row, template.description, shown, self._outputs(row, template, context)),
-            in_service=self._store.stacks.in_service(row),
-        )
-        standing = self.hooks(row.id) if row.status == "IN_PROGRESS" else ()
-        return replace(view, reason=waits_for(standing)) if standing else view
-
-    def definition(self, name: str) -> StackJob:
-        """Return the job that would give a stack the definition that it has, secrets included.
-
-        Raises:
-            NotFound: there is none of this name or id.
-        """
-        stack = self._find(name)
-        return replace(job_of_template(self._store, stack, stack.template_id), rollback=stack.rollback)
-
-    def export(self, name: str) -> dict[str, Any]:
-        """Return a stack whole as one document, secrets included; :mod:`orchestrator.stack_document` tells its shape.
-
-        Raises:
-            NotFound: there is none of this name or id.
-        """
-        stack = self._find(name)
-        definition = job_of_template(self._store, stack, stack.template_id)
-        # A stack without resources is one all the same.
-        rows: dict[str, list[ResourceRow]] = {
-            each.id: [] for each in self._store.families.in_tree(stack.root_id)
-        }
-        for row in self._store.stacks.resources_in_tree(stack.root_id):
-            rows[row.stack_id].append(row)
-        return document_of(stack, definition, rows, Limits.of(self.settings))
-
-    def plan_update(self, job: StackJob) -> UpdatePlan:
-        """Return what an update would do, and do nothing.
-
-        Raises:
-            NotFound: there is no such stack.
-            InvalidInput: something is wrong with the job.
-            Conflict: the stack is being deleted, or is suspended.
-        """
-        stack = self._find(job.name)
-        refuse_deleted(stack)
-        refuse_suspended(stack)
-        types = ResourceTypes.load()
-        compared = compare(self._store, stack, replace(job, name=stack.name), types, self.settings)
-        return DryRun(compared, types, Limits.of(self.settings), self._store.templates.file).plan(
-            _stack_view(stack).state
-        )
-
-    def resources(self, name: str, *, depth: int = 0) -> list[ResourceView]:
-        """Return a stack's resources in the order of the template's graph.
-
-        Each is followed by those of the stack that it is, down to ``depth`` stacks in stacks.
-        """
-        stack = self._find(name)
-        if not depth:
-            rows = self._store.stacks.resources(stack.id)
-        else:
-            rows = self._store.stacks.resources_in_tree(stack.root_id, depth=stack.depth + depth)
-        names = {row.id: row.name for row in rows}
-        by_stack: dict[str, list[ResourceRow]] = {}
-        for row in rows:
-            by_stack.setdefault(row.stack_id, []).append(row)
-        found = in_tree_order(stack.id, by_stack, depth=depth)
-        hooks = hooks_by_row(self._store, stack.id)
-        return [_resource_view(row, names, hooks.get(row.id), within) for within, row in found]
-
-    def resource(self, name: str, resource: str) -> ResourceView:
-        """Return one resource.
-
-        Raises:
-            NotFound: there is no such stack or resource.
-        """
-        stack = self._find(name)
-        names = {row.id: row.name for row in self._store.stacks.resources(stack.id)}
-        row = self._store.stacks.resource(stack.id, resource)
-        return _resource_view(row, names, hooks_by_row(self._store, stack.id).get(row.id))
-
-    def events(
-        self,
-        name: str,
-        *,
-        after: int = 0,
-        before: int | None = None,
-        newest_first: bool = False,
-        limit: int = 1000,
-        wanted: EventFilter = ALL_EVENTS,
-    ) -> list[EventView]:
-        """Return a stack's events with an id above ``after`` and below ``before``, oldest first, at most ``limit``.
-
-        Of a deleted stack too, until it is purged: by its id, or by its name as long as no other stack has that.
-
-        Raises:
-            NotFound: there is no such stack.
-        """
-        stack = self._past(name)
-        rows = self._store.events.read(
-            stack.id, after=after, before=before, newest_first=newest_first, limit=limit, wanted=wanted
-        )
-        return [event_view(row, stack) for row in rows]
-
-    def event(self, name: str, event_id: int) -> EventView:
-        """Return one event of a stack, which may be deleted, as in :meth:`events`.
-
-        Raises:
-            NotFound: there is no such stack or event.
-        """
-        stack = self._past(name)
-        return event_view(self._store.events.find(stack.id, event_id), stack)
-
-    def history(self, name: str, *, after: str = "", limit: int = 1000) -> list[TraversalView]:
-        """Return a stack's operations, newest first, at most ``limit``; with ``after``, those older than that one.
-
-        Of a deleted stack too, as in :meth:`events`.
-
-        Raises:
-            NotFound: there is no such stack, or it has no such traversal.
-        """
-        stack = self._past(name)
-        before = self._store.past.traversal(stack.id, after) if after else None
-        rows = self._store.past.traversals(stack.id, before=before, limit=limit)
-        return [traversal_view(row, stack) for row in rows]
-
-    def traversal(self, name: str, traversal_id: str) -> TraversalView:
-        """Return one operation on a stack, which may be deleted, with its nodes' counts.
-
-        Raises:
-            NotFound: there is no such stack or traversal.
-        """
-        stack = self._past(name)
-        row = self._store.past.traversal(stack.id, traversal_id)
-        return traversal_view(row, stack, self._store.families.counts(row.id))
-
-    def outputs(self, name: str) -> tuple[OutputView, ...]:
-        """Return a stack's outputs; one that cannot be told yet has an error in place of a value."""
-        row = self._find(name)
-        context = self._store.traversals.context(row.traversal_id)
-        return self._outputs(row, self._template(row, context), context)
-
-    def output(self, name: str, key: str) -> OutputView:
-        """Return one output.
-
-        Raises:
-            NotFound: there is no such stack or output; the nearest name is given.
-        """
-        from difflib import get_close_matches
-
-        outputs = {output.key: output for output in self.outputs(name)}
-        if key in outputs:
-            return outputs[key]
-        near = get_close_matches(key, outputs, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; outputs: {', '.join(outputs) or 'none'}"
-        raise NotFound(f"stack {name!r} has no output {key!r}{hint}")
-
-    def graph(self, name: str) -> GraphView:
-        """Return a stack's dependency graph with the state of every resource."""
-        stack = self._find(name)
-        template = self._template(stack, self._store.traversals.context(stack.traversal_id))
-        states = {row.name: f"{row.action}_{row.status}" for row in self._store.stacks.resources(stack.id)}
-        graph = Graph({key: each.requirements for key, each in template.resources.items()})
-        nodes = tuple(
-            GraphNode(name=key, type=each.type, state=states.get(key, "INIT_COMPLETE"))
-            for key, each in template.resources.items()
-        )
-        return GraphView(nodes=nodes, edges=tuple(graph.edges()))
 
     # -- purging -----------------------------------------------------------------------------------------------
 
@@ -701,65 +470,3 @@ class Service:
             dry_run=dry_run,
         )
         return self._store.purger.purge(wanted)
-
-    def _find(self, name: str) -> StackRow:
-        return self._store.stacks.find(name, project=self.settings.project)
-
-    def _past(self, name: str) -> StackRow:
-        return self._store.past.stack(name, project=self.settings.project)
-
-    def _template(self, stack: StackRow, context: Mapping[str, Any]) -> Template:
-        return load_template(self._store, stack.template_id, context, self.settings)
-
-    def _outputs(
-        self, stack: StackRow, template: Template, context: Mapping[str, Any]
-    ) -> tuple[OutputView, ...]:
-        return outputs_of(self._store, stack, template, context, self.settings)
-
-
-def _stack_view(
-    row: StackRow,
-    description: str = "",
-    parameters: Mapping[str, Any] | None = None,
-    outputs: tuple[OutputView, ...] = (),
-) -> StackView:
-    return StackView(
-        id=row.id,
-        name=row.name,
-        project=row.project,
-        action=row.action,
-        status=row.status,
-        reason=row.reason,
-        description=description,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        traversal_id=row.traversal_id,
-        timeout_minutes=row.timeout_minutes,
-        parent_id=row.parent_id,
-        root_id=row.root_id,
-        depth=row.depth,
-        parameters=parameters or {},
-        outputs=outputs,
-    )
-
-
-def _resource_view(
-    row: ResourceRow, names: Mapping[str, str], hook: str | None, within: tuple[str, ...] = ()
-) -> ResourceView:
-    return ResourceView(
-        within=within,
-        name=row.name,
-        type=row.type,
-        uuid=row.id,
-        physical_id=row.physical_id,
-        action=row.action,
-        status=row.status,
-        reason=row.reason if hook is None else paused_until(hook),
-        unhealthy=row.unhealthy,
-        hook=hook,
-        requires=tuple(sorted(names[each] for each in row.requires if each in names)),
-        attributes={".".join(map(str, path)): value for path, value in row.attributes},
-        metadata=row.metadata,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )

@@ -1,5 +1,6 @@
 """Fixtures of node resources."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,4 +21,4 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 @pytest.fixture
 def state() -> ResourceState:
     """The row of a resource that was not touched yet."""
-    return ResourceState(uuid="row-1")
+    return ResourceState(uuid=f"row-{os.getpid()}")
