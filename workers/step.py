@@ -108,6 +108,8 @@ class _Step:
         self.definition: ResourceDefinition | None = None
         self.metadata: Mapping[str, Any] | None = None
         self.requires: tuple[str, ...] = ()
+        #: The token of the action once it is over; None before that.
+        self.over: list[Any] | None = None
         #: Whether the action does anything to the object; else it is over without having begun.
         self.acts = claim.started
 
@@ -130,6 +132,7 @@ class _Step:
             return self._left_behind(Ending.WAITING, seconds=POLL_SECONDS, token=token)
         if self.claim.action == SNAPSHOT:
             return self._left_behind(Ending.DONE, token=token)
+        self.over = [token]
         return self._done(resource, Ending.NEXT if self._carries_on or self._then else Ending.DONE)
 
     @property
@@ -485,6 +488,10 @@ class _Step:
         untouched: bool = False,
     ) -> Outcome:
         claim = self.claim
+        # What only could not tell something about itself is not made again to be asked again.
+        over = self.over if ending is Ending.RETRY else None
+        if over is not None:
+            (token,) = over
         state = self.resource.state if self.resource else None
         converging = claim.order.phase == CONVERGE and not is_operation(claim)
         done = ending is Ending.DONE
@@ -503,7 +510,8 @@ class _Step:
             reference_id=reference,
             data=state.data if state else claim.data,
             token=token,
-            in_flight=self.given if claim.action == "UPDATE" and ending is Ending.WAITING else None,
+            is_over=over is not None,
+            in_flight=self.given if claim.action == "UPDATE" and (over or ending is Ending.WAITING) else None,
             properties=applied,
             definition_hash=definition_hash(claim.type, applied, version)
             if ending in (Ending.DONE, Ending.NEXT) and applied is not None

@@ -395,7 +395,7 @@ class Nodes:
             "metadata_hash": outcome.metadata_hash,
             "data": self._pack(dict(outcome.data)),
             "token": self._pack([outcome.token, outcome.in_flight])
-            if outcome.ending is Ending.WAITING
+            if outcome.ending is Ending.WAITING or outcome.is_over
             else None,
             "node_data": self._pack(outcome.node_data if outcome.entry is None else outcome.entry),
             "dependents": self._db.integers(claim.dependents) if claim.dependents else None,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import IsothermError
-from orchestrator.plugins.resource import Resource, ResourceFailure
+from orchestrator.plugins.resource import Resource, ResourceFailure, RetryableFailure
 from tests.scenarios.telling import patched, reason, states
 from tests.scenarios.test_language import outputs
 from tests.scenarios.test_nested import FILES
@@ -51,6 +51,34 @@ def test_an_output_says_why_it_has_no_value_and_the_next_update_asks_again() -> 
     assert ids(world, stack_id) == before
     world.update(source)
     assert [order.phase for order in world.messages] == ["end"], "it is on record now"
+
+
+@pytest.mark.parametrize("operation", ["create", "update"])
+def test_what_only_could_not_tell_about_itself_is_asked_again_and_not_made_again(operation: str) -> None:
+    """Also where a type cannot find what an earlier attempt made."""
+    world = World()
+    busy = [True, True] if operation == "create" else []
+
+    def attribute(self: Resource, asked: str) -> Any:
+        if busy:
+            busy.pop()
+            raise RetryableFailure("busy")
+        return self.properties["size"]
+
+    patched(world, attribute=attribute, find=lambda self: None)
+    stack_id = world.create(template({"a": value("1", "s"), "b": value("{get_attr: [a, value]}")}))
+    world.settle()
+    assert world.state() == "CREATE_COMPLETE"
+    assert world.cloud.log == [("make", "a"), ("make", "b")]
+    if operation == "update":
+        before = ids(world, stack_id)
+        busy += [True, True]
+        world.update(template({"a": value("1", "l"), "b": value("{get_attr: [a, value]}")}))
+        world.settle()
+        assert world.state() == "UPDATE_COMPLETE"
+        assert world.cloud.log[2:] == [("change", "a"), ("make", "b"), ("unmake", "b")]
+        assert ids(world, stack_id)["a"] == before["a"]
+    assert not busy
 
 
 def test_what_is_asked_of_a_stack_in_a_stack_is_told_to_be_missing_through_it() -> None:

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from orchestrator.errors import Conflict
 from orchestrator.messages import CONVERGE, END, CheckOrder
 from orchestrator.plan import Row, plan_delete
-from orchestrator.store.claims import Ending
+from orchestrator.store.claims import Ending, Outcome
 from orchestrator.store.traversals import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 
@@ -147,6 +147,15 @@ def test_a_retry_forgets_the_token_and_counts(bench: Bench) -> None:
     claim = bench.claim(bench.sweep()[0])
     assert claim.retries == 1
     assert not claim.started
+
+
+def test_a_retry_once_the_action_is_over_goes_on_from_its_token(bench: Bench) -> None:
+    (a,) = bench.begin({"a": set()})
+    outcome = Outcome(ending=Ending.RETRY, token={"made": 1}, is_over=True, physical_id="p", seconds=3.0)
+    assert bench.store.nodes.finish(bench.claim(a), outcome).accepted
+    bench.clock.pass_(4)
+    claim = bench.claim(bench.sweep()[0])
+    assert (claim.retries, claim.started, claim.token, claim.physical_id) == (1, True, {"made": 1}, "p")
 
 
 def test_a_lost_message_is_published_again_ever_more_seldom(bench: Bench) -> None:
