@@ -4,42 +4,30 @@ Takes its store, its types and its publisher as arguments and knows no queue. Ev
 what is published after a transaction is in the store already, and the sweep publishes it should this process die.
 """
 
-import functools
-import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 import structlog
 
-from hooks.errors import LifecycleRefused
-from hooks.events import Event, EventSink, dispatch
-from hooks.lifecycle import LifecyclePlugin, Operation, run_post_ops, run_pre_ops
+from hooks.events import EventSink
+from hooks.lifecycle import LifecyclePlugin
 from orchestrator.adoption import adopted_rows, refuse_owned
-from orchestrator.cleanups import ABANDONED, Cleanups
-from orchestrator.comparison import compare, job_of_template, refuse_deleted, refuse_nested
+from orchestrator.beginnings import Beginnings
+from orchestrator.comparison import job_of_template, refuse_deleted, refuse_nested
 from orchestrator.errors import (
-    Bug,
     Conflict,
-    InvalidInput,
     IsothermError,
     NotFound,
-    PluginMistake,
-    Problem,
 )
-from orchestrator.event_filter import EventFilter
 from orchestrator.hooking import UNSET_HOOK, unset_hook
 from orchestrator.housekeeping import Housekeeping
-from orchestrator.limits import Limits
-from orchestrator.matching import plan_row
 from orchestrator.messages import (
-    END,
     AdoptJob,
     CancelJob,
     CheckOrder,
     DeleteJob,
-    EnvironmentSource,
     OperateJob,
     RestoreJob,
     SignalJob,
@@ -47,32 +35,26 @@ from orchestrator.messages import (
     StackJob,
 )
 from orchestrator.nested import AtRest, Fence, NestedJob
-from orchestrator.nesting import environment_within
 from orchestrator.operable import OPERATIONS
 from orchestrator.operations import operate, refuse_suspended
-from orchestrator.plan import Plan, plan_create, plan_delete, plan_update
+from orchestrator.plan import plan_create
 from orchestrator.plugins.resource import Resource
-from orchestrator.preparation import Prepared, environment_of, plan_job, prepare, wishes
+from orchestrator.preparation import plan_job, prepare, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
-from orchestrator.replanning import may_change, planned_by
 from orchestrator.resting import Resting
 from orchestrator.scaling import Scaler
 from orchestrator.settings import Settings
 from orchestrator.signals import Signals
-from orchestrator.snapshots import begin_to_let_go, let_go, restorable, take_snapshot, with_entries
+from orchestrator.snapshots import begin_to_let_go, let_go, restorable, take_snapshot
 from orchestrator.store.snapshots import SnapshotRow
-from orchestrator.store.stacks import ResourceRow, StackRow
+from orchestrator.store.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.sweeping import Swept
-from orchestrator.store.traversals import Adopted, Ending, NewTraversal
-from orchestrator.stored_templates import load_template
-from orchestrator.template.resource_registry import Registry
-from orchestrator.template.template import Template
+from orchestrator.store.traversals import Ending, NewTraversal
+from orchestrator.telling import Listeners
 
 log = structlog.get_logger()
 
-#: How many first checks are handed to the queue at a time.
-PUBLISHED_AT_ONCE = 500
 #: How often an operation that others keep overtaking is begun anew.
 TRIES: Final = 10
 #: What a stack is rolled back to that never was complete.
@@ -98,8 +80,8 @@ class Coordinator:
         self._settings = settings
         self._publisher = publisher
         self._name = name
-        self._plugins = plugins
-        self._sinks = sinks
+        self._listeners = Listeners(store, plugins, sinks)
+        self._begin = Beginnings(store, types, settings, publisher, self._listeners)
         self._housekeeping = Housekeeping(store, settings)
 
     # -- jobs --------------------------------------------------------------------------------------------------
@@ -118,7 +100,7 @@ class Coordinator:
 
     def _begin_create(self, job: StackJob) -> NewTraversal:
         prepared, plan = plan_job(job, self._types, self._settings)
-        return self._begin_new(job, prepared, plan)
+        return self._begin.create(job, prepared, plan)
 
     def adopt(self, job: AdoptJob) -> str:
         """Begin a stack of objects that are there already; return its id. The same job again begins nothing.
@@ -138,7 +120,7 @@ class Coordinator:
         adopted = adopted_rows(prepared, wished, entries, self._types)
         there = [row.physical_id for row in adopted.values()]
         refuse_owned(wished, adopted, self._store.stacks.owners(there, project=job.project))
-        return self._begin_new(job, prepared, plan_create(wished, action="ADOPT"), adopted)
+        return self._begin.create(job, prepared, plan_create(wished, action="ADOPT"), adopted)
 
     def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:
         """Make a stack in a stack of objects that are there already, unless it is there; return the traversal's id.
@@ -150,34 +132,6 @@ class Coordinator:
         """
         stack = self._store.stacks.by_id(job.stack_id)
         return stack.traversal_id if stack else self._begin_adoption(job, entries).id
-
-    def _begin_new(
-        self, job: StackJob, prepared: Prepared, plan: Plan, adopted: Mapping[str, Adopted] | None = None
-    ) -> NewTraversal:
-        self._refuse_too_many(job, prepared)
-        made = {
-            node.resource_id: prepared.types[node.key] for node in plan.nodes if node.resource_id is not None
-        }
-        new = replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {})
-        operation = Operation(
-            id=new.id,
-            action=plan.action,
-            stack_id=new.stack_id,
-            stack_name=new.stack,
-            project=new.project,
-            success=None,
-            reason="",
-            parameters=prepared.parameters.shown(),
-        )
-        self._pre_op(operation)
-        try:
-            self._store.templates.save(prepared.stored, prepared.files)
-            self._store.traversals.begin_create(new)
-        except Exception as error:
-            self._post_op(operation, success=False, reason=str(error))
-            raise
-        self._publish_first(new)
-        return new
 
     def become(self, job: NestedJob, *, snapshot: SnapshotRow | None = None) -> str:
         """Make a stack in a stack, or give it a new definition, whatever it is doing; return the traversal's id.
@@ -192,7 +146,7 @@ class Coordinator:
             if stack is not None:
                 refuse_deleted(stack)
                 action = "RESTORE" if snapshot else "UPDATE"
-                begun = self._begin_update(stack, job, action=action, snapshot=snapshot)
+                begun = self._begin.update(stack, job, action=action, snapshot=snapshot)
                 if begun is not None:
                     return begun.id
                 self._fence(stack)
@@ -203,21 +157,6 @@ class Coordinator:
                 if self._store.stacks.by_id(job.stack_id) is None:
                     raise
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
-
-    def _refuse_too_many(self, job: StackJob, prepared: Prepared) -> None:
-        """Refuse a stack in a stack with which the whole tree would have too many resources.
-
-        What was known when the outermost stack's definition was examined was counted then.
-        """
-        if not isinstance(job, NestedJob):
-            return
-        most = self._settings.max_resources_per_stack
-        others = self._store.families.count_in_tree(job.family.root_id, besides=job.stack_id)
-        count = others + len(prepared.template.resources)
-        if count > most:
-            message = f"with these there would be {count} resources in all stacks together; at most {most} are allowed"
-            hint = "raise the setting max_resources_per_stack, or make several stacks of it"
-            raise InvalidInput([Problem(message=message, hint=hint)])
 
     def update(self, job: StackJob) -> str:
         """Give a stack a new definition, in whatever state it is but that of deletion; return its id.
@@ -238,59 +177,10 @@ class Coordinator:
             refuse_deleted(stack)
             refuse_nested(stack)
             refuse_suspended(stack)
-            if self._begin_update(stack, replace(job, name=stack.name)):
+            if self._begin.update(stack, replace(job, name=stack.name)):
                 return stack.id
             self._fence(stack)
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
-
-    def _begin_update(
-        self, stack: StackRow, job: StackJob, *, action: str = "UPDATE", snapshot: SnapshotRow | None = None
-    ) -> NewTraversal | None:
-        """Begin to give a stack a new definition; None if another operation was faster.
-
-        With a ``snapshot``, the resources are brought back to what it holds of them.
-        """
-        compared = compare(
-            self._store, stack, job, self._types, self._settings, keeps_immutable=action == "UPDATE"
-        )
-        if snapshot is not None:
-            compared = replace(
-                compared, wishes=with_entries(compared.wishes, self._store.snapshots.entries(snapshot))
-            )
-        prepared, wished, rows, matches = compared.prepared, compared.wishes, compared.rows, compared.matches
-        self._refuse_too_many(job, prepared)
-        # A stack that never was complete never took over what it was to adopt.
-        never_ours = action == "ROLLBACK" and stack.completed_template_id is None
-        kept = self._store.stacks.adopted(stack.id) if never_ours else frozenset[str]()
-        # Whoever plans again is told the same.
-        told = functools.cache(self._cleanups(stack, rows, compared.history.planned, prepared.registry, kept))
-        plan_of = planned_by(
-            [plan_row(row) for row in rows],
-            lambda there: plan_update(wished, matches, there, action=action, told=told),
-        )
-        taken_back = {row.id for row in rows if row.replaced_by} & {
-            match.row.id for match in matches.values() if match.row
-        }
-        made = {wish.resource_id: wish.type for wish in wished if matches[wish.name].row is None}
-        new = self._new_traversal(job, prepared, plan_of({}), made)
-        new = replace(
-            new,
-            options={**new.options, "snapshot": snapshot.id} if snapshot else new.options,
-            known={row.id for row in rows},
-            required=may_change(stack, rows),
-            planned_by=plan_of,
-            taken_back=taken_back,
-            as_applied=compared.reverted,
-        )
-        operation = replace(self._operation(new.id, action, stack), parameters=prepared.parameters.shown())
-        self._pre_op(operation)
-        self._store.templates.save(prepared.stored, prepared.files)
-        begun = self._store.traversals.begin_next(new, expected=stack.traversal_id)
-        if begun is None:
-            self._post_op(operation, success=False, reason="another operation took the stack first")
-            return None
-        self._publish_first(begun)
-        return begun
 
     def cancel(self, job: CancelJob, *, inner: bool = False) -> str:
         """End what is under way; return the stack's id.
@@ -331,7 +221,7 @@ class Coordinator:
         """Begin to take a snapshot of a stack; return its id; see :func:`orchestrator.snapshots.take_snapshot`."""
 
         def begin(stack: StackRow, new: NewTraversal) -> bool:
-            return self._begin(stack, replace(new, fence=fence))
+            return self._begin.operate(stack, replace(new, fence=fence))
 
         return take_snapshot(self._store, job, self._settings, begin, inner_id=inner_id)
 
@@ -359,7 +249,7 @@ class Coordinator:
             timeout_minutes=job.timeout_minutes or definition.timeout_minutes,
             refresh=True,
         )
-        if self._begin_update(stack, wanted, action="RESTORE", snapshot=snapshot) is None:
+        if self._begin.update(stack, wanted, action="RESTORE", snapshot=snapshot) is None:
             raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
         return stack.id
 
@@ -420,30 +310,20 @@ class Coordinator:
         """
 
         def begin(stack: StackRow, new: NewTraversal) -> bool:
-            return self._begin(stack, replace(new, fence=fence))
+            return self._begin.operate(stack, replace(new, fence=fence))
 
         return operate(self._store, job, begin, inner=fence is not None)
-
-    def _begin(self, stack: StackRow, new: NewTraversal) -> bool:
-        operation = self._operation(new.id, new.plan.action, stack)
-        self._pre_op(operation)
-        begun = self._store.traversals.begin_next(new, expected=stack.traversal_id)
-        if begun is None:
-            self._post_op(operation, success=False, reason="another operation took the stack first")
-            return False
-        self._publish_first(begun)
-        return True
 
     def _cancel_and_roll_back(self, stack: StackRow, job: CancelJob) -> bool:
         """Bring back what a stack was when it was complete last, unless another operation takes it first."""
         completed = self._completed(stack, job.job_id)
-        if self._begin_update(stack, completed, action="ROLLBACK"):
+        if self._begin.update(stack, completed, action="ROLLBACK"):
             return True
         self._fence(stack)
         now = self._store.stacks.find(stack.id, project=stack.project)
         if now.traversal_id != stack.traversal_id:
             return False
-        return self._begin_update(now, completed, action="ROLLBACK") is not None
+        return self._begin.update(now, completed, action="ROLLBACK") is not None
 
     def _fence(self, stack: StackRow) -> None:
         """After a plan that came too late: if the stack still does what it did, stop that.
@@ -483,99 +363,10 @@ class Coordinator:
                 if bool(options.get("abandon")) == job.abandon:
                     self._store.stacks.accept_job(job.job_id, stack.id)
                     return stack.id
-            if self._begin_delete(stack, job):
+            if self._begin.delete(stack, job):
                 return stack.id
             self._fence(stack)
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
-
-    def _begin_delete(self, stack: StackRow, job: DeleteJob) -> bool:
-        planned = self._store.histories.planned(stack.id)
-        rows = self._store.stacks.resources(stack.id)
-        told = self._cleanups(stack, rows, planned, self._registry(stack))
-        there = [plan_row(row, ABANDONED if job.abandon else told(row.id)) for row in rows]
-        plan_of = planned_by(there, plan_delete)
-        context = self._store.traversals.context(stack.traversal_id)
-        new = NewTraversal(
-            id=str(uuid.uuid4()),
-            stack_id=stack.id,
-            stack=stack.name,
-            project=stack.project,
-            template_id=stack.template_id,
-            timeout_minutes=stack.timeout_minutes,
-            plan=plan_of({}),
-            context=context,
-            new_types={},
-            known={row.id for row in rows},
-            required=may_change(stack, rows),
-            planned_by=plan_of,
-            options={"abandon": True} if job.abandon else {},
-            job_id=job.job_id,
-        )
-        return self._begin(stack, new)
-
-    def _cleanups(
-        self,
-        stack: StackRow,
-        rows: Sequence[ResourceRow],
-        planned: Mapping[str, Mapping[str, Any]],
-        registry: Registry,
-        kept: Collection[str] = (),
-    ) -> Cleanups:
-        return Cleanups(self._store, stack, rows, planned, self._template, registry=registry, kept=kept)
-
-    def _registry(self, stack: StackRow) -> Registry:
-        """Return what the environment in force says of single resources; it was sound when it was stored."""
-        stored = self._store.templates.load(stack.template_id)
-        sources = tuple(EnvironmentSource(file=file, source=source) for file, source in stored.environments)
-        job = StackJob(name=stack.name, template="", template_file=stored.file, environments=sources)
-        environment, _ = environment_of(job, Limits.of(self._settings))
-        if stored.nesting is not None:
-            environment, _ = environment_within(environment, stored.nesting, {})
-        return environment.registry
-
-    def _template(self, template_id: str, context: Mapping[str, Any]) -> Template:
-        return load_template(self._store, template_id, context, self._settings)
-
-    def _new_traversal(
-        self, job: StackJob, prepared: Prepared, plan: Plan, made: Mapping[str, str]
-    ) -> NewTraversal:
-        """Return the traversal of a plan; ``made`` are the types of the rows to be made, by id."""
-        return NewTraversal(
-            id=str(uuid.uuid4()),
-            stack_id=prepared.stack_id,
-            stack=job.name,
-            project=job.project,
-            template_id=prepared.stored.id,
-            timeout_minutes=job.timeout_minutes or self._settings.stack_timeout_minutes,
-            plan=plan,
-            context=prepared.context,
-            new_types=made,
-            options={"rollback": True} if job.rollback else {},
-            job_id=job.job_id or None,
-            family=job.family if isinstance(job, NestedJob) else None,
-            fence=job.fence if isinstance(job, NestedJob) else None,
-        )
-
-    def _publish_first(self, new: NewTraversal) -> None:
-        """Publish what may start at once, in parts: workers begin while the rest is on its way."""
-        orders = [
-            CheckOrder(
-                stack_id=new.stack_id,
-                traversal_id=new.id,
-                no=node.no,
-                key=node.key,
-                phase=node.phase,
-                stack=new.stack,
-                action=node.action,
-                # Those of nodes that are done from the start are read from the store.
-                node_data=None if node.requirements else (),
-            )
-            for node in new.plan.ready
-        ]
-        if len(orders) == 1 and orders[0].phase == END:
-            self._store.traversals.complete(new.id)
-        for start in range(0, len(orders), PUBLISHED_AT_ONCE):
-            publish_or_leave(self._publisher, orders[start : start + PUBLISHED_AT_ONCE])
 
     def _roll_back(self, ending: Ending) -> None:
         """Bring back what a stack was when it was complete last; nothing, if somebody else has taken it meanwhile.
@@ -586,7 +377,7 @@ class Coordinator:
         if stack.traversal_id != ending.traversal_id:
             return
         try:
-            self._begin_update(stack, self._completed(stack), action="ROLLBACK")
+            self._begin.update(stack, self._completed(stack), action="ROLLBACK")
         except IsothermError as error:
             # What was complete once cannot be any more: a type is gone, a lifecycle plugin refuses.
             log.warning("a stack cannot be rolled back", stack=stack.name, reason=str(error))
@@ -609,7 +400,7 @@ class Coordinator:
         ending = self._store.traversals.claim_end(order, worker=self._name)
         if ending is None:
             return
-        self._tell(ending)
+        self._listeners.tell(ending)
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)
         if (ending.action, ending.status) == ("DELETE", "COMPLETE"):
@@ -623,44 +414,6 @@ class Coordinator:
         self._store.traversals.finish_end(ending)
         self._store.purger.trim_events(ending.stack_id, most=self._settings.max_events_per_stack)
 
-    def _tell(self, ending: Ending) -> None:
-        context = self._store.traversals.context(ending.traversal_id)
-        hidden = set(context.get("hidden", ()))
-        operation = Operation(
-            id=ending.traversal_id,
-            action=ending.action,
-            stack_id=ending.stack_id,
-            stack_name=ending.stack,
-            project=ending.project,
-            success=None,
-            reason="",
-            parameters={
-                name: "******" if name in hidden else value for name, value in context["parameters"].items()
-            },
-        )
-        self._post_op(operation, success=ending.status == "COMPLETE", reason=ending.reason)
-        if self._sinks:
-            mine = EventFilter(traversal_id=ending.traversal_id)
-            rows = self._store.events.read(ending.stack_id, limit=1_000_000, wanted=mine)
-            dispatch(
-                self._sinks,
-                [
-                    Event(
-                        id=row.id,
-                        at=row.at,
-                        stack_id=row.stack_id,
-                        stack_name=ending.stack,
-                        resource=row.resource,
-                        type=row.type,
-                        action=row.action,
-                        status=row.status,
-                        reason=row.reason,
-                        physical_id=row.physical_id,
-                    )
-                    for row in rows
-                ],
-            )
-
     # -- the sweep ---------------------------------------------------------------------------------------------
 
     def sweep(self) -> Swept:
@@ -669,56 +422,3 @@ class Coordinator:
         publish_or_leave(self._publisher, swept.orders)
         self._housekeeping.go_on()
         return swept
-
-    # -- lifecycle plugins -------------------------------------------------------------------------------------
-
-    def _operation(self, operation_id: str, action: str, stack: StackRow) -> Operation:
-        return Operation(
-            id=operation_id,
-            action=action,
-            stack_id=stack.id,
-            stack_name=stack.name,
-            project=stack.project,
-            success=None,
-            reason="",
-            parameters={},
-        )
-
-    def _pre_op(self, operation: Operation) -> None:
-        try:
-            run_pre_ops(self._plugins, operation)
-        except LifecycleRefused as error:
-            raise Conflict(str(error)) from error
-
-    def _post_op(self, operation: Operation, *, success: bool, reason: str) -> None:
-        run_post_ops(self._plugins, replace(operation, success=success, reason=reason))
-
-
-def refusal_of(error: Exception) -> dict[str, Any]:
-    """Return a refused job's error as plain types; :func:`raise_refusal` is the inverse."""
-    if isinstance(error, InvalidInput):
-        return {"kind": "InvalidInput", "problems": [problem.to_wire() for problem in error.problems]}
-    if isinstance(error, IsothermError):
-        return {"kind": type(error).__name__, "message": str(error)}
-    sentence = "this is a bug in Isotherm, or in a plugin; the coordinator's log says where"
-    return {"kind": Bug.__name__, "message": f"{type(error).__name__}: {error} ({sentence})"}
-
-
-#: The errors of other processes that are told apart here.
-_REFUSALS = {kind.__name__: kind for kind in (NotFound, Conflict, PluginMistake, Bug)}
-
-
-def raise_refusal(refusal: Mapping[str, Any]) -> None:
-    """Raise a refused job's error again, in the sender's process.
-
-    Raises:
-        InvalidInput: the job was at fault.
-        NotFound: it named what does not exist.
-        Conflict: it cannot be done now.
-        PluginMistake: a plugin broke its contract.
-        Bug: nobody foresaw what happened.
-        IsothermError: anything else that a coordinator raises on purpose.
-    """
-    if refusal["kind"] == "InvalidInput":
-        raise InvalidInput([Problem.from_wire(problem) for problem in refusal["problems"]])
-    raise _REFUSALS.get(refusal["kind"], IsothermError)(refusal["message"])

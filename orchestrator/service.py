@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from orchestrator.adoption import adopted_rows
-from orchestrator.coordinator import raise_refusal
 from orchestrator.embedded import Embedded
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.health import mark_healthy, mark_unhealthy
@@ -49,6 +48,7 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.preparation import prepare, prepare_update, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.purge import Purge, Removed
+from orchestrator.refusals import raise_refusal
 from orchestrator.settings import Settings
 from orchestrator.showing import Showing, stack_view
 from orchestrator.signals import Signals

@@ -11,7 +11,6 @@ from typing import Any
 import structlog
 from celery.exceptions import Reject
 
-from orchestrator.coordinator import refusal_of
 from orchestrator.errors import IsothermError, Unavailable
 from orchestrator.messages import (
     ADOPT_TASK,
@@ -41,6 +40,7 @@ from orchestrator.messages import (
 from orchestrator.names import is_name
 from orchestrator.operable import CHECK, RESUME, SUSPEND
 from orchestrator.queue import QueuePublisher, default_app
+from orchestrator.refusals import refusal_of
 from orchestrator.runtime import Runtime
 from orchestrator.settings import load_settings
 

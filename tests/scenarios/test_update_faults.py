@@ -33,9 +33,9 @@ class Between(LifecyclePlugin):
 
 def meanwhile(world: World, act: Callable[[], object], operation: Callable[[], object]) -> None:
     """Do something while an operation is being planned."""
-    world.coordinator._plugins = (Between(act),)
+    world.coordinator._listeners._plugins = (Between(act),)
     operation()
-    world.coordinator._plugins = ()
+    world.coordinator._listeners._plugins = ()
     world.settle()
 
 

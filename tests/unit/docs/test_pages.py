@@ -12,7 +12,6 @@ import msgpack
 import pytest
 
 from orchestrator.codec import Codec
-from orchestrator.coordinator import refusal_of
 from orchestrator.definition import NodeData
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.limits import Limits
@@ -34,6 +33,7 @@ from orchestrator.messages import (
 )
 from orchestrator.plan import FAN_IN, JOINS
 from orchestrator.queue import ROUTES
+from orchestrator.refusals import refusal_of
 from orchestrator.settings import Settings
 from orchestrator.store import tables
 from orchestrator.store.claims import Timings

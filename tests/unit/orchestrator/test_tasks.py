@@ -9,11 +9,11 @@ from celery.exceptions import Reject
 from structlog.testing import capture_logs
 
 from orchestrator import tasks
-from orchestrator.coordinator import raise_refusal, refusal_of
 from orchestrator.errors import Bug, Conflict, InvalidInput, IsothermError, NotFound, PluginMistake
 from orchestrator.messages import STACKS_QUEUE, CheckOrder
 from orchestrator.plugins.resource import Resource
 from orchestrator.queue import ROUTES, default_app
+from orchestrator.refusals import raise_refusal, refusal_of
 from orchestrator.runtime import Runtime
 from orchestrator.settings import Settings
 from orchestrator.store import migrations

@@ -1,0 +1,44 @@
+"""Why a job was refused, as plain types that another process makes an error of again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.errors import (
+    Bug,
+    Conflict,
+    InvalidInput,
+    IsothermError,
+    NotFound,
+    PluginMistake,
+    Problem,
+)
+
+
+def refusal_of(error: Exception) -> dict[str, Any]:
+    """Return a refused job's error as plain types; :func:`raise_refusal` is the inverse."""
+    if isinstance(error, InvalidInput):
+        return {"kind": "InvalidInput", "problems": [problem.to_wire() for problem in error.problems]}
+    if isinstance(error, IsothermError):
+        return {"kind": type(error).__name__, "message": str(error)}
+    sentence = "this is a bug in Isotherm, or in a plugin; the coordinator's log says where"
+    return {"kind": Bug.__name__, "message": f"{type(error).__name__}: {error} ({sentence})"}
+
+
+#: The errors of other processes that are told apart here.
+_REFUSALS = {kind.__name__: kind for kind in (NotFound, Conflict, PluginMistake, Bug)}
+
+
+def raise_refusal(refusal: Mapping[str, Any]) -> None:
+    """Raise a refused job's error again, in the sender's process.
+
+    Raises:
+        InvalidInput: the job was at fault.
+        NotFound: it named what does not exist.
+        Conflict: it cannot be done now.
+        PluginMistake: a plugin broke its contract.
+        Bug: nobody foresaw what happened.
+        IsothermError: anything else that a coordinator raises on purpose.
+    """
+    if refusal["kind"] == "InvalidInput":
+        raise InvalidInput([Problem.from_wire(problem) for problem in refusal["problems"]])
+    raise _REFUSALS.get(refusal["kind"], IsothermError)(refusal["message"])
