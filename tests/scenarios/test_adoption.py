@@ -214,6 +214,31 @@ def test_what_was_adopted_is_like_what_was_made() -> None:
     assert names.index("c") < names.index("b") < names.index("a")
 
 
+def test_what_was_adopted_is_checked_suspended_and_resumed_like_what_was_made() -> None:
+    orphans = Orphans()
+    world = orphans.world
+    orphans.adopt()
+    world.settle()
+    for operate in (world.check, world.suspend, world.resume):
+        operate("t")
+        world.settle()
+        assert world.state("t") == f"{operate.__name__.upper()}_COMPLETE"
+    assert set(world.cloud.objects) == set(orphans.before.values())
+
+
+def test_a_suspended_stack_can_be_exported_and_abandoned() -> None:
+    orphans = Orphans()
+    world, stack_id = orphans.world, orphans.adopt()
+    world.settle()
+    world.suspend("t")
+    world.settle()
+    assert export(world, "t")["action"] == "SUSPEND"
+    world.abandon("t")
+    world.settle()
+    assert world.state(stack_id) == "DELETE_COMPLETE"
+    assert set(world.cloud.objects) == set(orphans.before.values())
+
+
 def test_an_update_that_fails_after_an_adoption_goes_back_to_what_was_adopted() -> None:
     orphans = Orphans()
     world, stack_id = orphans.world, orphans.adopt()

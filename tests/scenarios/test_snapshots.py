@@ -291,6 +291,31 @@ def test_a_restore_is_refused_where_nothing_is_to_be_restored() -> None:
         world.restore("first")
 
 
+def test_a_suspended_stack_is_neither_kept_nor_brought_back() -> None:
+    world = taken()
+    world.suspend()
+    world.settle()
+    with pytest.raises(Conflict, match="resume it first"):
+        world.snapshot()
+    with pytest.raises(Conflict, match="resume it first"):
+        world.restore("first")
+    world.resume()
+    world.settle()
+    world.restore("first")
+    world.settle()
+    assert world.state() == "RESTORE_COMPLETE"
+    assert present(world) == AS_TAKEN
+
+
+def test_what_was_brought_back_is_in_order() -> None:
+    world = taken()
+    world.restore("first")
+    world.settle()
+    world.check()
+    world.settle()
+    assert world.state() == "CHECK_COMPLETE"
+
+
 ENDS: dict[str, tuple[Callable[[World], object], str, Mapping[str, tuple[str, str]]]] = {
     "update": (lambda world: world.update(template(LATER)), "UPDATE_COMPLETE", PRESENT_LATER),
     "the same again": (lambda world: world.update(template(RESOURCES)), "UPDATE_COMPLETE", AS_TAKEN),
