@@ -214,7 +214,7 @@ GARBAGE = [
 ]
 
 
-@pytest.mark.parametrize("garbage", GARBAGE, ids=lambda garbage: repr(garbage[:30]))
+@pytest.mark.parametrize("garbage", GARBAGE, ids=[f"garbage-{number}" for number in range(len(GARBAGE))])
 def test_garbage_is_a_miss_and_said_once(region: CacheRegion, garbage: bytes) -> None:
     for key in ("one", "two"):
         plant(region, key, garbage)
