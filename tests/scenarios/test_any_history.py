@@ -76,6 +76,7 @@ class Known:
     definitions: list[Definition]
     ids: dict[str, str]
     faults: int
+    timed_out: int
 
 
 class AnyHistory(RuleBasedStateMachine):
@@ -289,11 +290,11 @@ class AnyHistory(RuleBasedStateMachine):
                 assert not last.rollback or "cleanup" in failed, "a rollback is owed"
             case ("CREATE" | "UPDATE", "ROLLBACK_COMPLETE"):
                 assert last.rollback
-                assert failed & {"converge", "time"}
+                assert "converge" in failed
                 self._check_became(self._completed())
             case ("CREATE" | "UPDATE", "ROLLBACK_FAILED"):
                 assert last.rollback
-                assert failed & {"converge", "time"}
+                assert "converge" in failed
                 assert self._excuses(stack.traversal_id)
             case ("ROLLBACK", "ROLLBACK_COMPLETE"):
                 self._check_became(last.definition)
@@ -311,13 +312,19 @@ class AnyHistory(RuleBasedStateMachine):
     def _check_became(self, definition: Definition) -> None:
         """Check that the stack is a definition, and that what never was to become anything else was left alone."""
         ids = self.witness.check_is(self.stack_id, definition)
-        if self.known:
+        if self.known and self._timed_out() == self.known.timed_out:
             struck = {fired.name for fired in self.witness.fired[self.known.faults :]}
             for name, physical_id in self.known.ids.items():
                 identities = {_identity(each, name) for each in [*self.known.definitions, definition]}
                 if len(identities) == 1 and None not in identities and name not in struck:
                     assert ids[name] == physical_id, f"{name} was replaced for nothing"
-        self.known = Known([definition], ids, len(self.witness.fired))
+        self.known = Known([definition], ids, len(self.witness.fired), self._timed_out())
+
+    def _timed_out(self) -> int:
+        """Return how many traversals ran out of time: what was under way then has failed."""
+        with self.witness.aside() as connection:
+            sql = "SELECT count(*) FROM event WHERE type = 'stack' AND reason LIKE '%timed out%'"
+            return int(connection.exec_driver_sql(sql).scalar_one())
 
     def _excuses(self, traversal_id: str) -> set[str]:
         """Return why a traversal may have failed."""
@@ -326,12 +333,22 @@ class AnyHistory(RuleBasedStateMachine):
             for fired in self.witness.fired
             if fired.traversal_id == traversal_id
         }
+        if "timed out" in self._failure(traversal_id):
+            # What was in service by then stays so.
+            struck.add("cleanup" if self._serves(traversal_id) else "converge")
+        return struck
+
+    def _failure(self, traversal_id: str) -> str:
+        """Return why a traversal failed; nothing if it did not."""
         with self.witness.aside() as connection:
-            out_of_time = connection.exec_driver_sql(
-                "SELECT 1 FROM event WHERE traversal_id = ? AND type = 'stack' AND reason LIKE '%timed out%'",
-                (traversal_id,),
-            ).first()
-        return struck | ({"time"} if out_of_time else set())
+            sql = "SELECT reason FROM event WHERE traversal_id = ? AND type = 'stack' AND status = 'FAILED'"
+            return str(connection.exec_driver_sql(sql, (traversal_id,)).scalar() or "")
+
+    def _serves(self, traversal_id: str) -> bool:
+        """Whether a traversal has made all that it was to make."""
+        with self.witness.aside() as connection:
+            sql = "SELECT 1 FROM node WHERE traversal_id = ? AND phase = 'converge' AND state <> 'done'"
+            return connection.exec_driver_sql(sql, (traversal_id,)).first() is None
 
     # -- what is known -----------------------------------------------------------------------------------------
 
@@ -345,12 +362,15 @@ class AnyHistory(RuleBasedStateMachine):
         return self.asked[-1][1]
 
     def _completed(self) -> Definition:
-        """Return the definition that was complete last."""
+        """Return the definition that was complete last, though perhaps not all was cleaned up after it."""
         with self.witness.aside() as connection:
-            complete = set(
-                connection.exec_driver_sql("SELECT id FROM traversal WHERE status = 'COMPLETE'").scalars()
-            )
-        return next((each for id_, each in reversed(self.asked) if id_ in complete), {})
+            sql = "SELECT id FROM traversal WHERE status = 'COMPLETE'"
+            complete = set(connection.exec_driver_sql(sql).scalars())
+        for traversal_id, definition in reversed(self.asked):
+            failed_late = self._failure(traversal_id) and self._serves(traversal_id)
+            if traversal_id in complete or failed_late:
+                return definition
+        return {}
 
 
 def _identity(definition: Definition, name: str) -> Any:
