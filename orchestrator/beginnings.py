@@ -143,6 +143,7 @@ class Beginnings:
             known={row.id for row in rows},
             required=may_change(stack, rows),
             planned_by=plan_of,
+            completed_template_id=stack.completed_template_id,
             taken_back=taken_back,
             as_applied=compared.reverted,
         )

@@ -315,7 +315,11 @@ class Coordinator:
         return operate(self._store, job, begin, inner=fence is not None)
 
     def _cancel_and_roll_back(self, stack: StackRow, job: CancelJob) -> bool:
-        """Bring back what a stack was when it was complete last, unless another operation takes it first."""
+        """Bring back what a stack was when it was complete last, unless another operation takes it first.
+
+        Raises:
+            Conflict: it has become complete meanwhile.
+        """
         completed = self._completed(stack, job.job_id)
         if self._begin.update(stack, completed, action="ROLLBACK"):
             return True
@@ -323,6 +327,11 @@ class Coordinator:
         now = self._store.stacks.find(stack.id, project=stack.project)
         if now.traversal_id != stack.traversal_id:
             return False
+        if now.status == "COMPLETE":
+            raise Conflict(
+                f"stack {now.name!r} is {now.action}_{now.status} by now: there is nothing to cancel"
+            )
+        completed = self._completed(now, job.job_id)
         return self._begin.update(now, completed, action="ROLLBACK") is not None
 
     def _fence(self, stack: StackRow) -> None:

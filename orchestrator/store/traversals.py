@@ -54,6 +54,8 @@ class NewTraversal:
     new_types: Mapping[str, str]
     #: By row id, what the rows to be made are of already: of all of them, or of none.
     adopted: Mapping[str, Adopted] = field(default_factory=dict)
+    #: Of a rollback: the template that was complete last. Once another is, there is nothing to bring back.
+    completed_template_id: str | None = None
     #: The ids of the rows that were there when it was planned.
     known: Collection[str] = ()
     #: What they required then; empty where nobody can have changed it since.
@@ -304,6 +306,9 @@ class Traversals:
             now = database_time(connection, self._db)
             self._hold(connection, new.fence)
             mine = (stack.c.id == new.stack_id) & (stack.c.traversal_id == expected)
+            if new.plan.action == "ROLLBACK":
+                same = stack.c.completed_template_id.is_not_distinct_from(new.completed_template_id)
+                mine &= same & (stack.c.status != "COMPLETE")
             swapped = connection.execute(
                 stack.update()
                 .where(mine, stack.c.deleted_at.is_(None))

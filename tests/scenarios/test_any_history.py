@@ -8,7 +8,7 @@ import random
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest.mock import patch
 from uuid import UUID
@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from hooks.lifecycle import LifecyclePlugin, Operation
-from orchestrator.errors import Conflict
-from orchestrator.messages import END, CancelJob, DeleteJob, StackJob
+from orchestrator.errors import Conflict, NotFound
+from orchestrator.health import mark_unhealthy
+from orchestrator.messages import END, CancelJob, DeleteJob, OperateJob, StackJob
 from tests.scenarios.definitions import (
     Definition,
     Edit,
@@ -35,10 +36,12 @@ from tests.scenarios.definitions import (
     value_of,
 )
 from tests.scenarios.test_interleavings import moves, play
-from tests.scenarios.witness import Fault, Witness
+from tests.scenarios.witness import Fault, Fired, Witness
 from tests.scenarios.world import World
 
 HISTORIES = int(os.environ.get("ISOTHERM_HISTORIES", "0"))
+#: What is done with the resources as they are.
+OPERATIONS = ("CHECK", "SUSPEND", "RESUME")
 #: What is done between the making of a plan and its beginning: so many steps of workers.
 meanwhile = st.just(0) | st.integers(0, 4)
 crashes = st.none() | st.integers(1, 30)
@@ -97,6 +100,8 @@ class AnyHistory(RuleBasedStateMachine):
         #: The accepted definitions of this stack, oldest first, each with its traversal.
         self.asked: list[tuple[str, Definition]] = []
         self.known: Known | None = None
+        #: Whether somebody said of a resource that it is unhealthy, and no update came since.
+        self.marked = False
         self.jobs = 0
 
     # -- commands ----------------------------------------------------------------------------------------------
@@ -124,21 +129,33 @@ class AnyHistory(RuleBasedStateMachine):
     ) -> None:
         self._update(edited(self._latest(), changes), rollback, timeout, crash, steps)
 
-    @rule(other=definitions() | st.integers(1, 4), rollback=st.booleans(), crash=crashes, steps=meanwhile)
+    @rule(
+        other=definitions() | st.integers(1, 4),
+        rollback=st.booleans(),
+        crash=crashes,
+        steps=meanwhile,
+        refresh=st.booleans(),
+    )
     def update_altogether(
-        self, other: Definition | int, rollback: bool, crash: int | None, steps: int
+        self, other: Definition | int, rollback: bool, crash: int | None, steps: int, refresh: bool = False
     ) -> None:
         """Give the stack another definition, or one that it was given before."""
         definition = self.asked[-min(other, len(self.asked))][1] if isinstance(other, int) else other
-        self._update(definition, rollback, None, crash, steps)
+        self._update(definition, rollback, None, crash, steps, refresh)
 
     def _update(
-        self, definition: Definition, rollback: bool, timeout: int | None, crash: int | None, steps: int
+        self,
+        definition: Definition,
+        rollback: bool,
+        timeout: int | None,
+        crash: int | None,
+        steps: int,
+        refresh: bool = False,
     ) -> None:
         if self._is_deleted():
             return
-        job = self._stack_job(definition, rollback, timeout)
-        refused = self._state().startswith("DELETE")
+        job = replace(self._stack_job(definition, rollback, timeout), refresh=refresh)
+        refused = self._state().startswith(("DELETE", "SUSPEND"))
         with suppress(Conflict):
             self._order(lambda: self.world.coordinator.update(job), steps, crash)
             assert not refused
@@ -150,10 +167,11 @@ class AnyHistory(RuleBasedStateMachine):
     def cancel(self, rollback: bool, crash: int | None, steps: int) -> None:
         if self._is_deleted():
             return
+        as_it_is = self._state().partition("_")[0] in OPERATIONS
         job = CancelJob(name="s", rollback=rollback, job_id=self._job_id())
         with suppress(Conflict):
             self._order(lambda: self.world.coordinator.cancel(job), steps if rollback else 0, crash)
-            self._accepted("ROLLBACK" if rollback else "CANCEL", self._completed())
+            self._accepted("ROLLBACK" if rollback and not as_it_is else "CANCEL", self._completed())
 
     @precondition(lambda self: not self._is_deleted())
     @rule(really=st.integers(0, 2), crash=crashes, steps=meanwhile)
@@ -167,6 +185,29 @@ class AnyHistory(RuleBasedStateMachine):
         job = DeleteJob(name="s", job_id=self._job_id())
         self._order(lambda: self.world.coordinator.delete(job), steps, crash)
         self._accepted("DELETE", {})
+
+    @rule(action=st.sampled_from(OPERATIONS), crash=crashes, steps=meanwhile)
+    def operate(self, action: str, crash: int | None, steps: int) -> None:
+        if self._is_deleted():
+            return
+        before, state = self._traversal(), self._state()
+        job = OperateJob(action=action, name="s", job_id=self._job_id())
+        with suppress(Conflict):
+            self._order(lambda: self.world.coordinator.operate(job), steps, crash)
+            assert not state.endswith("IN_PROGRESS") or steps, f"{action} was accepted while {state}"
+            assert not state.startswith("DELETE")
+            if self._traversal() != before:
+                self._accepted(action, self._completed())
+
+    @rule(name=names)
+    def mark_unhealthy(self, name: str) -> None:
+        if self._is_deleted():
+            return
+        stack = self.world.store.stacks.find("s", project="default")
+        with suppress(Conflict, NotFound):
+            mark_unhealthy(self.world.store, stack, name, reason="it hums")
+            self.witness.fired.append(Fired("", "mark", name))
+            self.marked = True
 
     def _order(self, command: Callable[[], str], steps: int, crash: int | None) -> str:
         """Give a command; a coordinator that dies over it is given the same job again."""
@@ -187,6 +228,9 @@ class AnyHistory(RuleBasedStateMachine):
     def _accepted(self, action: str, definition: Definition, rollback: bool = False) -> None:
         stack = self.world.store.stacks.find(self.stack_id, project="default")
         self.last = Command(action, stack.traversal_id, definition, rollback)
+        if action in OPERATIONS:
+            return
+        self.marked = False
         if action in ("CREATE", "UPDATE"):
             self.asked.append((stack.traversal_id, definition))
         if action != "CANCEL":
@@ -266,6 +310,10 @@ class AnyHistory(RuleBasedStateMachine):
         """Let everything end; heal what failed; delete it all."""
         self.rest()
         self.witness.faults = {}
+        if self._state().startswith("SUSPEND"):
+            self.operate("RESUME", None, 0)
+            self.rest()
+            assert self._state() == "RESUME_COMPLETE"
         if not self._state().startswith("DELETE"):
             self._update(self._latest(), False, None, None, 0)
             self.rest()
@@ -275,7 +323,7 @@ class AnyHistory(RuleBasedStateMachine):
             self.rest()
         assert self._state() == "DELETE_COMPLETE"
 
-    def _check(self) -> None:
+    def _check(self) -> None:  # noqa: C901  # one case for each way in which a command may end
         last = self.last
         assert last is not None
         assert not self.witness.violations, self.witness.violations
@@ -302,6 +350,8 @@ class AnyHistory(RuleBasedStateMachine):
                 assert failed, stack.reason
             case ("CANCEL", _):
                 assert state.endswith("_FAILED")
+            case (action, _) if action in OPERATIONS:
+                self._check_operated(last, state, failed)
             case ("DELETE", "DELETE_COMPLETE"):
                 assert self.world.store.stacks.resources(self.stack_id) == []
             case ("DELETE", "DELETE_FAILED"):
@@ -309,8 +359,24 @@ class AnyHistory(RuleBasedStateMachine):
             case _:
                 raise AssertionError(f"{state} after {last.action}: {stack.reason}")
 
+    def _check_operated(self, last: Command, state: str, failed: set[str]) -> None:
+        if last.action == "CHECK":
+            assert state in ("CHECK_COMPLETE", "CHECK_FAILED")
+            if state == "CHECK_COMPLETE":
+                self._check_became(last.definition)
+        elif state == f"{last.action}_COMPLETE":
+            # What is about to be cleaned up is left alone.
+            rows = [row for row in self.world.store.stacks.resources(self.stack_id) if not row.replaced_by]
+            actions = {row.action for row in rows} - {"INIT", "DELETE"}
+            assert last.action == "RESUME" or actions <= {"SUSPEND"}, rows
+        else:
+            assert state == f"{last.action}_FAILED"
+            assert failed
+
     def _check_became(self, definition: Definition) -> None:
         """Check that the stack is a definition, and that what never was to become anything else was left alone."""
+        if self.marked:
+            return
         ids = self.witness.check_is(self.stack_id, definition)
         if self.known and self._timed_out() == self.known.timed_out:
             struck = {fired.name for fired in self.witness.fired[self.known.faults :]}
@@ -354,6 +420,9 @@ class AnyHistory(RuleBasedStateMachine):
 
     def _state(self) -> str:
         return self.world.state(self.stack_id)
+
+    def _traversal(self) -> str:
+        return self.world.store.stacks.find(self.stack_id, project="default").traversal_id
 
     def _is_deleted(self) -> bool:
         return self._state() == "DELETE_COMPLETE"

@@ -1,12 +1,14 @@
 """What an update has brought about while the next operation was being planned, and what it was about to."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
+from orchestrator.errors import Conflict
 from orchestrator.messages import DeleteJob
 from tests.scenarios.test_update_faults import meanwhile, step
-from tests.scenarios.test_updates import Story, value
+from tests.scenarios.test_updates import Story, present, template, value
 from tests.scenarios.witness import Witness
 from tests.scenarios.world import World
 
@@ -41,7 +43,9 @@ def test_what_moved_over_while_a_deletion_was_planned_goes_before_what_it_moved_
     }
 
     def begin() -> None:
-        operations[operation]()
+        # A cancellation is refused once there is nothing to cancel any more.
+        with suppress(Conflict):
+            operations[operation]()
         last_first(world)
 
     meanwhile(world, lambda: step(world, times=steps), begin)
@@ -102,3 +106,24 @@ def test_a_delete_that_is_delivered_again_leaves_alone_who_has_the_name_by_then(
     assert world.coordinator.delete(job) == story.id
     world.settle()
     assert world.state(other) == "CREATE_COMPLETE"
+
+
+@pytest.mark.parametrize("steps", range(5))
+def test_what_has_become_complete_while_its_cancellation_was_planned_is_not_undone(steps: int) -> None:
+    story = Story({"a": value("1", "s"), "b": value("{get_attr: [a, value]}")})
+    world = story.world
+    world.update(template({"a": value("1", "l"), "b": value("{get_attr: [a, value]}", "l")}))
+    refused = False
+
+    def cancel() -> None:
+        nonlocal refused
+        try:
+            world.cancel()
+        except Conflict:
+            refused = True
+
+    meanwhile(world, lambda: step(world, times=steps), cancel)
+    assert refused == (steps >= 2)
+    assert world.state() == ("UPDATE_COMPLETE" if refused else "ROLLBACK_COMPLETE")
+    wanted = {"a": ("1", "l"), "b": ("1", "l")} if refused else {"a": ("1", "s"), "b": ("1", "")}
+    assert present(world) == wanted
