@@ -308,6 +308,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     def _play_out(self) -> None:
         """Let everything end; heal what failed; delete it all."""
+        self.world.cloud.polls = {}
         self.rest()
         self.witness.faults = {}
         if self._state().startswith("SUSPEND"):

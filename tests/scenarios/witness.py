@@ -123,9 +123,12 @@ class Witness:
         for other in rows.values():
             if other.id == row.id or not self.is_there(other):
                 continue
-            uses = frozenset(json.loads(other.requires))
-            if other.status != "COMPLETE":
-                uses |= self._used.get(other.id, frozenset())
+            uses, given = frozenset(json.loads(other.requires)), self._used.get(other.id, frozenset())
+            if other.action == "CREATE" and other.status != "COMPLETE":
+                # It was planned with what was there then, and is made of what it was given.
+                uses = given
+            elif other.status != "COMPLETE":
+                uses |= given
             assert row.id not in uses, f"{row.name} is unmade although {other.name} depends on it"
             for physical_id in self.world.cloud.owned_by(other.id):
                 mentioned = self.world.cloud.sizes[physical_id].split("+")
