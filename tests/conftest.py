@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
+import structlog
 from sqlalchemy import make_url
 
 from tests.services.fixtures import or_skip
@@ -23,6 +24,13 @@ def pytest_configure() -> None:
     A shell starts what it puts in the background with this signal ignored, and ignoring is inherited.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def plain_logging() -> Iterator[None]:
+    """Let no command that a test runs decide what the logs of the next one hold."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

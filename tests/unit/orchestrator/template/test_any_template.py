@@ -80,7 +80,9 @@ def check_plan(prepared: Prepared, plan: Any) -> None:
         fragment = msgpack.unpackb(msgpack.packb(node.fragment))
         rebuilt = ResourceDefinition.from_fragment(node.key, fragment["definition"], Limits.of(SETTINGS))
         definition = prepared.template.resources[node.key]
-        assert set(fragment.get("files", {})) == definition.required_files
+        # The template that a stack in the stack is made of is one of its resource's files.
+        own = {prepared.types[node.key]} & {"inner.yaml"}
+        assert set(fragment.get("files", {})) == definition.required_files | own
         assert resolved(rebuilt.resolve_properties, stack) == resolved(definition.resolve_properties, stack)
         assert resolved(rebuilt.resolve_metadata, stack) == resolved(definition.resolve_metadata, stack)
 
