@@ -21,7 +21,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from hooks.lifecycle import LifecyclePlugin, Operation
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.health import mark_unhealthy
-from orchestrator.messages import END, CancelJob, DeleteJob, OperateJob, StackJob
+from orchestrator.messages import (
+    END,
+    AdoptJob,
+    CancelJob,
+    DeleteJob,
+    OperateJob,
+    RestoreJob,
+    SnapshotJob,
+    StackJob,
+)
 from tests.scenarios.definitions import (
     Definition,
     Edit,
@@ -42,6 +51,7 @@ from tests.scenarios.world import World
 HISTORIES = int(os.environ.get("ISOTHERM_HISTORIES", "0"))
 #: What is done with the resources as they are.
 OPERATIONS = ("CHECK", "SUSPEND", "RESUME")
+AS_IT_IS = (*OPERATIONS, "SNAPSHOT")
 #: What is done between the making of a plan and its beginning: so many steps of workers.
 meanwhile = st.just(0) | st.integers(0, 4)
 crashes = st.none() | st.integers(1, 30)
@@ -102,6 +112,8 @@ class AnyHistory(RuleBasedStateMachine):
         self.known: Known | None = None
         #: Whether somebody said of a resource that it is unhealthy, and no update came since.
         self.marked = False
+        #: What the stack was when each of its snapshots was begun, by name.
+        self.snapshots: dict[str, Definition] = {}
         self.jobs = 0
 
     # -- commands ----------------------------------------------------------------------------------------------
@@ -119,7 +131,7 @@ class AnyHistory(RuleBasedStateMachine):
         job = self._stack_job(definition, rollback, timeout)
         self.witness.definitions = {}
         self.known = None
-        self.asked = []
+        self.asked, self.snapshots = [], {}
         self.stack_id = self._order(lambda: self.world.coordinator.create(job), 0, crash)
         self._accepted("CREATE", definition, rollback)
 
@@ -167,7 +179,7 @@ class AnyHistory(RuleBasedStateMachine):
     def cancel(self, rollback: bool, crash: int | None, steps: int) -> None:
         if self._is_deleted():
             return
-        as_it_is = self._state().partition("_")[0] in OPERATIONS
+        as_it_is = self._state().partition("_")[0] in AS_IT_IS
         job = CancelJob(name="s", rollback=rollback, job_id=self._job_id())
         with suppress(Conflict):
             self._order(lambda: self.world.coordinator.cancel(job), steps if rollback else 0, crash)
@@ -209,6 +221,64 @@ class AnyHistory(RuleBasedStateMachine):
             self.witness.fired.append(Fired("", "mark", name))
             self.marked = True
 
+    @rule(crash=crashes, steps=meanwhile)
+    def snapshot(self, crash: int | None, steps: int) -> None:
+        if self._is_deleted():
+            return
+        before, name = self._traversal(), f"snapshot-{len(self.snapshots)}"
+        job = SnapshotJob(name="s", snapshot=name, job_id=self._job_id())
+        with suppress(Conflict):
+            self._order(lambda: self.world.coordinator.snapshot(job), steps, crash)
+            if self._traversal() != before:
+                self.snapshots[name] = self._completed()
+                self._accepted("SNAPSHOT", self._completed())
+
+    @precondition(lambda self: self.snapshots)
+    @rule(which=st.integers(0, 5), rollback=st.booleans(), crash=crashes, steps=meanwhile)
+    def restore(self, which: int, rollback: bool, crash: int | None, steps: int) -> None:
+        if self._is_deleted():
+            return
+        before, name = self._traversal(), f"snapshot-{which % len(self.snapshots)}"
+        job = RestoreJob(name="s", snapshot=name, rollback=rollback, job_id=self._job_id())
+        # One that was not complete cannot be restored, nor can a busy stack be.
+        with suppress(Conflict):
+            self._order(lambda: self.world.coordinator.restore(job), steps, crash)
+            if self._traversal() != before:
+                self._accepted("RESTORE", self.snapshots[name], rollback)
+
+    @rule(crash=crashes)
+    def give_up_and_adopt(self, crash: int | None) -> None:
+        """Give up a stack that is complete, and make another of all that it leaves."""
+        self.rest()
+        if (
+            self._is_deleted()
+            or not self._state().endswith("_COMPLETE")
+            or self._state().startswith("SUSPEND")
+        ):
+            return
+        definition = self._completed()
+        rows = [row for row in self.world.store.stacks.resources(self.stack_id) if not row.replaced_by]
+        if any((row.status, row.unhealthy) != ("COMPLETE", False) for row in rows):
+            return
+        entries = {row.name: {"resource_id": row.physical_id, "resource_data": row.data} for row in rows}
+        given_up = DeleteJob(name="s", job_id=self._job_id(), abandon=True)
+        self._order(lambda: self.world.coordinator.delete(given_up), 0, crash)
+        self.world.settle()
+        assert self._state() == "DELETE_COMPLETE"
+        said = self._stack_job(definition, False, None)
+        job = AdoptJob(
+            name="s",
+            template=said.template,
+            parameters=said.parameters,
+            resources=entries,
+            job_id=said.job_id,
+        )
+        self.asked, self.snapshots, self.witness.definitions = [], {}, {}
+        self.stack_id = self._order(lambda: self.world.coordinator.adopt(job), 0, crash)
+        self._accepted("ADOPT", definition)
+        self.rest()
+        assert self._state() == "ADOPT_COMPLETE"
+
     def _order(self, command: Callable[[], str], steps: int, crash: int | None) -> str:
         """Give a command; a coordinator that dies over it is given the same job again."""
         self.world.coordinator._listeners._plugins = (Between(lambda: self._steps(steps)),)
@@ -228,10 +298,10 @@ class AnyHistory(RuleBasedStateMachine):
     def _accepted(self, action: str, definition: Definition, rollback: bool = False) -> None:
         stack = self.world.store.stacks.find(self.stack_id, project="default")
         self.last = Command(action, stack.traversal_id, definition, rollback)
-        if action in OPERATIONS:
+        if action in AS_IT_IS:
             return
         self.marked = False
-        if action in ("CREATE", "UPDATE"):
+        if action in ("CREATE", "UPDATE", "RESTORE", "ADOPT"):
             self.asked.append((stack.traversal_id, definition))
         if action != "CANCEL":
             self.witness.definitions[stack.traversal_id] = definition
@@ -332,16 +402,16 @@ class AnyHistory(RuleBasedStateMachine):
         state, stack = self._state(), self.world.store.stacks.find(self.stack_id, project="default")
         failed = self._excuses(last.traversal_id)
         match last.action, state:
-            case ("CREATE" | "UPDATE" as action, _) if state == f"{action}_COMPLETE":
+            case ("CREATE" | "UPDATE" | "RESTORE" | "ADOPT" as action, _) if state == f"{action}_COMPLETE":
                 self._check_became(last.definition)
-            case ("CREATE" | "UPDATE" as action, _) if state == f"{action}_FAILED":
+            case ("CREATE" | "UPDATE" | "RESTORE" as action, _) if state == f"{action}_FAILED":
                 assert failed, stack.reason
                 assert not last.rollback or "cleanup" in failed, "a rollback is owed"
-            case ("CREATE" | "UPDATE", "ROLLBACK_COMPLETE"):
+            case ("CREATE" | "UPDATE" | "RESTORE", "ROLLBACK_COMPLETE"):
                 assert last.rollback
                 assert "converge" in failed
                 self._check_became(self._completed())
-            case ("CREATE" | "UPDATE", "ROLLBACK_FAILED"):
+            case ("CREATE" | "UPDATE" | "RESTORE", "ROLLBACK_FAILED"):
                 assert last.rollback
                 assert "converge" in failed
                 assert self._excuses(stack.traversal_id)
@@ -351,6 +421,11 @@ class AnyHistory(RuleBasedStateMachine):
                 assert failed, stack.reason
             case ("CANCEL", _):
                 assert state.endswith("_FAILED")
+            case ("SNAPSHOT", "SNAPSHOT_COMPLETE"):
+                self._check_became(last.definition)
+            case ("SNAPSHOT", "SNAPSHOT_FAILED"):
+                # What was left half-way, or found to be broken, is fit for no snapshot.
+                assert ": it is " in stack.reason or failed, stack.reason
             case (action, _) if action in OPERATIONS:
                 self._check_operated(last, state, failed)
             case ("DELETE", "DELETE_COMPLETE"):
