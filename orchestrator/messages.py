@@ -8,7 +8,7 @@ bare kombu.
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.names import NAME, is_name
@@ -168,13 +168,17 @@ class AdoptJob(StackJob):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteJob:
-    """The payload of ``stack.delete``."""
+class NamedJob:
+    """What every job says of a stack that is there."""
 
+    #: What a sentence calls it.
+    what: ClassVar[str]
+    required: ClassVar[tuple[str, ...]] = ("name",)
+
+    #: Name or id.
     name: str
     project: str = "default"
-    #: Whether everything that the stack made is left as it is; only the stack goes.
-    abandon: bool = False
+    #: Makes the job one and the same however often it is delivered.
     job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def to_wire(self) -> dict[str, Any]:
@@ -188,33 +192,28 @@ class DeleteJob:
         Raises:
             InvalidInput: with a problem for each field at fault.
         """
-        _refuse_faults(data, _DELETE_FIELDS, required=("name",), what="a delete job")
+        _refuse_faults(data, _FIELDS[cls.__name__], required=cls.required, what=cls.what)
         return cls(**{key: value for key, value in data.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CancelJob:
+class DeleteJob(NamedJob):
+    """The payload of ``stack.delete``."""
+
+    what: ClassVar[str] = "a delete job"
+
+    #: Whether everything that the stack made is left as it is; only the stack goes.
+    abandon: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelJob(NamedJob):
     """The payload of ``stack.cancel``."""
 
-    name: str
-    project: str = "default"
+    what: ClassVar[str] = "a cancel job"
+
     #: Whether what the stack was when it was complete last is brought back; else it stays as it is, and is FAILED.
     rollback: bool = True
-    job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return plain types, the inverse of :meth:`from_wire`."""
-        return asdict(self)
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain types; unknown fields and wrong types are refused.
-
-        Raises:
-            InvalidInput: with a problem for each field at fault.
-        """
-        _refuse_faults(data, _CANCEL_FIELDS, required=("name",), what="a cancel job")
-        return cls(**{key: value for key, value in data.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,41 +242,26 @@ class OperateJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignalJob:
+class SignalJob(NamedJob):
     """The payload of ``stack.signal``."""
 
-    name: str
+    what: ClassVar[str] = "a signal job"
+    required: ClassVar[tuple[str, ...]] = ("name", "resource")
+
     #: The resource that is signalled.
     resource: str
     #: What it is told.
     details: Mapping[str, Any] = field(default_factory=dict)
-    project: str = "default"
-    job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return plain types, the inverse of :meth:`from_wire`."""
-        return asdict(self)
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain types; unknown fields and wrong types are refused.
-
-        Raises:
-            InvalidInput: with a problem for each field at fault.
-        """
-        _refuse_faults(data, _SIGNAL_FIELDS, required=("name", "resource"), what="a signal job")
-        return cls(**{key: value for key, value in data.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotJob:
+class SnapshotJob(NamedJob):
     """The payload of ``stack.snapshot`` and ``stack.delete_snapshot``."""
 
-    name: str
+    what: ClassVar[str] = "a snapshot job"
+
     #: What the snapshot is to be called, which may be empty; of one that is there, its name or id.
     snapshot: str = ""
-    project: str = "default"
-    job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def to_wire(self) -> dict[str, Any]:
         """Return plain types, the inverse of :meth:`from_wire`."""
@@ -291,37 +275,24 @@ class SnapshotJob:
         Raises:
             InvalidInput: with a problem for each field at fault.
         """
-        required = ("name", "snapshot") if is_there else ("name",)
-        _refuse_faults(data, _SNAPSHOT_FIELDS, required=required, what="a snapshot job")
-        return cls(**{key: value for key, value in data.items() if value is not None})
+        job = super(SnapshotJob, cls).from_wire(data)
+        if is_there and not job.snapshot:
+            raise InvalidInput([Problem(path="snapshot", message=f"expected {NAME}, got nothing")])
+        return job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreJob:
+class RestoreJob(NamedJob):
     """The payload of ``stack.restore``."""
 
-    name: str
+    what: ClassVar[str] = "a restore job"
+    required: ClassVar[tuple[str, ...]] = ("name", "snapshot")
+
     #: Name or id.
     snapshot: str
     timeout_minutes: float | None = None
     #: Whether a failure brings back what the stack was when it was complete last.
     rollback: bool = False
-    project: str = "default"
-    job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return plain types, the inverse of :meth:`from_wire`."""
-        return asdict(self)
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain types; unknown fields and wrong types are refused.
-
-        Raises:
-            InvalidInput: with a problem for each field at fault.
-        """
-        _refuse_faults(data, _RESTORE_FIELDS, required=("name", "snapshot"), what="a restore job")
-        return cls(**{key: value for key, value in data.items() if value is not None})
 
 
 def _is_text(value: Any) -> bool:
@@ -388,6 +359,14 @@ _CREATE_FIELDS: Final = {
     "refresh": _Shape("true or false", _is_boolean),
 }
 _ADOPT_FIELDS: Final = {**_CREATE_FIELDS, "resources": _Shape("a map whose keys are text", _is_map)}
+#: Of the jobs on a stack that is there, by what they are called here.
+_FIELDS: Final = {
+    "DeleteJob": _DELETE_FIELDS,
+    "CancelJob": _CANCEL_FIELDS,
+    "SignalJob": _SIGNAL_FIELDS,
+    "SnapshotJob": _SNAPSHOT_FIELDS,
+    "RestoreJob": _RESTORE_FIELDS,
+}
 
 
 def _stack_fields(
