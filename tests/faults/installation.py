@@ -124,9 +124,9 @@ class Installation:
 
     # -- stacks ------------------------------------------------------------------------------------------------
 
-    def create(self, template: str) -> str:
+    def create(self, template: str, name: str = STACK) -> str:
         """Have a coordinator begin a stack, and return the stack's id."""
-        return self.service.create(StackJob(name=STACK, template=template)).id
+        return self.service.create(StackJob(name=name, template=template)).id
 
     def submit(self, template: str) -> None:
         """Put a job into the queue as a foreign program would: nobody looks at the template before, or waits."""
