@@ -108,4 +108,4 @@ def test_whatever_comes_at_any_message_has_the_last_word(change: str) -> None:
                     world.cloud.sizes[next(each for each in world.cloud.objects if "server" in each)]
                     == "large"
                 )
-        turn += 2
+        turn += 1

@@ -135,7 +135,7 @@ def test_whatever_comes_at_any_message_has_the_last_word(operation: str, change:
             _assert_sound(world, change)
             # What was given up before stays.
             assert operation == "abandon" or change != "delete" or not world.cloud.objects
-        turn += 2
+        turn += 1
 
 
 def _interrupt(world: World, change: str) -> None:

@@ -107,4 +107,4 @@ def test_whatever_comes_at_any_message_has_the_last_word(change: str) -> None:
                 assert world.state() == "UPDATE_COMPLETE"
                 world.delete_snapshot("before")
                 assert held(world) == []
-        turn += 2
+        turn += 1
