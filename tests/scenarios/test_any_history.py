@@ -257,8 +257,9 @@ class AnyHistory(RuleBasedStateMachine):
         ):
             return
         definition = self._completed()
-        rows = [row for row in self.world.store.stacks.resources(self.stack_id) if not row.replaced_by]
-        if any((row.status, row.unhealthy) != ("COMPLETE", False) for row in rows):
+        rows = self.world.store.stacks.resources(self.stack_id)
+        # What is still to be cleaned up would be left over.
+        if any(row.status != "COMPLETE" or row.unhealthy or row.replaced_by for row in rows):
             return
         entries = {row.name: {"resource_id": row.physical_id, "resource_data": row.data} for row in rows}
         given_up = DeleteJob(name="s", job_id=self._job_id(), abandon=True)
@@ -273,7 +274,7 @@ class AnyHistory(RuleBasedStateMachine):
             resources=entries,
             job_id=said.job_id,
         )
-        self.asked, self.snapshots, self.witness.definitions = [], {}, {}
+        self.asked, self.snapshots = [], {}
         self.stack_id = self._order(lambda: self.world.coordinator.adopt(job), 0, crash)
         self._accepted("ADOPT", definition)
         self.rest()
