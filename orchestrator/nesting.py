@@ -1,13 +1,10 @@
 """Templates that are used as resource types: how they are found, what they are given, and what they stand in for."""
 
-import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import msgpack
-
-from orchestrator.definition import ParentResourceProxy, StackDefinition, is_unknown
+from orchestrator.definition import ParentResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput, Problem, cut
 from orchestrator.limits import Limits
 from orchestrator.nearest import Nearest
@@ -23,9 +20,6 @@ from orchestrator.template.locations import FilesFrom, base_of_key, is_template,
 from orchestrator.template.parameter_types import ParameterType
 from orchestrator.template.reader import most_nodes
 from orchestrator.template.template import Draft, Template
-
-if TYPE_CHECKING:
-    from orchestrator.examination import Examined
 
 #: How many times the longest template all templates together may be, each counted as often as it is used: in
 #: characters, and in keys and values.
@@ -216,28 +210,6 @@ def environment_within(
 def generated_within(resource: str) -> str:
     """Return what stands, among the keys of templates, for the one that a resource's type made."""
     return f"<{resource}>"
-
-
-def fingerprint(examined: "Examined", digests: Mapping[str, str]) -> str:
-    """Return what tells one definition of a stack in a stack from another, as far as it is known beforehand.
-
-    ``digests`` are those of the files that came with the outermost template, by key.
-    """
-    template = examined.template
-    files = {digests[key] for key in _files_of(template) if key in digests}
-    values = {name: "?" if is_unknown(value) else value for name, value in examined.parameters.values.items()}
-    hooks = {name: sorted(examined.environment.registry.hooks((name,))) for name in template.resources}
-    nested = {name: fingerprint(each, digests) for name, each in examined.nested.items()}
-    parts = [template.source, *(sorted(each.items()) for each in (values, examined.types, hooks, nested))]
-    return hashlib.sha256(msgpack.packb([*parts, sorted(files)])).hexdigest()
-
-
-def _files_of(template: Template) -> Iterator[str]:
-    for definition in template.resources.values():
-        for name in definition.required_files:
-            key = template.files.key(name) if isinstance(template.files, FilesFrom) else name
-            if key is not None:
-                yield key
 
 
 def attributes_of_nested(template: Template) -> Collection[str]:

@@ -20,11 +20,12 @@ from orchestrator.definition import (
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.examination import Examined, Examiner, Place
 from orchestrator.findings import Types
+from orchestrator.fingerprints import fingerprint
 from orchestrator.limits import Limits
 from orchestrator.messages import StackJob
 from orchestrator.names import check_project, check_stack_name
 from orchestrator.nested import NestedJob
-from orchestrator.nesting import environment_within, fingerprint
+from orchestrator.nesting import environment_within
 from orchestrator.plan import Plan, Wish, plan_create
 from orchestrator.settings import Settings
 from orchestrator.store.templates import StoredTemplate, digest_of
