@@ -9,6 +9,7 @@ import structlog
 from sqlalchemy import make_url
 
 from tests.services.fixtures import or_skip
+from tests.services.http_api import HttpApi
 from tests.services.servers import MemcachedServer, PostgresServer, RedisServer
 
 # How long an example takes is no claim of any test: machines are slow and busy.
@@ -66,3 +67,10 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     url = postgres_server.create_database()
     yield url
     postgres_server.drop_database(str(make_url(url).database))
+
+
+@pytest.fixture
+def http_api() -> Iterator[HttpApi]:
+    """An empty HTTP API of the test's own."""
+    with HttpApi() as api:
+        yield api
