@@ -1,4 +1,7 @@
-"""Addresses of networks: ``ip_addr``, ``net_cidr``, ``mac_addr``. They look at the text alone and ask nobody."""
+"""Addresses of networks: ``ip_addr``, ``net_cidr``, ``ip_or_cidr``, ``mac_addr``.
+
+They look at the text alone and ask nobody.
+"""
 
 import ipaddress
 import re
@@ -35,6 +38,18 @@ class NetCidr(CustomConstraint):
             if isinstance(value, str) and _is_network(value)
             else f"{shown(value)} is no network in CIDR form"
         )
+
+
+class IpOrCidr(CustomConstraint):
+    """An address as of ``ip_addr``, or a network as of ``net_cidr``."""
+
+    name = "ip_or_cidr"
+
+    def fault(self, value: Any) -> str | None:
+        """Return what is wrong with an address or a network."""
+        if isinstance(value, str) and (_is_address(value) or _is_network(value)):
+            return None
+        return f"{shown(value)} is neither an IP address nor a network in CIDR form"
 
 
 class MacAddr(CustomConstraint):

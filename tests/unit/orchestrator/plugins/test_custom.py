@@ -179,4 +179,4 @@ def test_every_constraint_that_ships_can_be_loaded_and_asks_nobody(entry: EntryP
     assert issubclass(kind, CustomConstraint)
     assert kind.name == entry.name
     assert not kind.asks_outside
-    assert CustomConstraints.load()[entry.name].fault("") is not None
+    assert CustomConstraints.load()[entry.name].fault("?") is not None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.plugins.custom import CustomConstraint
-from workers.constraints.network import IpAddr, MacAddr, NetCidr
+from workers.constraints.network import IpAddr, IpOrCidr, MacAddr, NetCidr
 
 HOSTILE = ["", " ", "192.0.2.1 ", "x" * 100_000, "9" * 100_000, "\ud800", None, 7, True, ["192.0.2.1"]]
 
@@ -49,6 +49,20 @@ HOSTILE = ["", " ", "192.0.2.1 ", "x" * 100_000, "9" * 100_000, "\ud800", None, 
             ],
         ),
         (
+            IpOrCidr(),
+            ["192.0.2.1", "192.0.2.0/24", "2001:db8::1", "6000::/64", "::/0"],
+            [
+                "192.0.2",
+                "192.0.2.0/33",
+                "::/129",
+                "192.0.2.0/ 24",
+                "192.0.2.",
+                "2001::db8::",
+                "/",
+                "fe80::1%eth0",
+            ],
+        ),
+        (
             MacAddr(),
             ["00:16:3e:7f:00:01", "00-16-3E-7F-00-01"],
             [
@@ -70,6 +84,7 @@ def test_only_an_address_is_one(constraint: CustomConstraint, good: list[str], b
 def test_the_sentence_begins_with_the_value() -> None:
     assert IpAddr().fault("here") == "'here' is no IP address"
     assert NetCidr().fault("192.0.2.0") == "'192.0.2.0' is no network in CIDR form"
+    assert IpOrCidr().fault("here") == "'here' is neither an IP address nor a network in CIDR form"
     assert MacAddr().fault(7) == "7 is no MAC address"
 
 

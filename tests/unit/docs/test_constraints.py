@@ -1,0 +1,28 @@
+"""The page of the custom constraints names every one that ships, and its examples are right."""
+
+import pytest
+
+from orchestrator.plugins.custom import CustomConstraint
+from tests.unit.docs.test_pages import DOCS, section, table
+from tests.unit.orchestrator.plugins.test_custom import declared
+
+PAGE = (DOCS / "constraints.md").read_text()
+ROWS = {row[0]: row for row in table(section(PAGE, "Those that look at the value alone"))}
+
+
+def pure() -> dict[str, CustomConstraint]:
+    kinds = {entry.name: entry.load() for entry in declared()}
+    return {name: kind() for name, kind in kinds.items() if not kind.asks_outside}
+
+
+def test_the_page_names_every_constraint_that_asks_nobody() -> None:
+    assert list(ROWS) == sorted(pure())
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_example_satisfies_its_constraint_and_the_empty_text_as_it_is_said(name: str) -> None:
+    _, demand, example, empty = ROWS[name]
+    constraint = pure()[name]
+    assert demand
+    assert constraint.fault(example) is None
+    assert {"passes": None, "fails": True}[empty] == (constraint.fault("") and True)

@@ -1,0 +1,131 @@
+"""Times: ``cron_expression``, ``timezone``, ``iso_8601``, ``expiration``.
+
+As in Heat, an empty text stands for what is not given, except for ``iso_8601``.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from croniter import CroniterError, croniter
+from iso8601 import ParseError, parse_date
+
+from orchestrator.nearest import Nearest
+from orchestrator.plugins.constraints import shown
+from orchestrator.plugins.custom import CustomConstraint
+
+#: Characters. What is longer is no expression that anybody wrote, and the library takes its time over it.
+_LONGEST_EXPRESSION: Final = 1_000
+_FIELDS: Final = ("minute", "hour", "day of the month", "month", "day of the week", "second", "year")
+_FEWEST_FIELDS: Final = 5
+_NAMES: Final = "@hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually"
+
+
+class CronExpression(CustomConstraint):
+    """When something is to happen again and again, as cron understands it, such as ``*/5 * * * *`` or ``@daily``.
+
+    It has five fields: minute, hour, day of the month, month, day of the week; a sixth for seconds and a seventh for
+    the year are understood too.
+    """
+
+    name = "cron_expression"
+
+    def fault(self, value: Any) -> str | None:
+        """Return what is wrong with an expression."""
+        reason = _cron_reason(value) if isinstance(value, str) else "it is no text"
+        return reason and f"{shown(value)} is no cron expression: {reason}"
+
+
+class Timezone(CustomConstraint):
+    """The name of a time zone in the IANA database, such as ``Europe/Berlin``, written as it is there."""
+
+    name = "timezone"
+
+    def fault(self, value: Any) -> str | None:
+        """Return what is wrong with the name."""
+        if isinstance(value, str) and (not value or value in _zones()):
+            return None
+        near = Nearest().hint(value, _zones()) if isinstance(value, str) else ""
+        return f"{shown(value)} is no time zone of the IANA database" + (near and f"; {near}")
+
+
+class Iso8601(CustomConstraint):
+    """A date, or a date and a time, in the notation of ISO 8601, such as ``2026-11-21T14:00:00Z``."""
+
+    name = "iso_8601"
+
+    def fault(self, value: Any) -> str | None:
+        """Return what is wrong with the time."""
+        if isinstance(value, str) and _parsed(value) is not None:
+            return None
+        return f"{shown(value)} is no time in the notation of ISO 8601, such as 2026-11-21T14:00:00Z"
+
+
+class Expiration(CustomConstraint):
+    """A time as of ``iso_8601`` that is still to come; without an offset it is one of UTC.
+
+    Args:
+        now: Tells what time it is.
+    """
+
+    name = "expiration"
+
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._now = now
+
+    def fault(self, value: Any) -> str | None:
+        """Return what is wrong with the time, by this machine's clock."""
+        if value == "":
+            return None
+        when = _parsed(value.strip()) if isinstance(value, str) else None
+        if when is None:
+            return f"{shown(value)} is no time in the notation of ISO 8601, such as 2026-11-21T14:00:00Z"
+        return None if when > self._now() else f"{shown(value)} is over"
+
+
+def _cron_reason(text: str) -> str | None:
+    if len(text) > _LONGEST_EXPRESSION:
+        return f"it has {len(text)} characters, {_LONGEST_EXPRESSION} are allowed"
+    if not text or _is_understood(text):
+        return None
+    if text.strip().startswith("@"):
+        return f"such names are {_NAMES}"
+    return _field_reason(text.split())
+
+
+def _field_reason(fields: list[str]) -> str:
+    if not _FEWEST_FIELDS <= len(fields) <= len(_FIELDS):
+        return f"it has {len(fields)} fields, not five ({', '.join(_FIELDS[:_FEWEST_FIELDS])})"
+    for place, field in enumerate(fields):
+        # The library's own words repeat the whole expression, and do not always say which field they mean.
+        alone = ["*"] * len(fields)
+        alone[place] = field
+        if not _is_understood(" ".join(alone)):
+            return f"the {_FIELDS[place]} cannot be {shown(field)}"
+    return "its fields do not go together"
+
+
+def _is_understood(expression: str) -> bool:
+    try:
+        croniter(expression)
+    except CroniterError:
+        return False
+    return True
+
+
+@cache
+def _zones() -> frozenset[str]:
+    # The package's own list and not the machine's: what is a time zone must not depend on where a check runs.
+    return frozenset(files("tzdata").joinpath("zones").read_text().split())
+
+
+def _parsed(text: str) -> datetime | None:
+    # The library would let a line's end pass.
+    if text.endswith("\n"):
+        return None
+    try:
+        return parse_date(text)
+    except ParseError:
+        return None
