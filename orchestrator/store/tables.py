@@ -327,3 +327,19 @@ chore = sa.Table(
     #: When it was begun last.
     sa.Column("begun_at", sa.Double, nullable=False),
 )
+
+#: What the constraint caches of all processes counted together, by client plug-in.
+cache_counter = sa.Table(
+    "cache_counter",
+    metadata,
+    sa.Column("client", sa.Text, primary_key=True),
+    #: When counting began.
+    sa.Column("since", sa.Double, nullable=False),
+    #: As in ``cache.counters.Counts``.
+    sa.Column("hits", sa.BigInteger, nullable=False),
+    sa.Column("misses", sa.BigInteger, nullable=False),
+    sa.Column("generated", sa.BigInteger, nullable=False),
+    sa.Column("refused", sa.BigInteger, nullable=False),
+    sa.Column("errors", sa.BigInteger, nullable=False),
+    sa.Column("garbage", sa.BigInteger, nullable=False),
+)

@@ -1,0 +1,91 @@
+"""Tell the state of record what the constraint caches of this process counted.
+
+Counting costs a look-up nothing but an addition in memory; a thread brings the sums to the store, at most about once a
+second and only when there is something to tell. What the store does not take is kept and told later. A process that is
+killed takes what it counted in its last second with it.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+
+import structlog
+
+from cache.counters import Counts
+from orchestrator.errors import IsothermError
+
+log = structlog.get_logger()
+
+#: How often a process tells.
+EVERY_SECONDS = 1.0
+#: How seldom it tries while the store takes nothing.
+SELDOM_SECONDS = 30.0
+#: How long the end of a process may be held up by it.
+PATIENCE_SECONDS = 2.0
+
+#: What was counted, by client plug-in.
+Deltas = Mapping[str, Counts]
+
+
+class CacheTally:
+    """One thread that tells; make it after a fork, not before.
+
+    Args:
+        take: Returns what was counted since the last call, and begins again at zero.
+        add: Adds it to what all processes counted, or raises.
+        every_seconds: How often it is told.
+    """
+
+    def __init__(
+        self,
+        take: Callable[[], Deltas],
+        add: Callable[[Deltas], None],
+        *,
+        every_seconds: float = EVERY_SECONDS,
+    ) -> None:
+        self._take, self._add = take, add
+        self._every_seconds = every_seconds
+        self._owed: dict[str, Counter[str]] = {}
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._telling = threading.Lock()
+
+    def start(self) -> None:
+        """Begin to tell, unless it was begun."""
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="cache tally", daemon=True)
+                self._thread.start()
+
+    def tell(self) -> bool:
+        """Tell what there is to tell; return whether nothing is owed now. No fault ever comes of it."""
+        with self._telling:
+            for client, counts in self._take().items():
+                self._owed.setdefault(client, Counter()).update(asdict(counts))
+            owed = {client: Counts(**sums) for client, sums in self._owed.items() if any(sums.values())}
+            if not owed:
+                return True
+            try:
+                self._add(owed)
+            except IsothermError as error:
+                log.debug("what caches counted is told later", reason=str(error))
+                return False
+            self._owed.clear()
+            return True
+
+    def close(self) -> None:
+        """Tell what is left, if the store takes it within moments, and stop."""
+        with self._starting:
+            thread, self._thread = self._thread, None
+        self._stop.set()
+        if thread is not None:
+            # It tells once more before it ends.
+            thread.join(PATIENCE_SECONDS)
+
+    def _run(self) -> None:
+        pause = self._every_seconds
+        while not self._stop.wait(pause):
+            pause = self._every_seconds if self.tell() else min(SELDOM_SECONDS, pause * 2)
+        self.tell()
