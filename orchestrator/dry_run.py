@@ -3,7 +3,7 @@
 Pure: it works on what was compared, asks no resource type but for its schemas, and makes no resource.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,10 +15,11 @@ from orchestrator.graph import Graph
 from orchestrator.limits import Limits
 from orchestrator.operable import CHECK, SNAPSHOT, is_suspended
 from orchestrator.plan import Match, Wish
-from orchestrator.plugins.properties import Property, PropertyError, convert_properties
+from orchestrator.plugins.properties import Property, PropertyError
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
 from orchestrator.plugins.template_resource import kind_of_type
+from orchestrator.plugins.validating import typed_properties, valid_properties
 from orchestrator.store.stacks import ResourceRow
 from orchestrator.template.budget import evaluation
 from orchestrator.template.definitions import RETAIN, ResolveError, ResourceDefinition
@@ -157,8 +158,7 @@ class DryRun:
             yield PropertyChange(name="", before=HIDDEN, after=KNOWN_LATER, meaning=UPDATE, is_certain=False)
             return
         given, applied = definition.resolve_properties(self._stack), row.properties or {}
-        after = _converted(kind, given, constraints=True)
-        before = _converted(kind, applied, constraints=False)
+        after, before = valid_properties(kind, given), typed_properties(kind, applied)
         shown = whole.shown(self._stack, self._hidden, later=KNOWN_LATER)
         for name in sorted({*before, *after}):
             old, new = before.get(name), after.get(name)
@@ -277,12 +277,6 @@ def _meaning(prop: Property | None) -> str:
     if prop is None or prop.update_allowed:
         return UPDATE
     return REFUSE if prop.immutable else REPLACE
-
-
-def _converted(kind: type[Resource], given: Mapping[str, Any], *, constraints: bool) -> dict[str, Any]:
-    return convert_properties(
-        kind.properties_schema, given, accepts_anything=kind.accepts_anything, constraints=constraints
-    )
 
 
 def _may_be(value: Any, other: Any) -> bool:

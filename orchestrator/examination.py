@@ -32,8 +32,9 @@ from orchestrator.nesting import (
     nested_environment,
     parent_of,
 )
-from orchestrator.plugins.properties import PropertyError, check_properties, convert_properties
+from orchestrator.plugins.properties import PropertyError, check_properties
 from orchestrator.plugins.stack_resource import Blueprint, StackResource
+from orchestrator.plugins.validating import typed_properties
 from orchestrator.settings import Settings
 from orchestrator.template.budget import check_time
 from orchestrator.template.definitions import ResolveError, ResourceDefinition
@@ -260,8 +261,7 @@ def _blueprint_of(
         if list(check_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything)):
             # Which is told elsewhere.
             return None
-        properties = convert_properties(kind.properties_schema, given, constraints=False)
-        return kind.blueprint(definition.name, properties)
+        return kind.blueprint(definition.name, typed_properties(kind, given))
     except (ResolveError, PropertyError):
         return None
 

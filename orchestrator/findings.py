@@ -9,8 +9,9 @@ from orchestrator.definition import StackDefinition, is_unknown
 from orchestrator.errors import Problem, cut
 from orchestrator.graph import CircularDependency, Graph
 from orchestrator.nearest import Nearest
-from orchestrator.plugins.properties import PropertyError, check_properties, convert_properties
+from orchestrator.plugins.properties import PropertyError, check_properties
 from orchestrator.plugins.resource import EVERY_ATTRIBUTE, Resource
+from orchestrator.plugins.validating import property_faults
 from orchestrator.template.definitions import SNAPSHOT, OutputDefinition, ResolveError, ResourceDefinition
 from orchestrator.template.template import Template
 
@@ -120,15 +121,4 @@ def _faults_of(
         return []
     given = definition.resolve_properties(stack)
     definition.resolve_metadata(stack)
-    found = check_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything)
-    if found:
-        return found
-    try:
-        kind.validate(
-            convert_properties(
-                kind.properties_schema, given, accepts_anything=kind.accepts_anything, constraints=False
-            )
-        )
-    except PropertyError as error:
-        return [error]
-    return []
+    return property_faults(kind, given)

@@ -18,6 +18,7 @@ from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import Resource, ResourceState
 from orchestrator.plugins.stack_resource import StackResource
 from orchestrator.plugins.template_resource import kind_of_type
+from orchestrator.plugins.validating import typed_properties
 from orchestrator.settings import Settings
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
@@ -41,12 +42,7 @@ def resource_of(
             action=row.action,
             status=row.status,
         ),
-        properties=convert_properties(
-            kind.properties_schema,
-            row.properties or {},
-            accepts_anything=kind.accepts_anything,
-            constraints=False,
-        ),
+        properties=typed_properties(kind, row.properties or {}),
         stack=stack,
         settings=settings,
         now=now,

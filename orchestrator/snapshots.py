@@ -18,10 +18,10 @@ from orchestrator.messages import SnapshotJob
 from orchestrator.operable import SNAPSHOT
 from orchestrator.operations import Begin, operation, refuse_busy, refuse_suspended, takes_part
 from orchestrator.plan import Wish
-from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import Resource, ResourceFailure, ResourceState
 from orchestrator.plugins.stack_resource import INSIDE
 from orchestrator.plugins.template_resource import kind_of_type
+from orchestrator.plugins.validating import typed_properties
 from orchestrator.settings import Settings
 from orchestrator.store.snapshots import Entry, NewSnapshot, SnapshotRow
 from orchestrator.store.stacks import ResourceRow, StackRow
@@ -193,9 +193,7 @@ class _Kept:
                 data=dict(row.data) if row else {},
                 metadata=dict(row.metadata) if row else {},
             ),
-            properties=convert_properties(
-                kind.properties_schema, properties, accepts_anything=kind.accepts_anything, constraints=False
-            ),
+            properties=typed_properties(kind, properties),
             stack=StackDefinition(name=stack.name, id=stack.id, project=stack.project, asker=self.entry.name),
             settings=settings,
             now=0.0,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator.operable import CHECK, SNAPSHOT
-from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import CannotTell, PropertyChanges, Resource
+from orchestrator.plugins.validating import typed_properties
 from orchestrator.store.claims import Claim
 
 #: In which an object may be anything between what it was and what it was to become.
@@ -34,12 +34,7 @@ def changes_of(resource: Resource, claim: Claim) -> PropertyChanges:
     """
     if reason := _why_replaced(resource, claim):
         raise ReplaceResource(reason)
-    before = convert_properties(
-        resource.properties_schema,
-        claim.properties or {},
-        accepts_anything=resource.accepts_anything,
-        constraints=False,
-    )
+    before = typed_properties(type(resource), claim.properties or {})
     asked = PropertyChanges(before=before, after=resource.properties)
     _refuse_immutable(resource, asked)
     changes = asked

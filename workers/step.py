@@ -28,6 +28,7 @@ from orchestrator.plugins.resource import (
 )
 from orchestrator.plugins.stack_resource import ChildStack, StackResource
 from orchestrator.plugins.template_resource import kind_of_type
+from orchestrator.plugins.validating import typed_properties, valid_properties
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN, ResourceDefinition
@@ -290,13 +291,12 @@ class _Step:
         if retained or is_external(self.claim):
             # What is not ours, and what is left alone, may have any properties; nobody asks for them.
             return {name: prop.absent() for name, prop in kind.properties_schema.items()}
-        # What was fit to be made is fit to be deleted or looked at, by whatever schema the type has today.
-        return convert_properties(
-            kind.properties_schema,
-            self.given or {},
-            accepts_anything=kind.accepts_anything,
-            constraints=not as_it_is,
-        )
+        given = self.given or {}
+        if as_it_is or self.claim.started:
+            # What was fit to be made is fit to be deleted or looked at, by whatever schema the type has today; and what
+            # is under way was found to be right when it began.
+            return typed_properties(kind, given)
+        return valid_properties(kind, given)
 
     def _stack(self) -> StackDefinition:
         context = self.around.context
@@ -380,7 +380,13 @@ class _Step:
 
     def _goes_on(self, resource: Resource) -> bool:
         """Whether the action is under way, and for what is wanted now."""
-        return self.claim.started and not (resource.supersedes and resource.is_outdated(self.claim.token))
+        if not self.claim.started:
+            return False
+        if not (resource.supersedes and resource.is_outdated(self.claim.token)):
+            return True
+        # It is begun anew, for properties that nobody has looked at yet.
+        valid_properties(type(resource), self.given or {})
+        return False
 
     def _adopt(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim

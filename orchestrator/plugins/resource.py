@@ -320,6 +320,18 @@ class Resource:
     def validate(cls, properties: Mapping[str, Any]) -> None:
         """Check what the schemas cannot say; values not known yet are ``UNKNOWN``.
 
+        Asked when the whole stack is examined, and again just before an action begins, when all is known.
+
+        Raises:
+            PropertyError: with the path of the property at fault.
+        """
+
+    @classmethod
+    def validate_written(cls, properties: Mapping[str, Any]) -> None:
+        """Check what nobody may write in a template, although it may be what a reference in it comes to.
+
+        Asked when the whole stack is examined, after :meth:`validate`; what references come to is ``UNKNOWN`` then.
+
         Raises:
             PropertyError: with the path of the property at fault.
         """

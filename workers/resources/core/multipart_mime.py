@@ -109,8 +109,16 @@ class MultipartMime(RowResource):
         """Check the parts whose text is known."""
         parts = properties.get("parts")
         for index, part in enumerate(parts if isinstance(parts, list) else ()):
-            if not is_unknown(part):
+            if not is_unknown(part) and not _ID.fullmatch(part["config"]):
                 _messages(index, part, part["config"])
+
+    @classmethod
+    def validate_written(cls, properties: Mapping[str, Any]) -> None:
+        """Refuse the ids of configs, whose texts only those who refer to them are given."""
+        parts = properties.get("parts")
+        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+            if not is_unknown(part) and _ID.fullmatch(part["config"]):
+                raise _not_referred_to(index)
 
     def handle_create(self) -> Any:
         """Put the message together."""
@@ -145,12 +153,16 @@ class MultipartMime(RowResource):
         return given
 
 
+def _not_referred_to(index: int) -> PropertyError:
+    message = "this is an id, but not that of a config that is referred to here"
+    hint = "refer to the config with get_resource, or take its text with get_attr: [NAME, config]"
+    return PropertyError(("parts", index, "config"), message, hint)
+
+
 def _messages(index: int, part: Mapping[str, Any], text: str) -> list[Message]:
     """Return the parts that one of the property ``parts`` comes to."""
     if _ID.fullmatch(text):
-        message = "this is an id, but not that of a config that is referred to here"
-        hint = "refer to the config with get_resource, or take its text with get_attr: [NAME, config]"
-        raise PropertyError(("parts", index, "config"), message, hint)
+        raise _not_referred_to(index)
     if part["type"] == TEXT:
         return [text_part(text, subtype=part["subtype"] or "", filename=part["filename"] or "")]
     found = parts_of(text)

@@ -134,7 +134,6 @@ class RandomString(RowResource):
 
     def handle_create(self) -> Any:
         """Make the text, unless an earlier attempt already did."""
-        self.validate(self.properties)
         if "value" not in self.state.data:
             self.state.data["value"] = generate(self.properties["length"], demands(self.properties))
         return super().handle_create()

@@ -95,11 +95,6 @@ class _Config(RowResource):
             if port is not UNKNOWN and not is_unknown((port["type"], port["default"])):
                 _check_default(("inputs", index, "default"), port["default"], port["type"])
 
-    def handle_create(self) -> Any:
-        """Take what is given; what only now is known may still be wrong."""
-        self.validate(self.properties)
-        return super().handle_create()
-
     def attribute(self, name: str) -> Any:
         """Return the config as it was given."""
         return self.properties["config"] if name == "config" else None

@@ -13,7 +13,6 @@ from orchestrator.plugins.properties import (
     PropertyType,
     convert_properties,
 )
-from orchestrator.plugins.resource import PropertyChanges
 from workers.resources.core.row import RowResource
 
 #: How the types of template parameters, which this type speaks of, are called among properties.
@@ -79,15 +78,6 @@ class Value(RowResource):
         value, type_name = properties.get("value"), properties.get("type")
         if type_name is not UNKNOWN and not is_unknown(value):
             typed(value, type_name)
-
-    def handle_create(self) -> Any:
-        """Take the value; one that only now is known may still not fit the type."""
-        self.validate(self.properties)
-        return super().handle_create()
-
-    def handle_update(self, changes: PropertyChanges) -> Any:  # noqa: ARG002 (the contract's signature)
-        """Take the new value, as on create."""
-        self.validate(self.properties)
 
     def attribute(self, name: str) -> Any:
         """Return the value, converted."""

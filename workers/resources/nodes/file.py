@@ -79,7 +79,6 @@ class NodeFile(Resource):
 
     def handle_create(self) -> None:
         """Write the file, once, where nothing was before."""
-        self.validate(self.properties)
         path = allowed_file(self.properties["path"], self.settings)
         self._file.create(path, self._content, self._mode, root=root_of(path, self.settings))
         self.state.physical_id = str(path)
@@ -102,7 +101,6 @@ class NodeFile(Resource):
 
     def handle_update(self, changes: PropertyChanges) -> None:  # noqa: ARG002 -- both are always written
         """Put content and mode in place; a file that has gone is written again."""
-        self.validate(self.properties)
         path = allowed_file(self.state.physical_id or self.properties["path"], self.settings)
         self._file.replace(path, self._content, self._mode, root=root_of(path, self.settings))
 

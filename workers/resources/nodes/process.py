@@ -151,7 +151,6 @@ class NodeProcess(Resource):
 
     def handle_update(self, changes: PropertyChanges) -> dict[str, Any]:
         """Ask the process to end if it must be started anew: what it is given has changed, or it is gone."""
-        self.validate(self.properties)
         status = self._process.status()
         fits = status is not None and self._as_wanted(status)
         if status is not None and fits and not changes.names & {"command", "env", "cwd"}:
@@ -245,7 +244,6 @@ class NodeProcess(Resource):
     # -- the steps themselves ----------------------------------------------------------------------------------
 
     def _start(self, run: str) -> None:
-        self.validate(self.properties)
         status = self._process.status()
         if status is None or status.run != run:
             readiness = self._readiness

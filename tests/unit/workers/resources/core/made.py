@@ -47,4 +47,6 @@ def errors(kind: type[Resource], properties: Mapping[str, Any]) -> list[str]:
 def validate(kind: type[Resource], properties: Mapping[str, Any]) -> None:
     """Ask the type itself, as validation does once the schema has nothing to say."""
     assert errors(kind, properties) == []
-    kind.validate(convert_properties(kind.properties_schema, properties, constraints=False))
+    converted = convert_properties(kind.properties_schema, properties, constraints=False)
+    kind.validate(converted)
+    kind.validate_written(converted)

@@ -62,8 +62,6 @@ def test_a_name_is_given_once(section: str) -> None:
         PropertyError, match=rf"^{section}\[2\].name: {section}\[0\] has the name 'a' already"
     ):
         validate(SoftwareConfig, given)
-    with pytest.raises(PropertyError):
-        make(SoftwareConfig, given).handle_create()
     validate(SoftwareConfig, {section: [{"name": "a"}, {"name": UNKNOWN}, UNKNOWN, {"name": "b"}]})
     validate(SoftwareConfig, {section: UNKNOWN})
 

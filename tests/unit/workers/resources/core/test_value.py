@@ -6,7 +6,6 @@ import pytest
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.resource import PropertyChanges
 from tests.unit.workers.resources.core.made import errors, make, validate
 from workers.resources.core.value import Value
 
@@ -50,19 +49,11 @@ def test_attribute_has_the_type_asked_for(type_name: str | None, value: Any, con
         ("json", 3, "expected a map, a list or the JSON text of one, found 3"),
     ],
 )
-def test_value_that_does_not_fit_is_refused_before_and_during_create(
-    type_name: str, value: Any, message: str
-) -> None:
+def test_value_that_does_not_fit_is_refused(type_name: str, value: Any, message: str) -> None:
     given = {"value": value, "type": type_name}
     with pytest.raises(PropertyError) as caught:
         validate(Value, given)
     assert (caught.value.path, caught.value.message) == (("value",), message)
-    resource = make(Value, given)
-    with pytest.raises(PropertyError):
-        resource.handle_create()
-    assert resource.state.physical_id is None
-    with pytest.raises(PropertyError):
-        resource.handle_update(PropertyChanges(before={}, after=given))
 
 
 def test_what_is_not_known_yet_is_not_judged() -> None:
