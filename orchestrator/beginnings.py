@@ -25,6 +25,7 @@ from orchestrator.messages import (
 from orchestrator.nested import NestedJob
 from orchestrator.nesting import environment_within
 from orchestrator.plan import Plan, plan_delete, plan_update
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.preparation import Prepared, environment_of
 from orchestrator.publishing import Publisher, publish_or_leave
@@ -54,7 +55,10 @@ class Beginnings:
         settings: Settings,
         publisher: Publisher,
         listeners: Listeners,
+        *,
+        clients: Clients,
     ) -> None:
+        self._clients = clients
         self._store, self._types, self._settings = store, types, settings
         self._publisher, self._listeners = publisher, listeners
 
@@ -112,10 +116,18 @@ class Beginnings:
     ) -> NewTraversal | None:
         """Begin to give a stack a new definition; None if another operation was faster.
 
-        With a ``snapshot``, the resources are brought back to what it holds of them.
+        With a ``snapshot``, the resources are brought back to what it holds of them. What a stack in a stack needs of
+        other systems its outermost stack asked already, as far as it was known.
         """
         compared = compare(
-            self._store, stack, job, self._types, self._settings, keeps_immutable=action == "UPDATE"
+            self._store,
+            stack,
+            job,
+            self._types,
+            self._settings,
+            keeps_immutable=action == "UPDATE",
+            # What is brought back was good once; its resources ask for themselves where they are made again.
+            clients=self._clients if action == "UPDATE" and not isinstance(job, NestedJob) else None,
         )
         if snapshot is not None:
             compared = replace(

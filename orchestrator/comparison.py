@@ -10,6 +10,7 @@ from orchestrator.findings import Types
 from orchestrator.matching import Matcher
 from orchestrator.messages import EnvironmentSource, StackJob
 from orchestrator.plan import Match, Wish
+from orchestrator.plugins.clients import Clients
 from orchestrator.preparation import Prepared, prepare_update
 from orchestrator.settings import Settings
 from orchestrator.store.history import History
@@ -47,6 +48,7 @@ def compare(
     settings: Settings,
     *,
     keeps_immutable: bool = True,
+    clients: Clients | None = None,
 ) -> Comparison:
     """Check a new definition of a stack whole, and match it with what is there; nothing is written.
 
@@ -54,10 +56,11 @@ def compare(
 
     Raises:
         InvalidInput: with every problem found.
+        NotVerified: another system was to be asked by ``clients``, and does not tell.
     """
     context = store.traversals.context(stack.traversal_id)
     before = context["parameters"] if keeps_immutable else {}
-    prepared, wishes = prepare_update(job, types, settings, stack_id=stack.id, before=before)
+    prepared, wishes = prepare_update(job, types, settings, stack_id=stack.id, before=before, clients=clients)
     history = store.histories.read(stack.id, stack.traversal_id)
     history = replace(history, unsettled=history.unsettled | store.families.troubled(stack))
     rows = store.stacks.resources(stack.id)

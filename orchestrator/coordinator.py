@@ -38,6 +38,7 @@ from orchestrator.nested import AtRest, Fence, NestedJob
 from orchestrator.operable import OPERATIONS
 from orchestrator.operations import operate, refuse_suspended
 from orchestrator.plan import plan_create
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.preparation import plan_job, prepare, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
@@ -74,14 +75,16 @@ class Coordinator:
         name: str,
         plugins: Sequence[LifecyclePlugin] = (),
         sinks: Sequence[EventSink] = (),
+        clients: Clients | None = None,
     ) -> None:
+        self._clients = clients or Clients(settings)
         self._store = store
         self._types = types
         self._settings = settings
         self._publisher = publisher
         self._name = name
         self._listeners = Listeners(store, plugins, sinks)
-        self._begin = Beginnings(store, types, settings, publisher, self._listeners)
+        self._begin = Beginnings(store, types, settings, publisher, self._listeners, clients=self._clients)
         self._housekeeping = Housekeeping(store, settings)
 
     # -- jobs --------------------------------------------------------------------------------------------------
@@ -99,7 +102,9 @@ class Coordinator:
         return self._begin_create(job).stack_id
 
     def _begin_create(self, job: StackJob) -> NewTraversal:
-        prepared, plan = plan_job(job, self._types, self._settings)
+        # A stack in a stack was examined with its outermost one, as far as it was known.
+        clients = None if isinstance(job, NestedJob) else self._clients
+        prepared, plan = plan_job(job, self._types, self._settings, clients)
         return self._begin.create(job, prepared, plan)
 
     def adopt(self, job: AdoptJob) -> str:
@@ -115,7 +120,8 @@ class Coordinator:
         return self._begin_adoption(job, job.resources).stack_id
 
     def _begin_adoption(self, job: StackJob, entries: Mapping[str, Any]) -> NewTraversal:
-        prepared = prepare(job, self._types, self._settings)
+        clients = None if isinstance(job, NestedJob) else self._clients
+        prepared = prepare(job, self._types, self._settings, clients=clients)
         wished = wishes(prepared)
         adopted = adopted_rows(prepared, wished, entries, self._types)
         there = [row.physical_id for row in adopted.values()]
@@ -270,7 +276,7 @@ class Coordinator:
                 return done.stack_id
             raise
         begin_to_let_go(self._store, stack, snapshot, job_id=job.job_id)
-        let_go(self._store, stack, snapshot, self._types, self._settings)
+        let_go(self._store, stack, snapshot, self._types, self._settings, clients=self._clients)
         return stack.id
 
     def _let_go_of_all(self, ending: Ending) -> None:
@@ -280,7 +286,7 @@ class Coordinator:
             if ending.options.get("abandon"):
                 self._store.snapshots.forget(snapshot.id)
             else:
-                let_go(self._store, stack, snapshot, self._types, self._settings)
+                let_go(self._store, stack, snapshot, self._types, self._settings, clients=self._clients)
 
     def signal(self, job: SignalJob) -> str:
         """Give a resource a signal; return the id of the stack that changes because of it, else that of its own.

@@ -4,9 +4,17 @@
 
     IsothermError
     ├── InvalidInput          what a person gave is wrong: problems with file, line, path     (exit 2)
+    │   └── ClientMisconfigured   the settings of a client; or its library is not installed
+    │                         (orchestrator.plugins.clients)                                  (exit 2)
     ├── NotFound              no such stack, resource, output ...                             (exit 2)
     ├── Conflict              the name is taken, an action is under way                       (exit 2)
     ├── Unavailable           a service (database, broker, cache) cannot be reached           (exit 3)
+    ├── NotVerified           another system does not tell whether what is named exists       (exit 3)
+    │   └── PropertyNotVerified   of a property (orchestrator.plugins.properties)             (exit 3)
+    ├── EntityNotFound        another system says that what is named does not exist; becomes
+    │                         a constraint's sentence (orchestrator.plugins.asking)           (exit 1)
+    ├── AmbiguousName         there are several of that name; becomes a sentence too
+    │                         (orchestrator.plugins.asking)                                   (exit 1)
     ├── PluginMistake         a plugin broke its contract: the plugin's author must act       (exit 1)
     ├── Bug                   what nobody foresaw, in another process: please report it       (exit 1)
     ├── ResolveError          a call of a template's function fails; becomes a problem of
@@ -117,6 +125,15 @@ class Conflict(IsothermError):
 
 class Unavailable(IsothermError):
     """A service this process needs cannot be reached."""
+
+    retryable = True
+
+
+class NotVerified(IsothermError):
+    """Nobody can tell just now whether what is named exists, because the system that knows does not answer.
+
+    The value may be right: it is not refused, and what needs it is not begun.
+    """
 
     retryable = True
 

@@ -32,6 +32,7 @@ from orchestrator.nesting import (
     nested_environment,
     parent_of,
 )
+from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.properties import PropertyError, check_properties
 from orchestrator.plugins.stack_resource import Blueprint, StackResource
 from orchestrator.plugins.validating import typed_properties
@@ -87,15 +88,18 @@ class Examiner:
         *,
         offline: bool,
         values_required: bool,
+        clients: AskedClients | None = None,
     ) -> None:
         """Keep what is needed.
 
-        With ``offline``, constraints that ask other systems are left out; without ``values_required`` a parameter of
+        With ``offline``, constraints are left out whose plug-in is not installed here; without ``clients``, those that
+        ask other systems; without ``values_required`` a parameter of
         the root template may have no value.
         """
         self.problems: list[Problem] = []
         self._types, self._settings, self._files = types, settings, files
         self._offline, self._values_required = offline, values_required
+        self._clients = clients
         self._nested = NestedTemplates(files, Limits.of(settings))
         self._nearest = Nearest()
 
@@ -103,7 +107,7 @@ class Examiner:
         """Examine a template and, as far as they can be read, the templates it uses."""
         if place.root is not None:
             self._nested.begin(draft, place.root)
-        settled = draft.settle(environment, pseudo=place.pseudo, offline=self._offline)
+        settled = draft.settle(environment, pseudo=place.pseudo, offline=self._offline, clients=self._clients)
         template = draft.under(settled.parameters.values, settled.parameters.hidden)
         wrong_references = template.check_references()
         self.problems += [*settled.problems, *template.problems, *wrong_references, *cycle_problems(template)]
@@ -171,7 +175,12 @@ class Examiner:
         self.problems += attribute_problems(template, definition, asked, self._nearest)
         if kind is not None and definition.external_id is None:
             self.problems += property_problems(
-                template, definition, kind, examined.blank, examined.parameters.hidden
+                template,
+                definition,
+                kind,
+                examined.blank,
+                examined.parameters.hidden,
+                clients=self._clients,
             )
 
     # -- templates as types ------------------------------------------------------------------------------------

@@ -6,10 +6,11 @@ from itertools import islice
 from typing import Final
 
 from orchestrator.definition import StackDefinition, is_unknown
-from orchestrator.errors import Problem, cut
+from orchestrator.errors import NotVerified, Problem, cut
 from orchestrator.graph import CircularDependency, Graph
 from orchestrator.nearest import Nearest
-from orchestrator.plugins.properties import PropertyError, check_properties
+from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.properties import PropertyError, PropertyNotVerified, check_properties
 from orchestrator.plugins.resource import EVERY_ATTRIBUTE, Resource
 from orchestrator.plugins.validating import property_faults
 from orchestrator.template.definitions import SNAPSHOT, OutputDefinition, ResolveError, ResourceDefinition
@@ -100,25 +101,37 @@ def property_problems(
     kind: type[Resource],
     stack: StackDefinition,
     hidden: Collection[str],
+    *,
+    clients: AskedClients | None = None,
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the properties of a resource, as far as their values are known."""
+    """Yield what is wrong with the properties of a resource, as far as their values are known.
+
+    Raises:
+        NotVerified: another system was to be asked by ``clients``, and does not tell.
+    """
+    place = (*definition.path, definition.dialect.properties)
     try:
-        faults = _faults_of(definition, kind, stack)
+        faults = _faults_of(definition, kind, stack, clients)
     except ResolveError as error:
         yield error.problem
         return
-    place = (*definition.path, definition.dialect.properties)
+    except PropertyNotVerified as error:
+        told = definition.tellable(error.fault, hidden)
+        raise NotVerified(str(template.problem((*place, *told.path), told.message, told.hint))) from error
     for fault in faults:
         told = definition.tellable(fault, hidden)
         yield template.problem((*place, *told.path), told.message, told.hint)
 
 
 def _faults_of(
-    definition: ResourceDefinition, kind: type[Resource], stack: StackDefinition
+    definition: ResourceDefinition,
+    kind: type[Resource],
+    stack: StackDefinition,
+    clients: AskedClients | None,
 ) -> list[PropertyError]:
     whole = definition.properties_expression
     if whole.is_call and is_unknown(whole.resolve(stack)):
         return []
     given = definition.resolve_properties(stack)
     definition.resolve_metadata(stack)
-    return property_faults(kind, given)
+    return property_faults(kind, given, clients=clients)

@@ -27,6 +27,7 @@ from orchestrator.names import check_project, check_stack_name
 from orchestrator.nested import NestedJob
 from orchestrator.nesting import environment_within
 from orchestrator.plan import Plan, Wish, plan_create
+from orchestrator.plugins.clients import Clients
 from orchestrator.settings import Settings
 from orchestrator.store.templates import StoredTemplate, digest_of
 from orchestrator.template.budget import TooMuch, evaluation, weight_of
@@ -88,17 +89,20 @@ def examine_job(
     types: Types,
     settings: Settings,
     *,
+    clients: Clients | None = None,
     offline: bool = False,
     values_required: bool = True,
     stack_id: str = "",
 ) -> Examined:
     """Check everything about a job that can be checked: language, values, references, cycles, types, properties.
 
-    ``stack_id`` is that of a stack that is there already. With ``offline``, constraints that ask other systems are
-    left out; without ``values_required``, parameters may have no value.
+    ``stack_id`` is that of a stack that is there already. Without ``clients``, constraints that ask other systems are
+    left out, and if ``offline`` those whose plug-in is not installed here; without ``values_required``, parameters
+    may have no value.
 
     Raises:
         InvalidInput: with every problem found.
+        NotVerified: another system was to be asked, and does not tell.
     """
     limits = Limits.of(settings)
     problems = [*_size_problems(job, limits)]
@@ -111,7 +115,14 @@ def examine_job(
     problems += faults
     # What a wrong one would have said is not missing.
     values_required = values_required and not faults
-    examiner = Examiner(types, settings, job.files, offline=offline, values_required=values_required)
+    examiner = Examiner(
+        types,
+        settings,
+        job.files,
+        offline=offline,
+        values_required=values_required,
+        clients=clients.of(job.project) if clients else None,
+    )
     stack_id = stack_id or str(uuid.uuid4())
     facade = job.nesting.facade if isinstance(job, NestedJob) else None
     place = Place(
@@ -136,14 +147,21 @@ def examine_job(
 
 @paused_collection()
 def prepare_update(
-    job: StackJob, types: Types, settings: Settings, *, stack_id: str, before: Mapping[str, Any]
+    job: StackJob,
+    types: Types,
+    settings: Settings,
+    *,
+    stack_id: str,
+    before: Mapping[str, Any],
+    clients: Clients | None = None,
 ) -> tuple[Prepared, list[Wish]]:
     """Check a new definition of a stack whole; ``before`` are the values that its parameters have.
 
     Raises:
         InvalidInput: with every problem found.
+        NotVerified: another system was to be asked by ``clients``, and does not tell.
     """
-    prepared = prepare(job, types, settings, stack_id=stack_id)
+    prepared = prepare(job, types, settings, stack_id=stack_id, clients=clients)
     problems = [
         prepared.template.problem(
             schema.path, f"the parameter {schema.name!r} is immutable: it keeps its value"
@@ -159,21 +177,32 @@ def prepare_update(
 
 
 @paused_collection()
-def plan_job(job: StackJob, types: Types, settings: Settings) -> tuple[Prepared, Plan]:
+def plan_job(
+    job: StackJob, types: Types, settings: Settings, clients: Clients | None = None
+) -> tuple[Prepared, Plan]:
     """Check a job whole, and plan the traversal that makes the stack.
 
     Raises:
         InvalidInput: with every problem found.
+        NotVerified: another system was to be asked by ``clients``, and does not tell.
     """
-    prepared = prepare(job, types, settings)
+    prepared = prepare(job, types, settings, clients=clients)
     return prepared, plan_create(wishes(prepared))
 
 
-def prepare(job: StackJob, types: Types, settings: Settings, *, stack_id: str = "") -> Prepared:
+def prepare(
+    job: StackJob,
+    types: Types,
+    settings: Settings,
+    *,
+    stack_id: str = "",
+    clients: Clients | None = None,
+) -> Prepared:
     """Check a job whole, and make of it what a traversal needs; ``stack_id`` is that of a stack that is there.
 
     Raises:
         InvalidInput: with every problem found.
+        NotVerified: another system was to be asked by ``clients``, and does not tell.
     """
     if not isinstance(job, NestedJob):
         check_stack_name(job.name)
@@ -182,7 +211,7 @@ def prepare(job: StackJob, types: Types, settings: Settings, *, stack_id: str = 
     if isinstance(job, NestedJob):
         stack_id = job.stack_id
     with evaluation(Limits.of(settings)):
-        examined = examine_job(job, types, settings, stack_id=stack_id)
+        examined = examine_job(job, types, settings, stack_id=stack_id, clients=clients)
         problems = [*_file_problems(examined.template)]
         if problems:
             raise InvalidInput(problems)

@@ -9,6 +9,7 @@ from orchestrator.errors import (
     InvalidInput,
     IsothermError,
     NotFound,
+    NotVerified,
     PluginMistake,
     Problem,
 )
@@ -25,7 +26,7 @@ def refusal_of(error: Exception) -> dict[str, Any]:
 
 
 #: The errors of other processes that are told apart here.
-_REFUSALS = {kind.__name__: kind for kind in (NotFound, Conflict, PluginMistake, Bug)}
+_REFUSALS = {kind.__name__: kind for kind in (NotFound, Conflict, NotVerified, PluginMistake, Bug)}
 
 
 def raise_refusal(refusal: Mapping[str, Any]) -> None:
@@ -35,6 +36,7 @@ def raise_refusal(refusal: Mapping[str, Any]) -> None:
         InvalidInput: the job was at fault.
         NotFound: it named what does not exist.
         Conflict: it cannot be done now.
+        NotVerified: a system that was to be asked did not answer.
         PluginMistake: a plugin broke its contract.
         Bug: nobody foresaw what happened.
         IsothermError: anything else that a coordinator raises on purpose.

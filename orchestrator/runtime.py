@@ -13,6 +13,7 @@ from hooks.events import EventSink, load_event_sinks
 from hooks.lifecycle import LifecyclePlugin, load_lifecycle_plugins
 from orchestrator.coordinator import Coordinator
 from orchestrator.messages import CheckOrder
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
 from orchestrator.publishing import Publisher
@@ -71,6 +72,11 @@ class Runtime:
         return ResourceTypes.load()
 
     @cached_property
+    def clients(self) -> Clients:
+        """The clients of other systems."""
+        return Clients(self.settings)
+
+    @cached_property
     def coordinator(self) -> Coordinator:
         """The coordinator, with the operator's plugins and event sinks."""
         plugins: list[LifecyclePlugin] = list(load_lifecycle_plugins())
@@ -83,6 +89,7 @@ class Runtime:
             name=self.name,
             plugins=plugins,
             sinks=sinks,
+            clients=self.clients,
         )
 
     @cached_property
@@ -96,6 +103,7 @@ class Runtime:
             publisher=self.publisher,
             worker=self.name,
             coordinator=self.coordinator,
+            clients=self.clients,
         )
         return checker
 
@@ -103,5 +111,7 @@ class Runtime:
         """Close what was opened."""
         if "checker" in self.__dict__:
             self.checker.close()
+        if "clients" in self.__dict__:
+            self.clients.close()
         if "store" in self.__dict__:
             self.store.close()

@@ -44,6 +44,7 @@ from orchestrator.messages import (
     StackJob,
 )
 from orchestrator.operable import CHECK, RESUME, SUSPEND
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.preparation import prepare, prepare_update, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
@@ -100,6 +101,10 @@ class Service(Showing):
         if migrations.current(url) != migrations.head():
             migrations.upgrade(url)
         return cls(settings, store=store, embedded=Embedded(settings, store=store))
+
+    @property
+    def _clients(self) -> Clients | None:
+        return self._embedded.runtime.clients if self._embedded is not None else None
 
     def close(self) -> None:
         """Let steps under way end, and close the store; what is not done stays as it is."""

@@ -55,6 +55,11 @@ class Settings(BaseSettings):
         "all values of stacks and resources, and, in check messages, node data. Not encrypted are names, ids, states, "
         "reasons, events, and jobs on their way from a client to a coordinator.",
     )
+    clients: dict[str, dict[str, Any]] = Field(
+        default={},
+        description="The options of each client plug-in, by its name: `[clients.http]` in the file. What is under "
+        "`projects` and a project's name there holds for that project alone.",
+    )
     project: str = Field(default="default", description="The project that stacks of this client belong to.")
 
     lease_seconds: float = Field(

@@ -21,6 +21,7 @@ from orchestrator.messages import (
 from orchestrator.operations import refuse_suspended
 from orchestrator.outputs import outputs_of
 from orchestrator.past_views import event_view, traversal_view
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.resource_tree import in_tree_order
 from orchestrator.settings import Settings
@@ -106,6 +107,11 @@ class Showing:
             rows[row.stack_id].append(row)
         return document_of(stack, definition, rows, Limits.of(self.settings))
 
+    @property
+    def _clients(self) -> Clients | None:
+        """The clients by which this process may ask other systems; None if that is left to coordinators."""
+        return None
+
     def plan_update(self, job: StackJob) -> UpdatePlan:
         """Return what an update would do, and do nothing.
 
@@ -113,12 +119,14 @@ class Showing:
             NotFound: there is no such stack.
             InvalidInput: something is wrong with the job.
             Conflict: the stack is being deleted, or is suspended.
+            NotVerified: another system was to be asked, and does not tell.
         """
         stack = self._find(job.name)
         refuse_deleted(stack)
         refuse_suspended(stack)
         types = ResourceTypes.load()
-        compared = compare(self._store, stack, replace(job, name=stack.name), types, self.settings)
+        told = replace(job, name=stack.name)
+        compared = compare(self._store, stack, told, types, self.settings, clients=self._clients)
         return DryRun(compared, types, Limits.of(self.settings), self._store.templates.file).plan(
             stack_view(stack).state
         )

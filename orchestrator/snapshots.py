@@ -18,6 +18,7 @@ from orchestrator.messages import SnapshotJob
 from orchestrator.operable import SNAPSHOT
 from orchestrator.operations import Begin, operation, refuse_busy, refuse_suspended, takes_part
 from orchestrator.plan import Wish
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource, ResourceFailure, ResourceState
 from orchestrator.plugins.stack_resource import INSIDE
 from orchestrator.plugins.template_resource import kind_of_type
@@ -122,7 +123,13 @@ def begin_to_let_go(store: Store, stack: StackRow, row: SnapshotRow, *, job_id: 
 
 
 def let_go(
-    store: Store, stack: StackRow, row: SnapshotRow, types: Mapping[str, type[Resource]], settings: Settings
+    store: Store,
+    stack: StackRow,
+    row: SnapshotRow,
+    types: Mapping[str, type[Resource]],
+    settings: Settings,
+    *,
+    clients: Clients,
 ) -> None:
     """Let every type delete what it keeps for a snapshot, and then the snapshot; a failure is written down.
 
@@ -135,9 +142,11 @@ def let_go(
         kept = _Kept(entry, present if present and present.type == entry.type else None)
         try:
             if isinstance(entry.entry, Mapping) and (inside := entry.entry.get(INSIDE)):
-                let_go_inside(store, inside, types, settings)
+                let_go_inside(store, inside, types, settings, clients=clients)
                 continue
-            kept.resource(stack, types, settings).handle_delete_snapshot(entry.entry)
+            resource = kept.resource(stack, types, settings)
+            resource.clients = clients.of(stack.project)
+            resource.handle_delete_snapshot(entry.entry)
         except Exception as error:
             sentence = (
                 str(error) if isinstance(error, ResourceFailure) else f"{type(error).__name__}: {error}"
@@ -151,7 +160,12 @@ def let_go(
 
 
 def let_go_inside(
-    store: Store, snapshot_id: str, types: Mapping[str, type[Resource]], settings: Settings
+    store: Store,
+    snapshot_id: str,
+    types: Mapping[str, type[Resource]],
+    settings: Settings,
+    *,
+    clients: Clients,
 ) -> None:
     """Let go of the snapshot of a stack in a stack; one that is gone is no error.
 
@@ -162,7 +176,7 @@ def let_go_inside(
     stack = store.stacks.by_id(row.stack_id) if row else None
     if row is None or stack is None:
         return
-    let_go(store, stack, row, types, settings)
+    let_go(store, stack, row, types, settings, clients=clients)
     left = store.snapshots.by_id(snapshot_id)
     if left is not None:
         raise ResourceFailure(left.reason)

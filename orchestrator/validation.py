@@ -1,5 +1,6 @@
 """What can be told of a template without a database: what it declares, and what a stack of it would be made of."""
 
+from contextlib import closing
 from typing import Any, Final
 
 from orchestrator.definition import is_unknown
@@ -7,6 +8,7 @@ from orchestrator.examination import Examined
 from orchestrator.limits import Limits
 from orchestrator.messages import StackJob
 from orchestrator.names import check_project, check_stack_name
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.preparation import examine_job
 from orchestrator.settings import Settings
@@ -24,7 +26,8 @@ KNOWN_LATER: Final = "(known once it exists)"
 def validate_job(job: StackJob, settings: Settings) -> TemplateView:
     """Check a template under its environment without asking anybody, and return what it declares.
 
-    Parameters may have no value; what depends on them is left open. Constraints that ask other systems are left out.
+    Parameters may have no value; what depends on them is left open. Constraints that ask other systems are left out,
+    and so are those that are not installed here.
 
     Raises:
         InvalidInput: with every problem found.
@@ -52,16 +55,19 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
     )
 
 
-def preview_job(job: StackJob, settings: Settings) -> StackPreview:
+def preview_job(job: StackJob, settings: Settings, clients: Clients | None = None) -> StackPreview:
     """Return what a create would make of a job, without a database and without storing anything.
+
+    Other systems are asked by ``clients``, or by those that the settings make.
 
     Raises:
         InvalidInput: with every problem found; a create would refuse the same.
+        NotVerified: another system was to be asked, and does not tell.
     """
     check_stack_name(job.name)
     check_project(job.project)
-    with evaluation(Limits.of(settings)):
-        examined = examine_job(job, ResourceTypes.load(), settings)
+    with evaluation(Limits.of(settings)), closing(clients or Clients(settings)) as asked:
+        examined = examine_job(job, ResourceTypes.load(), settings, clients=asked)
         template = examined.template
         return StackPreview(
             name=job.name,

@@ -17,6 +17,7 @@ from orchestrator.coordinator import Coordinator
 from orchestrator.definition import LazyFiles
 from orchestrator.errors import PluginMistake
 from orchestrator.messages import END, JOIN, CheckOrder
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.settings import Settings
@@ -73,6 +74,7 @@ class Checker:
         heartbeat: Heartbeat | None = None,
         chance: random.Random | None = None,
         coordinator: Coordinator | None = None,
+        clients: Clients | None = None,
     ) -> None:
         """Keep what is needed; ``coordinator`` begins the operations of stacks in stacks."""
         self._store = store
@@ -84,9 +86,17 @@ class Checker:
             store.nodes.heartbeat, lease_seconds=store.timings.lease_seconds
         )
         self._random = chance or random.Random()  # jitter, no secret
+        self._clients = clients or Clients(settings)
         self._children = Children(
             coordinator
-            or Coordinator(store=store, types=types, settings=settings, publisher=publisher, name=worker),
+            or Coordinator(
+                store=store,
+                types=types,
+                settings=settings,
+                publisher=publisher,
+                name=worker,
+                clients=self._clients,
+            ),
             store,
             settings,
         )
@@ -128,6 +138,7 @@ class Checker:
             metadata_of=lambda reference: self._store.stacks.metadata_of(order.stack_id, reference),
             random=self._random,
             child_of=self._children.of,
+            clients=self._clients,
         )
         return take_step(claim, around)
 

@@ -18,7 +18,8 @@ from orchestrator.errors import IsothermError
 from orchestrator.limits import Limits
 from orchestrator.messages import CLEANUP, CONVERGE
 from orchestrator.operable import CHECK, SNAPSHOT
-from orchestrator.plugins.properties import PropertyError, convert_properties
+from orchestrator.plugins.clients import Clients, ProjectClients
+from orchestrator.plugins.properties import PropertyError, PropertyNotVerified, convert_properties
 from orchestrator.plugins.resource import (
     Resource,
     ResourceFailure,
@@ -60,6 +61,7 @@ class Surroundings:
     #: Returns the stack that a claimed resource is, by its definition if it is not to be deleted, the stack it is in as
     #: it sees it, and the names of the hidden parameters there.
     child_of: Callable[[Claim, ResourceDefinition | None, StackDefinition, Collection[str]], ChildStack]
+    clients: Clients
 
 
 def take_step(claim: Claim, around: Surroundings) -> Outcome:
@@ -212,16 +214,20 @@ class _Step:
 
     def went_wrong(self, error: ResourceFailure | IsothermError) -> Outcome:
         """Return the outcome of what was raised on purpose."""
+        untouched = self.is_unbegun_update
+        if isinstance(error, PropertyNotVerified):
+            return self.retry_or_fail(f"properties.{self.tellable(error.fault)}", untouched=untouched)
         if isinstance(error, RetryableFailure) or getattr(error, "retryable", False):
-            return self.retry_or_fail(str(error))
-        return self.failed(str(error), untouched=self.is_unbegun_update)
+            return self.retry_or_fail(str(error), untouched=untouched)
+        return self.failed(str(error), untouched=untouched)
 
-    def retry_or_fail(self, reason: str) -> Outcome:
+    def retry_or_fail(self, reason: str, *, untouched: bool = False) -> Outcome:
         """Return the outcome of a try that failed: another one, unless there were enough."""
         limit = self.around.settings.action_retry_limit
         if self.claim.retries < limit:
             return self._again(reason)
-        return self.failed(f"{reason} (after {limit} retries)" if limit and not self._patience else reason)
+        told = f"{reason} (after {limit} retries)" if limit and not self._patience else reason
+        return self.failed(told, untouched=untouched)
 
     @property
     def _patience(self) -> int:
@@ -236,10 +242,15 @@ class _Step:
     def raised(self, error: Exception) -> Outcome:
         """Return the outcome of an exception that is no word of the contract."""
         sentence = f"{type(error).__name__}: {error}"
-        if self.resource is not None and self.resource.is_retryable(error):
+        if self._is_worth_another(error):
             return self.retry_or_fail(sentence)
         log.warning("a plugin raised", resource=self.claim.order.key, type=self.claim.type, exc_info=error)
         return self.failed(sentence)
+
+    def _is_worth_another(self, error: Exception) -> bool:
+        """Whether the type, or a client that it used, says that the same may succeed later."""
+        resource = self.resource
+        return resource is not None and (resource.is_retryable(error) or resource.clients.is_retryable(error))
 
     # -- rebuilding --------------------------------------------------------------------------------------------
 
@@ -271,6 +282,7 @@ class _Step:
             now=claim.now,
             watched_metadata=self._watched(kind, properties, stack),
         )
+        resource.clients = self._clients
         if self.definition is not None:
             resource.update_policy = convert_properties(
                 kind.update_policy_schema, self.definition.update_policy, constraints=False
@@ -296,7 +308,11 @@ class _Step:
             # What was fit to be made is fit to be deleted or looked at, by whatever schema the type has today; and what
             # is under way was found to be right when it began.
             return typed_properties(kind, given)
-        return valid_properties(kind, given)
+        return valid_properties(kind, given, clients=self._clients)
+
+    @property
+    def _clients(self) -> ProjectClients:
+        return self.around.clients.of(self.around.context["project"])
 
     def _stack(self) -> StackDefinition:
         context = self.around.context
@@ -479,7 +495,7 @@ class _Step:
         """Whether doing the same again may help, and was not done too often."""
         may_help = isinstance(error, RetryableFailure) or getattr(error, "retryable", False)
         if not may_help and self.resource is not None and not isinstance(error, ResourceFailure):
-            may_help = self.resource.is_retryable(error)
+            may_help = self._is_worth_another(error)
         return bool(may_help) and self.claim.retries < self.around.settings.action_retry_limit
 
     def _left_behind(

@@ -15,6 +15,7 @@ from orchestrator.errors import (
     InvalidInput,
     IsothermError,
     NotFound,
+    NotVerified,
     Position,
     Problem,
     Unavailable,
@@ -33,7 +34,7 @@ MAX_SNIPPET_BYTES: Final = 8 * 1024 * 1024
 
 def exit_code(error: IsothermError) -> int:
     """Return the exit code of an error."""
-    if isinstance(error, Unavailable):
+    if isinstance(error, (Unavailable, NotVerified)):
         return UNREACHABLE
     return BAD_INPUT if isinstance(error, (InvalidInput, NotFound, Conflict)) else STACK_FAILED
 

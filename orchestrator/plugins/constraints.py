@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from orchestrator.errors import NotVerified
 from orchestrator.nearest import Nearest
+from orchestrator.plugins.asking import AskedClients
 
 #: Longer texts are cut in sentences for people.
 _SHOWN_LENGTH = 60
@@ -51,19 +53,27 @@ class Constraint(ABC):
 
     @property
     def needs_nothing(self) -> bool:
-        """Whether it can be asked anywhere: it needs no other system, and no plug-in that is missing here."""
+        """Whether it can be asked here: it needs no plug-in that is missing."""
         return True
 
-    def check(self, value: Any, *, secret: bool = False) -> str | None:
+    def check(self, value: Any, *, secret: bool = False, clients: AskedClients | None = None) -> str | None:
         """Return a sentence that says what is wrong with ``value``, or None when nothing is.
 
-        The sentence may name the value unless that is a ``secret``: then it says no more than the rule.
+        The sentence may name the value unless that is a ``secret``: then it says no more than the rule. Without
+        ``clients``, no other system is asked: what only such a one knows is not found wrong.
+
+        Raises:
+            NotVerified: another system was to be asked, and does not tell.
         """
         try:
-            found = self.fault(value)
+            found = self.fault_by(value, clients)
         except Unanswered as error:
             # Nobody knows whether the rule is broken, so neither it nor the description says what is wrong.
             return str(error)
+        except NotVerified:
+            if not secret:
+                raise
+            raise NotVerified(self.doubt()) from None
         if found is None:
             return None
         return self.describe() if secret or self.description else f"{found}; it {self.rule()}"
@@ -71,6 +81,14 @@ class Constraint(ABC):
     def describe(self) -> str:
         """Return the rule in words, such as ``must be at least 1``; or the description if one was given."""
         return self.description or self.rule()
+
+    def doubt(self) -> str:
+        """Return the sentence that nobody can tell just now whether a value is right, without the value."""
+        return f"nobody can tell whether it is right: it {self.rule()}"
+
+    def fault_by(self, value: Any, clients: AskedClients | None) -> str | None:  # noqa: ARG002  # for those who ask
+        """Return what is wrong with ``value``, as :meth:`fault` does; other systems may be asked by ``clients``."""
+        return self.fault(value)
 
     @abstractmethod
     def rule(self) -> str:

@@ -11,8 +11,9 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, ClassVar
 
-from orchestrator.errors import IsothermError, NotFound, PluginMistake
-from orchestrator.plugins.constraints import Constraint, Unanswered
+from orchestrator.errors import IsothermError, NotFound, NotVerified, PluginMistake
+from orchestrator.plugins.asking import AmbiguousName, AskedClients, EntityNotFound
+from orchestrator.plugins.constraints import Constraint, Unanswered, shown
 from orchestrator.plugins.loading import load_classes
 
 #: The entry point group of custom constraints.
@@ -23,16 +24,54 @@ class CustomConstraint(ABC):
     """Base of custom constraints; made once for each process, without arguments, and asked by several threads."""
 
     name: ClassVar[str]
-    #: Whether it asks another system: then it is left out where there may be none, as in validation offline.
+    #: Whether it asks another system, by :meth:`fault_by`.
     asks_outside: ClassVar[bool] = False
 
     @abstractmethod
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a value, in a sentence that begins with it, or None if nothing is.
+        """Return what is wrong with a value, in a sentence that begins with it, or None if nothing is; ask nobody.
 
         The value is text, a number or a boolean; of a list, each item comes by itself. Of a secret, the sentence is
         never shown.
         """
+
+    def fault_by(self, value: Any, clients: AskedClients) -> str | None:  # noqa: ARG002  # for those who ask
+        """Return the same where other systems may be asked, by the clients of the stack's project.
+
+        Raises:
+            NotVerified: the other system does not tell.
+        """
+        return self.fault(value)
+
+
+class ClientConstraint(CustomConstraint):
+    """Base of constraints that demand that something exists in another system, by its id or name."""
+
+    asks_outside = True
+    #: The client plug-in that knows, and the kind of thing that is looked up.
+    client: ClassVar[str]
+    entity: ClassVar[str]
+
+    def fault(self, value: Any) -> str | None:
+        """Return what is wrong with a value whatever the other system knows."""
+        named = (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool))
+        return None if named else f"{shown(value)} names no {self.entity}"
+
+    def fault_by(self, value: Any, clients: AskedClients) -> str | None:
+        """Return what is wrong with a value by what the other system knows; the cache may answer in its place."""
+        if (found := self.fault(value)) is not None:
+            return found
+        try:
+            clients.get(self.client).find(self.entity, str(value), use_cache=True)
+        except (EntityNotFound, AmbiguousName) as error:
+            return str(error)
+        except (NotVerified, PluginMistake):
+            raise
+        except Exception as error:
+            # Whatever it is, the value may be right.
+            message = f"nobody can tell whether the {self.entity} {shown(value)} exists: {_in_words(error)}"
+            raise NotVerified(message) from error
+        return None
 
 
 class CustomConstraints(Mapping[str, CustomConstraint]):
@@ -87,19 +126,23 @@ class Custom(Constraint):
 
     @property
     def needs_nothing(self) -> bool:
-        """Whether the plug-in is installed here, and asks no other system."""
-        plugin = CustomConstraints.load().get(self.name)
-        return plugin is not None and not plugin.asks_outside
+        """Whether the plug-in is installed here."""
+        return self.name in CustomConstraints.load()
 
     def rule(self) -> str:
         """Return the rule in words."""
         return f"must satisfy the custom constraint {self.name!r}"
 
     def fault(self, value: Any) -> str | None:
+        """Return what the plug-in says of the value without asking anybody; see :meth:`fault_by`."""
+        return self.fault_by(value, None)
+
+    def fault_by(self, value: Any, clients: AskedClients | None) -> str | None:
         """Return what the plug-in says of the value, or of the first item of a list that it refuses.
 
         Raises:
             Unanswered: there is no such plug-in.
+            NotVerified: it was to ask another system, which does not tell.
             PluginMistake: it failed, or returned something else.
         """
         try:
@@ -107,13 +150,13 @@ class Custom(Constraint):
         except NotFound as error:
             raise Unanswered(str(error)) from error
         items = value if isinstance(value, (list, tuple)) else (value,)
-        return next((found for item in items if (found := _said(plugin, item)) is not None), None)
+        return next((found for item in items if (found := _said(plugin, item, clients)) is not None), None)
 
 
-def _said(plugin: CustomConstraint, value: Any) -> str | None:
+def _said(plugin: CustomConstraint, value: Any, clients: AskedClients | None) -> str | None:
     """Return what a plug-in says, held to its contract."""
     try:
-        found: object = plugin.fault(value)
+        found: object = plugin.fault(value) if clients is None else plugin.fault_by(value, clients)
     except IsothermError:
         raise
     except Exception as error:
@@ -125,6 +168,10 @@ def _said(plugin: CustomConstraint, value: Any) -> str | None:
         kind = type(found).__name__
         raise PluginMistake(f"custom constraint {plugin.name!r} returned a {kind}, not a sentence or None")
     return found
+
+
+def _in_words(error: Exception) -> str:
+    return str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
 
 
 @cache

@@ -12,7 +12,8 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple, NoReturn
 
 from orchestrator.definition import UNKNOWN, is_unknown
-from orchestrator.errors import PluginMistake
+from orchestrator.errors import NotVerified, PluginMistake
+from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.constraints import Constraint, shown
 
 
@@ -32,6 +33,12 @@ class PropertyType(StrEnum):
 PropertyPath = tuple[str | int, ...]
 
 
+def dotted(path: PropertyPath) -> str:
+    """Return a path as people write it: ``networks[0].port``."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
 class PropertyError(ValueError):
     """A property has a wrong value, is missing, or is not one of the type's; ``path`` says which.
 
@@ -48,16 +55,24 @@ class PropertyError(ValueError):
         return PropertyError(path, self.veiled or self.message, "" if self.veiled else self.hint)
 
     def __str__(self) -> str:
-        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{''.join(steps).removeprefix('.')}: {self.message}{hint}"
+        return f"{dotted(self.path)}: {self.message}{hint}"
+
+
+class PropertyNotVerified(NotVerified):
+    """A system that knows whether a property's value is right does not tell; ``fault`` says which property."""
+
+    def __init__(self, fault: PropertyError) -> None:
+        super().__init__(f"properties.{fault}")
+        self.fault = fault
 
 
 class Walk(NamedTuple):
-    """How errors are taken, and whether constraints are asked."""
+    """How errors are taken, whether constraints are asked, and by which clients they may ask other systems."""
 
     report: Callable[[PropertyError], None]
     constraints: bool
+    clients: AskedClients | None = None
 
 
 def _raise(error: PropertyError) -> NoReturn:
@@ -129,7 +144,7 @@ class Property:
             return UNKNOWN
         if self.constraints and walk.constraints and not is_unknown(converted):
             for constraint in self.constraints:
-                if wrong := constraint.check(converted):
+                if wrong := _checked(constraint, converted, path, walk):
                     walk.report(PropertyError(path, wrong, veiled=constraint.describe()))
         return converted
 
@@ -163,14 +178,22 @@ class Attribute:
 
 
 def check_properties(
-    schema: Mapping[str, Property], given: Mapping[str, Any], *, accepts_anything: bool = False
+    schema: Mapping[str, Property],
+    given: Mapping[str, Any],
+    *,
+    accepts_anything: bool = False,
+    clients: AskedClients | None = None,
 ) -> list[PropertyError]:
     """Return every error of ``given``: unknown and missing names, wrong types, constraints that do not hold.
 
-    What is ``UNKNOWN``, or holds such a value, is not asked about its constraints.
+    What is ``UNKNOWN``, or holds such a value, is not asked about its constraints. Without ``clients``, nothing is
+    asked of other systems.
+
+    Raises:
+        PropertyNotVerified: another system was to be asked, and does not tell.
     """
     errors: list[PropertyError] = []
-    _convert_map(schema, given, (), Walk(errors.append, constraints=True), accepts_anything)
+    _convert_map(schema, given, (), Walk(errors.append, constraints=True, clients=clients), accepts_anything)
     return errors
 
 
@@ -180,18 +203,28 @@ def convert_properties(
     *,
     accepts_anything: bool = False,
     constraints: bool = True,
+    clients: AskedClients | None = None,
 ) -> dict[str, Any]:
     """Return typed properties in which every name of ``schema`` is a key, with defaults filled in.
 
     A name without value or default becomes None. Converting twice is not the same as once, since a given null
     becomes an empty value: keep what was given, and convert that. With ``constraints=False`` none is asked, and
     nothing is required: a deletion must not fail because a rule became stricter, or because nothing was made yet.
+    Without ``clients``, nothing is asked of other systems.
 
     Raises:
         PropertyError: the first error found.
+        PropertyNotVerified: another system was to be asked, and does not tell.
     """
-    walk = _CONVERTING if constraints else _CONVERTING_ONLY
+    walk = _CONVERTING._replace(clients=clients) if constraints else _CONVERTING_ONLY
     return _convert_map(schema, given, (), walk, accepts_anything)
+
+
+def _checked(constraint: Constraint, value: Any, path: PropertyPath, walk: Walk) -> str | None:
+    try:
+        return constraint.check(value, clients=walk.clients)
+    except NotVerified as error:
+        raise PropertyNotVerified(PropertyError(path, str(error), veiled=constraint.doubt())) from error
 
 
 def _convert_map(

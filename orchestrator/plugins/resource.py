@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, ClassVar, Final
 
 from orchestrator.definition import StackDefinition
+from orchestrator.plugins.clients import ClientPlugin, Clients, ProjectClients
 from orchestrator.plugins.properties import Attribute, Property
 from orchestrator.settings import Settings
 
@@ -141,10 +142,21 @@ class Resource:
         self.settings = settings
         #: Seconds since the epoch, by the database's clock, when this step was claimed.
         self.now = now
+        #: The clients of other systems, as the stack's project has them; set by the engine.
+        self.clients: ProjectClients = Clients(settings).of(stack.project)
         #: What the template says under ``update_policy``, by that schema; set by the engine, empty in a deletion.
         self.update_policy: Mapping[str, Any] = {}
         #: The metadata, as it is now, of the resource that :attr:`watches` points at.
         self.watched_metadata: Mapping[str, Any] = watched_metadata or {}
+
+    def client(self, name: str) -> ClientPlugin:
+        """Return the client plug-in called ``name``.
+
+        Raises:
+            NotFound: there is no such client plug-in.
+            ClientMisconfigured: it cannot be built from the settings.
+        """
+        return self.clients.get(name)
 
     # -- creating ----------------------------------------------------------------------------------------------
 
@@ -338,5 +350,8 @@ class Resource:
 
     @classmethod
     def is_retryable(cls, error: Exception) -> bool:
-        """Tell whether an exception other than :class:`ResourceFailure` is worth another try."""
+        """Tell whether an exception other than :class:`ResourceFailure` is worth another try.
+
+        What a client of this resource calls retryable is tried again in any case.
+        """
         return False

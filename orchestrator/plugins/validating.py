@@ -8,16 +8,25 @@ its constraints, and then what the type itself says.
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.properties import PropertyError, check_properties, convert_properties
 from orchestrator.plugins.resource import Resource
 
 
-def property_faults(kind: type[Resource], given: Mapping[str, Any]) -> list[PropertyError]:
+def property_faults(
+    kind: type[Resource], given: Mapping[str, Any], *, clients: AskedClients | None = None
+) -> list[PropertyError]:
     """Return everything that is wrong with ``given``, as far as it is known; nothing if all of it may be right.
 
-    What ``given`` has to say to what its type alone knows is asked only where nothing else is wrong.
+    What ``given`` has to say to what its type alone knows is asked only where nothing else is wrong. Without
+    ``clients``, no other system is asked.
+
+    Raises:
+        PropertyNotVerified: another system was to be asked, and does not tell.
     """
-    faults = check_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything)
+    faults = check_properties(
+        kind.properties_schema, given, accepts_anything=kind.accepts_anything, clients=clients
+    )
     if faults:
         return faults
     try:
@@ -29,13 +38,20 @@ def property_faults(kind: type[Resource], given: Mapping[str, Any]) -> list[Prop
     return []
 
 
-def valid_properties(kind: type[Resource], given: Mapping[str, Any]) -> dict[str, Any]:
+def valid_properties(
+    kind: type[Resource], given: Mapping[str, Any], *, clients: AskedClients | None = None
+) -> dict[str, Any]:
     """Return ``given`` as a type sees its properties, once they are known to be right.
+
+    Without ``clients``, no other system is asked.
 
     Raises:
         PropertyError: the first fault found.
+        PropertyNotVerified: another system was to be asked, and does not tell.
     """
-    properties = convert_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything)
+    properties = convert_properties(
+        kind.properties_schema, given, accepts_anything=kind.accepts_anything, clients=clients
+    )
     kind.validate(properties)
     return properties
 

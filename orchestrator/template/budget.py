@@ -36,6 +36,10 @@ class Budget:
         self._deadline = time.monotonic() + seconds
         self._left, self._kept = MOST_IN_A_VALUE, MOST_KEPT
 
+    def extend(self, seconds: float) -> None:
+        """Give back time that went by without anything being evaluated."""
+        self._deadline += seconds
+
     def begin_value(self) -> None:
         """Count what another value costs."""
         self._left = MOST_IN_A_VALUE
@@ -87,6 +91,22 @@ def evaluation(limits: Limits) -> Iterator[Budget]:
         yield budget
     finally:
         _current.reset(token)
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Let others be asked meanwhile, whose time does not count as evaluation."""
+    budget = _current.get()
+    if budget is None:
+        yield
+        return
+    # Within, nothing is evaluated; asking within asking counts once.
+    token, began = _current.set(None), time.monotonic()
+    try:
+        yield
+    finally:
+        _current.reset(token)
+        budget.extend(time.monotonic() - began)
 
 
 def check_time(place: Place) -> None:

@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN, is_unknown
-from orchestrator.errors import Problem
+from orchestrator.errors import NotVerified, Problem
 from orchestrator.nearest import Nearest
+from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.constraints import Constraint
 from orchestrator.template.budget import check_time
 from orchestrator.template.document import Path, Positions, dotted
@@ -48,12 +49,14 @@ class ParameterSchema:
         """Whether a value must be given."""
         return self.default is None
 
-    def value_of(self, raw: Any, *, offline: bool = False) -> Any:
+    def value_of(self, raw: Any, *, offline: bool = False, clients: AskedClients | None = None) -> Any:
         """Return ``raw`` as this parameter holds it.
 
-        If ``offline``, constraints are left out that ask other systems, or whose plug-in is not installed here.
+        If ``offline``, constraints are left out whose plug-in is not installed here; without ``clients``, those that
+        ask other systems.
 
         Raises:
+            NotVerified: another system was to be asked, and does not tell.
             ValueError: it has a wrong type or breaks a constraint; the sentence shows no hidden value.
             InvalidInput: it takes too long; see :mod:`orchestrator.template.budget`.
         """
@@ -62,7 +65,7 @@ class ParameterSchema:
             check_time(self._place)
             if offline and not constraint.needs_nothing:
                 continue
-            fault = constraint.check(value, secret=self.hidden)
+            fault = constraint.check(value, secret=self.hidden, clients=clients)
             if fault:
                 raise ValueError(fault)
         return value
@@ -123,12 +126,16 @@ def settle(
     positions: Positions,
     declared: Collection[str] = (),
     offline: bool = False,
+    clients: AskedClients | None = None,
 ) -> Settled:
     """Return the value of every parameter: the one given, else the environment's default, else the template's.
 
     A given null counts as not given; a given value that is not known yet stays so. ``declared`` are the names of all
-    parameters, also of those whose declaration has a mistake and therefore no schema. If ``offline``, some constraints
-    are left out: see :meth:`ParameterSchema.value_of`.
+    parameters, also of those whose declaration has a mistake and therefore no schema. If ``offline``, or without
+    ``clients``, some constraints are left out: see :meth:`ParameterSchema.value_of`.
+
+    Raises:
+        NotVerified: another system was to be asked about a value, and does not tell.
     """
     environment, problems = environment.merged({name: schema.type for name, schema in schemas.items()})
     problems.extend(_unknown(schemas, declared, environment))
@@ -150,7 +157,9 @@ def settle(
             continue
         told = replace(schema, hidden=True) if schema.name in secret else schema
         try:
-            values[schema.name] = told.value_of(given.value, offline=offline)
+            values[schema.name] = told.value_of(given.value, offline=offline, clients=clients)
+        except NotVerified as error:
+            raise NotVerified(str(given.problem(str(error), ""))) from error
         except ValueError as error:
             problems.append(
                 given.problem(str(error), f"parameter {schema.name!r} has the type {schema.type}")

@@ -12,6 +12,7 @@ from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import InvalidInput, Problem, cut
 from orchestrator.limits import Limits
 from orchestrator.nearest import Nearest
+from orchestrator.plugins.asking import AskedClients
 from orchestrator.template.budget import check_time, evaluation
 from orchestrator.template.cfn_declarations import declarations_of
 from orchestrator.template.conditions import Conditions
@@ -174,11 +175,20 @@ class Draft:
         return dict.fromkeys((*self._declared, *pseudo_parameters(self.version)), UNKNOWN)
 
     def settle(
-        self, environment: Environment, *, pseudo: Mapping[str, Any], offline: bool = False
+        self,
+        environment: Environment,
+        *,
+        pseudo: Mapping[str, Any],
+        offline: bool = False,
+        clients: AskedClients | None = None,
     ) -> Settled:
         """Return the value of every parameter, ``UNKNOWN`` for one that has none, and what is wrong with them.
 
-        If ``offline``, no constraint asks another system.
+        If ``offline``, constraints are left out whose plug-in is not installed here; without ``clients``, those that
+        ask other systems.
+
+        Raises:
+            NotVerified: another system was to be asked about a value, and does not tell.
         """
         return settle(
             self.parameters,
@@ -187,6 +197,7 @@ class Draft:
             positions=self.document.positions,
             declared=self._declared,
             offline=offline,
+            clients=clients,
         )
 
     def section(self, path: Path) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from orchestrator.messages import CONVERGE, OPERATE, CheckOrder
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import (
     CANNOT_TELL,
@@ -98,6 +99,7 @@ def step(
         metadata_of=lambda reference: {},
         random=random.Random(1),
         child_of=lambda *_: pytest.fail("no stack is in this one"),
+        clients=Clients(Settings()),
     )
     return take_step(claim, around)
 

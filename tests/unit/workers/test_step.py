@@ -10,6 +10,7 @@ from orchestrator.definition import NodeData
 from orchestrator.errors import Unavailable
 from orchestrator.limits import Limits
 from orchestrator.messages import CLEANUP, CONVERGE, CheckOrder
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.settings import Settings
@@ -82,6 +83,7 @@ def step(
         metadata_of=lambda resource_id: (metadata or {}).get(resource_id, {}),
         random=random.Random(1),
         child_of=lambda *_: pytest.fail("no stack is in this one"),
+        clients=Clients(SETTINGS),
     )
     return take_step(claim, around)
 

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.limits import Limits
 from orchestrator.plugins import custom
+from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.custom import CustomConstraint, CustomConstraints
+from orchestrator.settings import Settings
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameter_types import ParameterType, convert
 from orchestrator.template.parameters import Parameters
@@ -396,6 +399,9 @@ class Outside(CustomConstraint):
     asks_outside = True
 
     def fault(self, value: Any) -> str | None:
+        return None
+
+    def fault_by(self, value: Any, clients: AskedClients) -> str | None:
         return f"{value!r} is not there"
 
 
@@ -417,7 +423,8 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_custom_constraints_are_asked_about_the_value_that_counts(parse: Parse) -> None:
     template = parse(CUSTOM)
     environment = environment_of("parameters: {c: 192.0.2.1}")
-    problems = template.draft.settle(environment, pseudo=PSEUDO).problems
+    clients = Clients(Settings()).of("p")
+    problems = template.draft.settle(environment, pseudo=PSEUDO, clients=clients).problems
     assert [(problem.path, problem.message) for problem in problems] == [
         ("parameters.a.default", "'bad' is not there; it must satisfy the custom constraint 'outside'"),
         ("parameters.b.default", "there is no custom constraint 'outsid' here; did you mean 'outside'?"),

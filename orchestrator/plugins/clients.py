@@ -1,0 +1,292 @@
+"""Client plug-ins: how Isotherm speaks to one external system, for resource types and for constraints.
+
+A package adds one by an entry point in the group ``isotherm.clients``. A client is built once for each process and
+context, when it is first needed, from what the settings say under ``[clients.NAME]``.
+"""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, ClassVar, Final, Protocol
+
+from orchestrator.errors import InvalidInput, NotFound, PluginMistake, Problem
+from orchestrator.plugins.asking import EntityNotFound
+from orchestrator.plugins.loading import load_classes
+from orchestrator.plugins.properties import Property, PropertyError, check_properties, convert_properties
+from orchestrator.settings import Settings
+from orchestrator.template.budget import outside
+
+#: The entry point group of client plug-ins.
+NAMESPACE = "isotherm.clients"
+#: The key, among a client's settings, of those that hold for single projects.
+PROJECTS: Final = "projects"
+
+
+class ClientMisconfigured(InvalidInput):
+    """A client cannot be built: a setting is wrong or missing, or its library is not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientContext:
+    """Whose eyes a client sees with."""
+
+    project: str
+
+
+class RemembersYes(Protocol):
+    """What a client asks before the system itself: :class:`cache.constraints.ConstraintCache`."""
+
+    def get(self, entity: str, name: str, scope: tuple[str, ...], ask: Callable[[], str]) -> str:
+        """Return what is remembered, else what ``ask`` answers."""
+
+    def refresh(self, entity: str, name: str, scope: tuple[str, ...], ask: Callable[[], str]) -> str:
+        """Return what ``ask`` answers, and remember that."""
+
+
+class ClientPlugin(ABC):
+    """Base of client plug-ins; one serves all threads of a process."""
+
+    name: ClassVar[str]
+    #: One sentence for people.
+    description: ClassVar[str] = ""
+    #: What the settings may say; ``options`` is converted by it, and every name of it is a key there.
+    options_schema: ClassVar[Mapping[str, Property]] = {}
+    #: The kinds of things that can be looked up, by the names that sentences use.
+    entities: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(
+        self, context: ClientContext, options: Mapping[str, Any], cache: RemembersYes | None = None
+    ) -> None:
+        """Keep what is needed; do not connect yet.
+
+        Raises:
+            ClientMisconfigured: the options contradict each other; see :meth:`misconfigured`.
+        """
+        self.context, self.options = context, options
+        self._cache = cache
+
+    @property
+    def api_version(self) -> str:
+        """The version of the interface that is spoken now, such as ``2.1``; empty where there are none.
+
+        May ask the system; what it raises is judged by the predicates below.
+        """
+        return ""
+
+    def scope(self, entity: str) -> tuple[str, ...]:  # noqa: ARG002  # for those who override it
+        """Return what an answer depends on besides the project: the address, the region, the user.
+
+        Askers whose project or scope differs never share an answer.
+        """
+        return ()
+
+    def find(self, entity: str, name: str, *, use_cache: bool = False) -> str:
+        """Return the id of what has this id or name; the cache may answer only if ``use_cache``.
+
+        Without ``use_cache`` what is remembered is brought up to date.
+
+        Raises:
+            EntityNotFound: there is none.
+            AmbiguousName: there are several.
+            Exception: the system could not be asked.
+        """
+        if self.entities and entity not in self.entities:
+            raise PluginMistake(f"client {self.name!r} was asked for {entity!r}, which it does not know")
+
+        def ask() -> str:
+            with outside():
+                return self.look_up(entity, name)
+
+        if self._cache is None:
+            return ask()
+        scope = (self.context.project, *self.scope(entity))
+        with outside():
+            answer = self._cache.get if use_cache else self._cache.refresh
+            return answer(entity, name, scope, ask)
+
+    @abstractmethod
+    def look_up(self, entity: str, name: str) -> str:
+        """Ask the system, each time, and return the id of what has this id or name.
+
+        Raises:
+            EntityNotFound: there is none.
+            AmbiguousName: there are several.
+            Exception: the system could not be asked.
+        """
+
+    def is_not_found(self, error: Exception) -> bool:
+        """Tell whether an error says that something does not exist."""
+        return isinstance(error, EntityNotFound)
+
+    def is_conflict(self, error: Exception) -> bool:  # noqa: ARG002  # as above
+        """Tell whether an error says that something exists already, or is in no state for what was asked."""
+        return False
+
+    def is_over_limit(self, error: Exception) -> bool:  # noqa: ARG002  # as above
+        """Tell whether an error says that a quota, or a rate of requests, is used up."""
+        return False
+
+    def is_retryable(self, error: Exception) -> bool:  # noqa: ARG002  # as above
+        """Tell whether the same request may succeed later."""
+        return False
+
+    def close(self) -> None:  # noqa: B027  # most have nothing to let go of
+        """Let go of connections."""
+
+    @classmethod
+    def misconfigured(cls, option: str, message: str, hint: str = "") -> ClientMisconfigured:
+        """Return the error that an option is wrong."""
+        return ClientMisconfigured(
+            [Problem(message=message, path=f"settings.clients.{cls.name}.{option}", hint=hint)]
+        )
+
+
+class ClientPlugins(Mapping[str, type[ClientPlugin]]):
+    """The client plug-ins there are, by name; immutable."""
+
+    def __init__(self, plugins: Mapping[str, type[ClientPlugin]]) -> None:
+        self._plugins = dict(plugins)
+
+    @classmethod
+    def load(cls, namespace: str = NAMESPACE) -> "ClientPlugins":
+        """Return the installed client plug-ins; they are looked for once per process.
+
+        Raises:
+            PluginMistake: one cannot be imported, is no client plug-in, has another name than its entry point, or its
+                name is taken.
+        """
+        return _load(namespace)
+
+    def find(self, name: str) -> type[ClientPlugin]:
+        """Return the client plug-in called ``name``.
+
+        Raises:
+            NotFound: there is none; the sentence names the nearest.
+        """
+        try:
+            return self._plugins[name]
+        except KeyError:
+            near = get_close_matches(name, self._plugins, 1, 0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise NotFound(f"there is no client plug-in {name!r} here{hint}") from None
+
+    def __getitem__(self, name: str) -> type[ClientPlugin]:
+        return self._plugins[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._plugins)
+
+    def __len__(self) -> int:
+        return len(self._plugins)
+
+
+class ProjectClients:
+    """The clients of one project in one process; safe for threads."""
+
+    def __init__(self, context: ClientContext, build: Callable[[ClientContext, str], ClientPlugin]) -> None:
+        self.context = context
+        self._build = build
+        self._built: dict[str, ClientPlugin] = {}
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> ClientPlugin:
+        """Return the client called ``name``, built when it is first asked for.
+
+        Raises:
+            NotFound: there is no such client plug-in.
+            ClientMisconfigured: it cannot be built from the settings.
+        """
+        with self._lock:
+            if name not in self._built:
+                self._built[name] = self._build(self.context, name)
+            return self._built[name]
+
+    def is_retryable(self, error: Exception) -> bool:
+        """Tell whether one of the clients that were built says that the same request may succeed later."""
+        return any(client.is_retryable(error) for client in list(self._built.values()))
+
+    def close(self) -> None:
+        """Let go of connections."""
+        with self._lock:
+            for client in self._built.values():
+                client.close()
+            self._built.clear()
+
+
+class Clients:
+    """The clients of one process, by project; safe for threads. Make it after a fork, not before."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        plugins: Mapping[str, type[ClientPlugin]] | None = None,
+        caches: Callable[[str], RemembersYes | None] | None = None,
+    ) -> None:
+        """Keep what is needed.
+
+        Args:
+            settings: What clients are built from.
+            plugins: Those there are, instead of those installed.
+            caches: Returns the cache of a client by its name, or None if nothing is to be remembered.
+        """
+        self._settings = settings
+        self._plugins = None if plugins is None else ClientPlugins(plugins)
+        self._caches = caches
+        self._projects: dict[str, ProjectClients] = {}
+        self._lock = threading.Lock()
+
+    def of(self, project: str) -> ProjectClients:
+        """Return the clients of a project."""
+        with self._lock:
+            if project not in self._projects:
+                self._projects[project] = ProjectClients(ClientContext(project), self._build)
+            return self._projects[project]
+
+    def close(self) -> None:
+        """Let go of connections."""
+        with self._lock:
+            for clients in self._projects.values():
+                clients.close()
+            self._projects.clear()
+
+    def _build(self, context: ClientContext, name: str) -> ClientPlugin:
+        plugins = self._plugins if self._plugins is not None else ClientPlugins.load()
+        kind = plugins.find(name)
+        options = options_of(kind, self._settings.clients.get(name, {}), context.project)
+        return kind(context, options, self._caches(name) if self._caches else None)
+
+
+def options_of(kind: type[ClientPlugin], said: Mapping[str, Any], project: str) -> dict[str, Any]:
+    """Return a client's options for a project: what the settings say for it, else what they say for all.
+
+    Raises:
+        ClientMisconfigured: with everything that is wrong.
+    """
+    projects = said.get(PROJECTS, {})
+    if not isinstance(projects, Mapping) or not isinstance(projects.get(project, {}), Mapping):
+        raise kind.misconfigured(PROJECTS, "expected a table of tables: the options of each project")
+    given = {name: value for name, value in said.items() if name != PROJECTS} | projects.get(project, {})
+    if faults := check_properties(kind.options_schema, given):
+        raise ClientMisconfigured([_problem(kind, fault) for fault in faults])
+    return convert_properties(kind.options_schema, given)
+
+
+def _problem(kind: type[ClientPlugin], fault: PropertyError) -> Problem:
+    # The value is not shown: it may be a password.
+    veiled = fault.veil(fault.path)
+    path = ".".join(str(step) for step in ("settings", "clients", kind.name, *veiled.path))
+    return Problem(message=veiled.message, path=path, hint=veiled.hint)
+
+
+@cache
+def _load(namespace: str) -> ClientPlugins:
+    kinds = load_classes(namespace, ClientPlugin, "client plug-in")  # type: ignore[type-abstract]  # a base
+    for name, kind in kinds.items():
+        if getattr(kind, "name", None) != name:
+            said = getattr(kind, "name", None)
+            described = f"client plug-in {name!r} ({kind.__module__}:{kind.__qualname__})"
+            raise PluginMistake(f"{described} must have the name of its entry point, not {said!r}")
+    return ClientPlugins(kinds)
