@@ -1,6 +1,6 @@
-"""What the constraint caches of all processes counted, brought together."""
+"""What the constraint caches of all processes counted, brought together, and word of flushes for all of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -29,6 +29,16 @@ class CacheTotals:
     counts: Counts
     #: When counting began.
     since: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flushes:
+    """When caches were flushed last."""
+
+    #: By client plug-in.
+    at: Mapping[str, float]
+    #: What time it is now.
+    now: float
 
 
 class CacheCounters:
@@ -68,6 +78,43 @@ class CacheCounters:
         which = sa.true() if client is None else table.c.client == client
         with self._db.write() as connection:
             return _totals(connection.execute(table.delete().where(which).returning(*table.c)).all())
+
+
+class CacheFlushes:
+    """Word of flushes, for the processes that keep answers in their own memory."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    @retrying
+    def note(self, clients: Collection[str]) -> None:
+        """Leave word that the caches of these client plug-ins are to be emptied now."""
+        sql = sa.text(
+            "INSERT INTO cache_flush (client, flushed_at) VALUES (:client, :now) "
+            "ON CONFLICT (client) DO UPDATE SET flushed_at = excluded.flushed_at"
+        )
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            rows = [{"client": client, "now": now} for client in sorted(clients)]
+            if rows:
+                connection.execute(sql, rows)
+
+    def read(self) -> Flushes:
+        """Return when each cache was flushed last; of one that never was, nothing.
+
+        It is tried once: whoever looks from time to time looks again.
+
+        Raises:
+            Unavailable: the database does not answer, or refuses.
+        """
+        try:
+            with self._db.read() as connection:
+                rows = connection.execute(sa.select(tables.cache_flush)).all()
+                return Flushes(
+                    at={row.client: row.flushed_at for row in rows}, now=database_time(connection, self._db)
+                )
+        except DBAPIError as error:
+            raise Unavailable(f"the database does not answer: {error.orig}") from error
 
 
 def _totals(rows: Sequence[sa.Row[Any]]) -> dict[str, CacheTotals]:

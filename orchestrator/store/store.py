@@ -2,7 +2,7 @@
 
 from orchestrator.codec import Codec
 from orchestrator.settings import Settings
-from orchestrator.store.caches import CacheCounters
+from orchestrator.store.caches import CacheCounters, CacheFlushes
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Clock, Database
 from orchestrator.store.events import Events
@@ -57,6 +57,7 @@ class Store:
         self.purger = Purger(self.database, codec)
         self.scalings = Scalings(self.database, codec)
         self.cache_counters = CacheCounters(self.database)
+        self.cache_flushes = CacheFlushes(self.database)
 
     @classmethod
     def of(cls, settings: Settings) -> "Store":

@@ -343,3 +343,12 @@ cache_counter = sa.Table(
     sa.Column("errors", sa.BigInteger, nullable=False),
     sa.Column("garbage", sa.BigInteger, nullable=False),
 )
+
+#: Which constraint caches were flushed: the processes that keep answers in their own memory look here.
+cache_flush = sa.Table(
+    "cache_flush",
+    metadata,
+    sa.Column("client", sa.Text, primary_key=True),
+    #: When it was flushed last.
+    sa.Column("flushed_at", sa.Double, nullable=False),
+)

@@ -1,4 +1,4 @@
-"""What the constraint caches of all processes counted."""
+"""What the constraint caches of all processes counted, and when they were flushed."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -19,4 +19,10 @@ def upgrade() -> None:
         sa.Column("errors", sa.BigInteger(), nullable=False),
         sa.Column("garbage", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("client", name=op.f("pk_cache_counter")),
+    )
+    op.create_table(
+        "cache_flush",
+        sa.Column("client", sa.Text(), nullable=False),
+        sa.Column("flushed_at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("client", name=op.f("pk_cache_flush")),
     )

@@ -1,4 +1,4 @@
-"""What every store promises about the counters of constraint caches."""
+"""What every store promises about constraint caches: their counters, and word of their flushes."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
@@ -8,7 +8,7 @@ import pytest
 from cache.counters import Counts
 from orchestrator.errors import Unavailable
 from orchestrator.store import tables
-from orchestrator.store.caches import CacheTotals
+from orchestrator.store.caches import CacheTotals, Flushes
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.store.conftest import Bench
 
@@ -52,10 +52,24 @@ def test_nothing_is_lost_when_many_add_at_once(bench: Bench) -> None:
     }
 
 
+def test_word_of_the_last_flush_of_each_cache_is_kept(bench: Bench) -> None:
+    flushes = bench.store.cache_flushes
+    began = bench.clock.now
+    assert flushes.read() == Flushes(at={}, now=began)
+    flushes.note([])
+    flushes.note(["http", "openstack"])
+    bench.clock.pass_(60)
+    flushes.note(["http"])
+    bench.clock.pass_(5)
+    assert flushes.read() == Flushes(at={"http": began + 60, "openstack": began}, now=began + 65)
+
+
 def test_a_table_that_is_not_there_yet_is_told_as_a_database_that_does_not_answer() -> None:
     store = Store("sqlite://")
     with pytest.raises(Unavailable, match="no such table"):
         store.cache_counters.add({"http": Counts(hits=1)})
+    with pytest.raises(Unavailable, match="no such table"):
+        store.cache_flushes.read()
     store.close()
 
 
