@@ -117,6 +117,16 @@ class ClientPlugin(ABC):
             Exception: the system could not be asked.
         """
 
+    def probe(self) -> str:
+        """Ask the system, as cheaply as can be, whether it answers; return what was found, for people.
+
+        Empty where that cannot be told. No secret may be in it.
+
+        Raises:
+            Exception: it does not answer, or does not let this client in.
+        """
+        return ""
+
     def is_not_found(self, error: Exception) -> bool:
         """Tell whether an error says that something does not exist."""
         return isinstance(error, EntityNotFound)
