@@ -65,6 +65,8 @@ from orchestrator.views import (
 
 #: How long a submitted job may go unanswered before the sender is told that nobody seems to take jobs.
 ACCEPT_SECONDS = 15.0
+#: How long a job may be looked at by the coordinator that took it: other systems may have to be asked.
+ANSWER_SECONDS = 300.0
 #: By what is done with a stack as it is: the task that asks for it.
 _OPERATE_TASKS = {CHECK: CHECK_STACK_TASK, SUSPEND: SUSPEND_TASK, RESUME: RESUME_TASK}
 
@@ -402,11 +404,12 @@ class Service(Showing):
         return self._answer(job["job_id"])
 
     def _answer(self, job_id: str) -> str:
-        """Wait until a coordinator has taken the job, and return the stack's id."""
-        deadline = time.monotonic() + ACCEPT_SECONDS
-        while time.monotonic() < deadline:
+        """Wait until a coordinator has begun what the job says, and return the stack's id."""
+        began, is_taken = time.monotonic(), False
+        while time.monotonic() < began + (ANSWER_SECONDS if is_taken else ACCEPT_SECONDS):
             row = self._store.stacks.job(job_id)
             if row is None:
+                is_taken = is_taken or self._store.taken_jobs.is_taken(job_id)
                 time.sleep(0.05)
                 continue
             if row.refusal is not None:
@@ -414,6 +417,11 @@ class Service(Showing):
             if row.stack_id is not None:
                 return row.stack_id
             raise NotFound("the stack is gone already")
+        if is_taken:
+            raise Unavailable(
+                f"a coordinator took the job and has not answered within {ANSWER_SECONDS:g} seconds; it goes on: "
+                "'isotherm stack list' shows what comes of it"
+            )
         raise Unavailable(
             f"no coordinator took the job within {ACCEPT_SECONDS:g} seconds; is 'isotherm coordinator' running? "
             "If the broker keeps the job, it is done when one starts"

@@ -126,8 +126,12 @@ def sweep() -> None:
 
 def _carry_out(job: Mapping[str, Any], begin: Callable[[], object]) -> None:
     """Begin what the job says, or tell its sender why not."""
+    job_id = job.get("job_id") if isinstance(job, Mapping) else None
     try:
         try:
+            if is_name(job_id):
+                # Its sender waits longer than for a coordinator that may not be there.
+                runtime().store.taken_jobs.take(job_id)
             begin()
         except Unavailable:
             raise

@@ -17,6 +17,7 @@ from orchestrator.store.scalings import Scalings
 from orchestrator.store.snapshots import Snapshots
 from orchestrator.store.stacks import Stacks
 from orchestrator.store.sweeping import Sweeper
+from orchestrator.store.taken_jobs import TakenJobs
 from orchestrator.store.templates import Templates
 from orchestrator.store.traversals import Traversals
 
@@ -56,6 +57,7 @@ class Store:
         self.past = Past(self.database, self.stacks)
         self.purger = Purger(self.database, codec)
         self.scalings = Scalings(self.database, codec)
+        self.taken_jobs = TakenJobs(self.database)
         self.cache_counters = CacheCounters(self.database)
         self.cache_flushes = CacheFlushes(self.database)
 

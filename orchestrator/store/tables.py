@@ -279,6 +279,14 @@ job = sa.Table(
     sa.Column("created_at", sa.Double, nullable=False),
 )
 
+#: A job that a coordinator has taken, whether or not it came to anything yet.
+taken_job = sa.Table(
+    "taken_job",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("taken_at", sa.Double, nullable=False),
+)
+
 snapshot = sa.Table(
     "snapshot",
     metadata,

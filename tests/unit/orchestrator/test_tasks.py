@@ -164,3 +164,9 @@ def test_a_job_whose_id_is_none_is_refused_all_the_same(job_id: object, runtime:
     with capture_logs() as logs:
         tasks.delete_stack({"name": "s", "job_id": job_id})
     assert [line["event"] for line in logs] == ["a job was refused"]
+
+
+def test_a_job_is_known_to_be_taken_before_it_is_looked_at(runtime: Runtime) -> None:
+    assert not runtime.store.taken_jobs.is_taken("1")
+    tasks.create_stack({"job_id": "1"})
+    assert runtime.store.taken_jobs.is_taken("1")
