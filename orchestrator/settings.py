@@ -6,6 +6,7 @@ from ``ISOTHERM_*`` variables, which win.
 
 import os
 from pathlib import Path
+from tomllib import TOMLDecodeError
 from typing import Any
 
 from pydantic import Field, SecretStr, ValidationError
@@ -13,6 +14,7 @@ from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 
@@ -57,6 +59,7 @@ class Settings(BaseSettings):
     )
     clients: dict[str, dict[str, Any]] = Field(
         default={},
+        repr=False,
         description="The options of each client plug-in, by its name: `[clients.http]` in the file. What is under "
         "`projects` and a project's name there holds for that project alone.",
     )
@@ -209,8 +212,16 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # as above
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments win over ``ISOTHERM_*``, which win over the file."""
-        file = Path(os.environ.get("ISOTHERM_CONFIG", "isotherm.toml"))
-        return (init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file))
+        return (
+            init_settings,
+            env_settings,
+            TomlConfigSettingsSource(settings_cls, toml_file=settings_file()),
+        )
+
+
+def settings_file() -> Path:
+    """Return where the settings' file is, if there is one."""
+    return Path(os.environ.get("ISOTHERM_CONFIG", "isotherm.toml"))
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -219,8 +230,18 @@ def load_settings(**overrides: Any) -> Settings:
     Raises:
         InvalidInput: a setting has an unknown name or a bad value.
     """
+    file = settings_file()
     try:
         return Settings(**overrides)
+    except TOMLDecodeError as error:
+        raise InvalidInput([Problem(message=f"{file} is no TOML: {error}")]) from error
+    except SettingsError as error:
+        # What it found is not shown: it may be a password.
+        name = str(error).partition('"')[2].partition('"')[0]
+        hint = f"a list or a table is written as JSON in ISOTHERM_{name.upper()}"
+        raise InvalidInput(
+            [Problem(message="it cannot be read", path=f"settings.{name}", hint=hint)]
+        ) from error
     except ValidationError as error:
         problems = [
             Problem(
