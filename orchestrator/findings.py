@@ -10,8 +10,13 @@ from orchestrator.errors import NotVerified, Problem, cut
 from orchestrator.graph import CircularDependency, Graph
 from orchestrator.nearest import Nearest
 from orchestrator.plugins.asking import AskedClients
-from orchestrator.plugins.properties import PropertyError, PropertyNotVerified, check_properties
-from orchestrator.plugins.resource import EVERY_ATTRIBUTE, Resource
+from orchestrator.plugins.properties import (
+    EVERY_ATTRIBUTE,
+    PropertyError,
+    PropertyNotVerified,
+    check_properties,
+)
+from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.validating import property_faults
 from orchestrator.template.definitions import SNAPSHOT, OutputDefinition, ResolveError, ResourceDefinition
 from orchestrator.template.template import Template

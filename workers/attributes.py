@@ -11,7 +11,8 @@ import structlog
 
 from orchestrator.definition import AttributePath, follow
 from orchestrator.errors import IsothermError
-from orchestrator.plugins.resource import EVERY_ATTRIBUTE, Resource, ResourceFailure
+from orchestrator.plugins.properties import EVERY_ATTRIBUTE
+from orchestrator.plugins.resource import Resource, ResourceFailure
 from orchestrator.plugins.stack_resource import StackResource
 
 log = structlog.get_logger()

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Protocol
 from orchestrator.errors import InvalidInput, NotFound, PluginMistake, Problem
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.loading import load_classes
+from orchestrator.plugins.mistakes import property_mistakes, refuse_mistakes
 from orchestrator.plugins.properties import Property, PropertyError, check_properties, convert_properties
 from orchestrator.settings import Settings
 from orchestrator.template.budget import outside
@@ -56,6 +57,16 @@ class ClientPlugin(ABC):
     options_schema: ClassVar[Mapping[str, Property]] = {}
     #: The kinds of things that can be looked up, by the names that sentences use.
     entities: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Hold the schema of the options to what it promises, as soon as the class is there.
+
+        Raises:
+            PluginMistake: with everything that is wrong.
+        """
+        super().__init_subclass__(**kwargs)
+        mistakes = property_mistakes(cls.options_schema, "options_schema")
+        refuse_mistakes(f"{cls.__module__}:{cls.__qualname__}", mistakes)
 
     def __init__(
         self, context: ClientContext, options: Mapping[str, Any], cache: RemembersYes | None = None

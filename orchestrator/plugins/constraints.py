@@ -51,6 +51,9 @@ class Constraint(ABC):
     #: Of ``string number boolean list map``, the kinds of value it can be asked about.
     valid_for: ClassVar[frozenset[str]] = frozenset({"string", "number", "boolean", "list", "map"})
 
+    #: Whether a package brings what answers, which may not be installed, or ask another system.
+    is_custom: ClassVar[bool] = False
+
     @property
     def needs_nothing(self) -> bool:
         """Whether it can be asked here: it needs no plug-in that is missing."""

@@ -123,6 +123,7 @@ class Custom(Constraint):
     name: str
 
     valid_for = frozenset({"string", "number", "boolean", "list"})
+    is_custom = True
 
     @property
     def needs_nothing(self) -> bool:

@@ -12,9 +12,10 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple, NoReturn
 
 from orchestrator.definition import UNKNOWN, is_unknown
-from orchestrator.errors import NotVerified, PluginMistake
+from orchestrator.errors import NotVerified
 from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.constraints import Constraint, shown
+from orchestrator.plugins.support import SUPPORTED, SupportStatus
 
 
 class PropertyType(StrEnum):
@@ -73,6 +74,8 @@ class Walk(NamedTuple):
     report: Callable[[PropertyError], None]
     constraints: bool
     clients: AskedClients | None = None
+    #: Whether those are asked, too, that packages bring.
+    custom: bool = True
 
 
 def _raise(error: PropertyError) -> NoReturn:
@@ -87,8 +90,8 @@ _CONVERTING_ONLY: Final = Walk(_raise, constraints=False)
 class Property:
     """The schema of one property; immutable, so that classes may share it.
 
-    Raises:
-        PluginMistake: the parts contradict each other, or the default is none of the type.
+    What its parts contradict each other in is told when the class that has it is loaded, see
+    :mod:`orchestrator.plugins.mistakes`.
     """
 
     type: PropertyType
@@ -103,27 +106,24 @@ class Property:
     #: Of a map: a schema for each child name. Of a list: the schema of every item. None: anything goes.
     schema: "Mapping[str, Property] | Property | None" = None
     constraints: tuple[Constraint, ...] = ()
+    support_status: SupportStatus = SUPPORTED
+    #: Whether a value does anything; where none does, giving one is refused.
+    implemented: bool = True
     _default: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self._refuse_contradictions()
-        try:
-            default = None if self.default is None else self.convert(self.default, (), _CONVERTING)
-        except PropertyError as error:
-            raise PluginMistake(f"the default of a property is wrong: {error.message}") from error
+        default = self.default
+        if default is not None:
+            # A wrong one is told of when the class is loaded: nothing here knows the property's name.
+            default = self.convert(default, (), Walk(lambda _: None, constraints=False))
         object.__setattr__(self, "_default", default)
 
-    def _refuse_contradictions(self) -> None:
-        if self.update_allowed and self.immutable:
-            raise PluginMistake("a property cannot be both update_allowed and immutable")
-        fits: dict[PropertyType, type] = {PropertyType.MAP: Mapping, PropertyType.LIST: Property}
-        if self.schema is not None and not isinstance(self.schema, fits.get(self.type, ())):
-            raise PluginMistake(f"a property of type {self.type} cannot have the schema {self.schema!r}")
-        kind = "number" if self.type is PropertyType.INTEGER else self.type
-        for constraint in self.constraints:
-            if self.type is not PropertyType.ANY and kind not in constraint.valid_for:
-                name = type(constraint).__name__
-                raise PluginMistake(f"a property of type {self.type} cannot have the constraint {name}")
+    def default_faults(self) -> list[PropertyError]:
+        """Return what is wrong with the default; nobody else's constraints are asked, which may not be installed."""
+        faults: list[PropertyError] = []
+        if self.default is not None:
+            self.convert(self.default, (), Walk(faults.append, constraints=True, custom=False))
+        return faults
 
     def absent(self) -> Any:
         """Return the value of a property that is not given: a copy of its default, or None."""
@@ -144,6 +144,8 @@ class Property:
             return UNKNOWN
         if self.constraints and walk.constraints and not is_unknown(converted):
             for constraint in self.constraints:
+                if constraint.is_custom and not walk.custom:
+                    continue
                 if wrong := _checked(constraint, converted, path, walk):
                     walk.report(PropertyError(path, wrong, veiled=constraint.describe()))
         return converted
@@ -168,6 +170,10 @@ class Property:
         return _SCALARS[self.type](value)
 
 
+#: The attributes that every resource has besides those of its type: all of those, as one map. No type has its own.
+EVERY_ATTRIBUTE: Final = frozenset({"*", "show"})
+
+
 @dataclass(frozen=True)
 class Attribute:
     """One thing a resource tells about itself once it exists."""
@@ -175,6 +181,7 @@ class Attribute:
     description: str
     #: The type of its value; None where that depends.
     type: PropertyType | None = None
+    support_status: SupportStatus = SUPPORTED
 
 
 def check_properties(
@@ -239,6 +246,8 @@ def _convert_map(
     for name, prop in schema.items():
         if name in given:
             found += 1
+            if walk.constraints and given[name] is not None:
+                _refuse_unusable(prop, (*path, name), walk)
             converted[name] = prop.convert(given[name], (*path, name), walk)
         else:
             if walk.constraints and prop.required and prop.default is None:
@@ -255,6 +264,15 @@ def _convert_map(
         else:
             _report_unknown(unknown, schema, path, walk)
     return converted
+
+
+def _refuse_unusable(prop: Property, path: PropertyPath, walk: Walk) -> None:
+    if not prop.implemented:
+        walk.report(PropertyError(path, "it is not implemented, so nothing can be given", "take it away"))
+    elif prop.support_status.is_refused:
+        told = prop.support_status
+        since = f" since {told.version}" if told.version else ""
+        walk.report(PropertyError(path, f"it is not supported{since}", told.advice or "take it away"))
 
 
 def _report_unknown(

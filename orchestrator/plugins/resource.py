@@ -11,7 +11,13 @@ from typing import Any, ClassVar, Final
 
 from orchestrator.definition import StackDefinition
 from orchestrator.plugins.clients import ClientPlugin, Clients, ProjectClients
+from orchestrator.plugins.mistakes import (
+    attribute_mistakes,
+    property_mistakes,
+    refuse_mistakes,
+)
 from orchestrator.plugins.properties import Attribute, Property
+from orchestrator.plugins.support import SUPPORTED, SupportStatus
 from orchestrator.settings import Settings
 
 
@@ -23,10 +29,6 @@ class CannotTell(Enum):
 
 #: What :meth:`Resource.observe` answers where it does not know; None would say that the object is gone.
 CANNOT_TELL: Final = CannotTell.CANNOT_TELL
-
-
-#: The attributes that every resource has besides those of its type: all of those, as one map.
-EVERY_ATTRIBUTE: Final = frozenset({"*", "show"})
 
 
 class _Kept(Enum):
@@ -98,6 +100,8 @@ class Resource:
 
     #: One sentence for people, shown by ``isotherm resource-type show``.
     description: ClassVar[str] = ""
+    #: How far the type can be relied on.
+    support_status: ClassVar[SupportStatus] = SUPPORTED
     properties_schema: ClassVar[Mapping[str, Property]] = {}
     attributes_schema: ClassVar[Mapping[str, Attribute]] = {}
     #: What templates may say under ``update_policy``; nothing, unless a type says otherwise.
@@ -120,6 +124,22 @@ class Resource:
     #: those have them (a message asks configs for their text, where the template gives it only their ids):
     #: ``self.stack.resource(NAME).attributes()`` has them.
     reads: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Hold the schemas of a type to what they promise each other, as soon as its class is there.
+
+        Raises:
+            PluginMistake: with everything that is wrong.
+        """
+        super().__init_subclass__(**kwargs)
+        refuse_mistakes(
+            f"{cls.__module__}:{cls.__qualname__}",
+            [
+                *property_mistakes(cls.properties_schema, "properties_schema"),
+                *property_mistakes(cls.update_policy_schema, "update_policy_schema"),
+                *attribute_mistakes(cls.attributes_schema, "attributes_schema"),
+            ],
+        )
 
     def __init__(
         self,

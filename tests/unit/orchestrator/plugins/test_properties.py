@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.definition import UNKNOWN
-from orchestrator.errors import PluginMistake
 from orchestrator.plugins.constraints import Length, Range
 from orchestrator.plugins.properties import (
     Property,
@@ -17,6 +16,7 @@ from orchestrator.plugins.properties import (
     check_properties,
     convert_properties,
 )
+from orchestrator.plugins.support import Support, SupportStatus
 
 STRING, INTEGER, NUMBER = PropertyType.STRING, PropertyType.INTEGER, PropertyType.NUMBER
 BOOLEAN, MAP, LIST, ANY = PropertyType.BOOLEAN, PropertyType.MAP, PropertyType.LIST, PropertyType.ANY
@@ -183,21 +183,23 @@ def test_anything_is_accepted_where_the_type_says_so() -> None:
     assert converted == {"any": {"thing": 1.5}, "size": 3, "name": "web", "networks": None}
 
 
-@pytest.mark.parametrize(
-    "build",
-    [
-        lambda: Property(type=STRING, update_allowed=True, immutable=True),
-        lambda: Property(type=STRING, schema={}),
-        lambda: Property(type=LIST, schema={}),
-        lambda: Property(type=MAP, schema=Property(type=STRING)),
-        lambda: Property(type=INTEGER, default="many"),
-        lambda: Property(type=INTEGER, default=0, constraints=(Range(min=1),)),
-        lambda: Property(type=INTEGER, constraints=(Length(1),)),
-    ],
-)
-def test_contradictory_schema_is_its_authors_mistake(build: Any) -> None:
-    with pytest.raises(PluginMistake):
-        build()
+def test_what_is_not_implemented_or_not_supported_takes_no_value() -> None:
+    schema = {
+        "missing": Property(type=STRING, implemented=False),
+        "gone": Property(
+            type=STRING,
+            support_status=SupportStatus(status=Support.UNSUPPORTED, version="5.0", message="use name"),
+        ),
+        "nested": Property(type=MAP, schema={"missing": Property(type=STRING, implemented=False)}),
+    }
+    given_properties = {"missing": UNKNOWN, "gone": "x", "nested": {"missing": "x"}}
+    assert [str(error) for error in check_properties(schema, given_properties)] == [
+        "missing: it is not implemented, so nothing can be given (take it away)",
+        "gone: it is not supported since 5.0 (use name)",
+        "nested.missing: it is not implemented, so nothing can be given (take it away)",
+    ]
+    assert check_properties(schema, {"missing": None, "gone": None}) == []
+    assert convert_properties(schema, {"gone": "x"}, constraints=False)["gone"] == "x"
 
 
 VALUES = st.recursive(

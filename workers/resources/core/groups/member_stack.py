@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from orchestrator.definition import AttributePath, follow
-from orchestrator.plugins.properties import Attribute, PropertyType
-from orchestrator.plugins.resource import EVERY_ATTRIBUTE
+from orchestrator.plugins.properties import EVERY_ATTRIBUTE, Attribute, PropertyType
 from orchestrator.plugins.stack_resource import Member, StackResource, asked_of_members, member_path
 
 REFS: Final = "refs"

@@ -1,0 +1,83 @@
+"""What is wrong with a schema that a package brings, found when the class that has it is loaded.
+
+Each is a sentence that begins with a path: ``properties_schema.networks.*.port``, where a star stands for every item of
+a list.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from orchestrator.errors import PluginMistake
+from orchestrator.plugins.properties import EVERY_ATTRIBUTE, Attribute, Property, PropertyType
+
+#: What the schema of a map, and of a list, is.
+_CHILDREN: Final[Mapping[PropertyType, tuple[type, str]]] = {
+    PropertyType.MAP: (Mapping, "a map of properties by name"),
+    PropertyType.LIST: (Property, "the property that every item is"),
+}
+
+
+def refuse_mistakes(owner: str, mistakes: Iterable[str]) -> None:
+    """Refuse a class whose schemas are wrong; ``owner`` says which.
+
+    Raises:
+        PluginMistake: with every mistake there is.
+    """
+    found = list(mistakes)
+    if found:
+        raise PluginMistake(f"{owner}: {'; '.join(found)}")
+
+
+def property_mistakes(schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Yield what is wrong with the properties of a schema, those inside others included."""
+    for name, prop in schema.items():
+        yield from _mistakes(prop, f"{path}.{name}")
+
+
+def attribute_mistakes(schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Yield what is wrong with the attributes of a schema."""
+    for name, attribute in schema.items():
+        if name in EVERY_ATTRIBUTE:
+            yield f"{path}.{name}: the name is reserved: it stands for all attributes of a resource"
+        if not isinstance(attribute, Attribute):
+            yield f"{path}.{name}: expected an Attribute, found {type(attribute).__name__}"
+
+
+def _mistakes(prop: Any, path: str) -> Iterator[str]:
+    if not isinstance(prop, Property):
+        yield f"{path}: expected a Property, found {type(prop).__name__}"
+        return
+    if prop.update_allowed and prop.immutable:
+        yield f"{path}: it cannot be both update_allowed and immutable"
+    if prop.required and prop.default is not None:
+        yield f"{path}: it cannot be both required and have a default"
+    if prop.required and not prop.implemented:
+        yield f"{path}: what is not implemented cannot be required"
+    yield from _constraint_mistakes(prop, path)
+    inner = list(_inner_mistakes(prop, path))
+    yield from inner
+    # Where what is inside is wrong, what is said of a default would be, too.
+    for fault in prop.default_faults() if not inner else ():
+        yield f"{path}: the default is wrong: {fault if fault.path else fault.message}"
+
+
+def _constraint_mistakes(prop: Property, path: str) -> Iterator[str]:
+    kind = "number" if prop.type is PropertyType.INTEGER else prop.type
+    for constraint in prop.constraints:
+        if prop.type is not PropertyType.ANY and kind not in constraint.valid_for:
+            yield f"{path}: the type {prop.type} cannot have the constraint {type(constraint).__name__}"
+
+
+def _inner_mistakes(prop: Property, path: str) -> Iterator[str]:
+    if prop.schema is None:
+        return
+    if prop.type not in _CHILDREN:
+        yield f"{path}: the type {prop.type} cannot have a schema of its own"
+        return
+    kind, described = _CHILDREN[prop.type]
+    if not isinstance(prop.schema, kind):
+        yield f"{path}: the schema of a {prop.type} is {described}, found {type(prop.schema).__name__}"
+    elif isinstance(prop.schema, Property):
+        yield from _mistakes(prop.schema, f"{path}.*")
+    else:
+        yield from property_mistakes(prop.schema, path)
