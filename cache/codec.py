@@ -4,10 +4,12 @@ msgpack because a cache server is shared: whoever can write to it must not be ab
 """
 
 import json
+import time
 from typing import Any
 
 import msgpack
 from dogpile.cache.api import CantDeserializeException
+from dogpile.cache.region import value_version
 
 #: No entry was written after this time: seconds since the epoch in the year 5138.
 _LATEST = 1e11
@@ -19,7 +21,8 @@ def pack(value: Any) -> bytes:
     Raises:
         TypeError: the value holds something other than None, bool, int, float, str, bytes, list, tuple and dict.
     """
-    packed: bytes = msgpack.packb(value)
+    # Text from a template may hold what UTF-8 has no code for.
+    packed: bytes = msgpack.packb(value, unicode_errors="surrogatepass")
     return packed
 
 
@@ -30,9 +33,31 @@ def unpack(data: bytes) -> Any:
         CantDeserializeException: it was made by something else.
     """
     try:
-        return msgpack.unpackb(data, strict_map_key=False)
+        return msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogatepass")
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise CantDeserializeException(str(error)) from error
+
+
+def entry_of(value: Any) -> bytes:
+    """Return an entry that a region reads as ``value``."""
+    metadata = {"ct": time.time(), "v": value_version}
+    return b"%b|%b" % (json.dumps(metadata).encode(), pack(value))
+
+
+def value_in(entry: bytes) -> Any:
+    """Return the value in an entry.
+
+    Raises:
+        CantDeserializeException: the entry is garbage.
+    """
+    if not has_metadata(entry):
+        raise CantDeserializeException("an entry that nobody here wrote")
+    return unpack(entry.partition(b"|")[2])
+
+
+def created_at(entry: bytes) -> float:
+    """Return when an entry was made, in seconds since the epoch; 0 where it does not say."""
+    return float(json.loads(entry.partition(b"|")[0])["ct"]) if has_metadata(entry) else 0.0
 
 
 def has_metadata(entry: object) -> bool:

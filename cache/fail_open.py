@@ -2,22 +2,28 @@
 
 A store that is down, slow or holds what nobody here wrote gives misses; it is said once, and once more when it works
 again. After a failure it is left alone for a moment, so that a store that hangs does not cost a time-out at every
-look. Only deletions are always tried: a lost one would leave a wrong value behind.
+look; then one caller tries it, and the others only if that went well. Only what a wrong answer could come of is always
+tried: deletions, and the end of what was begun.
 """
 
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import structlog
-from dogpile.cache.api import NO_VALUE, CantDeserializeException, SerializedReturnType
+from dogpile.cache.api import NO_VALUE, CacheBackend, CantDeserializeException, SerializedReturnType
 from dogpile.cache.proxy import ProxyBackend
 
+from cache.claims import BorrowedClaims, Claims
 from cache.codec import has_metadata, unpack
 
 #: How long a store is left alone after it failed.
 PAUSE_SECONDS = 2.0
+#: A store that takes longer than this, this often in a row, is left alone as one that failed: asking the outside
+#: itself is as fast. Once may be this machine's own fault.
+SLOW_SECONDS = 0.2
+SLOW_CALLS = 3
 
 MISS: SerializedReturnType = NO_VALUE
 
@@ -33,6 +39,8 @@ class FailOpen(ProxyBackend):
         region: The region's name, for the log.
         pause_seconds: How long the store is left alone after it failed.
         clock: Seconds that only go forward.
+        count: Called with "errors" for each call of the store that failed or was too slow, and with "garbage" for
+            each entry that nobody here wrote.
     """
 
     def __init__(
@@ -41,15 +49,23 @@ class FailOpen(ProxyBackend):
         *,
         pause_seconds: float = PAUSE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        count: Callable[[str], None] = lambda _: None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # dogpile's own
         self._region = region
         self._pause_seconds = pause_seconds
         self._clock = clock
+        self._count = count
         self._silent_until = float("-inf")
+        self._slow_in_a_row = 0
         #: What is wrong and has been said.
         self._said: set[str] = set()
         self._lock = threading.Lock()
+
+    def wrap(self, backend: CacheBackend) -> Self:
+        """Stand before a store."""
+        self._claims = backend if isinstance(backend, Claims) else BorrowedClaims(backend)
+        return super().wrap(backend)
 
     def get_serialized(self, key: str) -> SerializedReturnType:
         """Return an entry, or a miss."""
@@ -84,6 +100,48 @@ class FailOpen(ProxyBackend):
     def get_mutex(self, key: str) -> None:
         """Return no lock, which makes dogpile use one of this process: a lock in a failing store would hang all."""
 
+    def claim(self, key: str, token: bytes, life_seconds: float) -> bool | None:
+        """Mark that ``token`` asks now; False while another does, None if the store cannot tell."""
+        return self._try(lambda: self._claims.claim(key, token, life_seconds), None)
+
+    def keep(self, key: str, entry: bytes, token: bytes) -> None:
+        """Store an entry and end the claim, if it is still ``token``'s and the store can."""
+        self._try(lambda: self._claims.keep(key, entry, token), None, always=True)
+
+    def release(self, key: str, token: bytes) -> None:
+        """End the claim if the store can."""
+        self._try(lambda: self._claims.release(key, token), None, always=True)
+
+    def forget(self, key: str) -> None:
+        """Remove the entry and whosever claim if the store can."""
+        self._try(lambda: self._claims.forget(key), None, always=True)
+
+    def begin(self, key: str, entry: bytes) -> bytes | None:
+        """Return the lasting entry of this key, ``entry`` if there was none; None if the store cannot tell."""
+        return self._try(lambda: self._claims.begin(key, entry), None)
+
+    def renew(self, key: str, entry: bytes) -> bool:
+        """Store a lasting entry; False if the store cannot."""
+
+        def renew() -> bool:
+            self._claims.renew(key, entry)
+            return True
+
+        return self._try(renew, False, always=True)
+
+    def count(self) -> int | None:
+        """Return how many entries the region has; None if the store cannot tell."""
+        return self._try(self._claims.count, None)
+
+    def answers(self, key: str) -> bool:
+        """Return whether the store answers now: it is asked for an entry, even if it failed just before."""
+
+        def ask() -> bool:
+            self.proxied.get_serialized(key)
+            return True
+
+        return self._try(ask, False, always=True)
+
     def deserialize(self, payload: bytes) -> Any:
         """Return the value in an entry; the region calls it.
 
@@ -93,28 +151,59 @@ class FailOpen(ProxyBackend):
         try:
             value = unpack(payload)
         except CantDeserializeException as error:
-            self._say("garbage", str(error))
+            self.say_garbage(str(error))
             raise
         self._unsay("garbage")
         return value
 
+    def say_garbage(self, what: str) -> None:
+        """Say, once, and count that an entry holds what nobody here wrote."""
+        self._count("garbage")
+        self._say("garbage", what)
+
     def _readable(self, entry: SerializedReturnType) -> SerializedReturnType:
         if entry is MISS or has_metadata(entry):
             return entry
-        self._say("garbage", "an entry that nobody here wrote")
+        self.say_garbage("an entry that nobody here wrote")
         return MISS
 
     def _try(self, call: Callable[[], Answer], otherwise: Answer, *, always: bool = False) -> Answer:
-        if not always and self._clock() < self._silent_until:
+        begun = self._clock()
+        if not always and not self._may_try(begun):
             return otherwise
         try:
             answer = call()
         except Exception as error:  # noqa: BLE001 (every store has its own errors, and none may come through)
-            self._silent_until = self._clock() + self._pause_seconds
-            self._say("unreachable", f"{type(error).__name__}: {error}")
+            self._leave_alone("unreachable", f"{type(error).__name__}: {error}")
             return otherwise
         self._unsay("unreachable")
+        self._time(self._clock() - begun)
         return answer
+
+    def _may_try(self, now: float) -> bool:
+        if not self._said:
+            return True
+        with self._lock:
+            if now < self._silent_until:
+                return False
+            if self._said & {"unreachable", "slow"}:
+                # The others go on without until this one knows more.
+                self._silent_until = now + self._pause_seconds
+            return True
+
+    def _time(self, seconds: float) -> None:
+        if seconds <= SLOW_SECONDS:
+            self._slow_in_a_row = 0
+            self._unsay("slow")
+            return
+        self._slow_in_a_row += 1
+        if self._slow_in_a_row >= SLOW_CALLS:
+            self._leave_alone("slow", f"{seconds:.1f} seconds for one call")
+
+    def _leave_alone(self, fault: str, error: str) -> None:
+        self._count("errors")
+        self._say(fault, error)
+        self._silent_until = self._clock() + self._pause_seconds
 
     def _say(self, fault: str, error: str) -> None:
         with self._lock:
@@ -131,4 +220,6 @@ class FailOpen(ProxyBackend):
             if fault not in self._said:
                 return
             self._said.remove(fault)
+            if fault != "garbage":
+                self._silent_until = float("-inf")
         _log.info("cache works again", cache=self._region, fault=fault)

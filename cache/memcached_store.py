@@ -1,5 +1,6 @@
 """A memcached store for dogpile.cache that gives up in time; dogpile's own waits for a hanging server for ever."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,12 +9,16 @@ from dogpile.cache.backends.memcached import GenericMemcachedBackend
 from pymemcache.client.retrying import RetryingClient
 from pymemcache.exceptions import MemcacheUnexpectedCloseError
 
+from cache.claims import Claims
+
 #: What memcached takes for a span of time; anything longer it takes for a date.
 LONGEST_SPAN_SECONDS = 30 * 24 * 60 * 60
+#: An age that memcached takes for over.
+OVER = -1
 
 
-class MemcachedStore(GenericMemcachedBackend):
-    """One memcached server, a connection for each thread.
+class MemcachedStore(GenericMemcachedBackend, Claims):
+    """One memcached server, a connection for each thread. How many entries there are is the server's affair.
 
     Arguments: ``url`` as host:port, ``timeout_seconds`` for connecting and for each answer, ``expire_seconds`` after
     which the server forgets an entry.
@@ -38,3 +43,57 @@ class MemcachedStore(GenericMemcachedBackend):
         )
         # A server that was restarted has closed its connections, which shows only at the next use.
         return RetryingClient(client, attempts=2, retry_for=[MemcacheUnexpectedCloseError, ConnectionError])
+
+    def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
+        """Mark that ``token`` asks now."""
+        # memcached counts whole seconds from one that has begun. The second look is for an addition that was sent
+        # again because its answer was lost.
+        life = math.ceil(life_seconds) + 1
+        return bool(
+            self.client.add(_claim_key(key), token, life) or self.client.get(_claim_key(key)) == token
+        )
+
+    def keep(self, key: str, entry: bytes, token: bytes) -> bool:
+        """Store if the claim is ``token``'s."""
+        holder, version = self.client.gets(_claim_key(key))
+        if holder != token:
+            return False
+        self.client.set(key, entry, **self.set_arguments)
+        if self.client.cas(_claim_key(key), token, version, expire=OVER):
+            return True
+        # Between the two steps somebody has learnt a no: forget() takes the claim away first, so that either this
+        # or its own deletion comes after the entry.
+        self.client.delete(key)
+        return False
+
+    def release(self, key: str, token: bytes) -> None:
+        """End the claim: let it be over, if it is still the one that was looked at."""
+        holder, version = self.client.gets(_claim_key(key))
+        if holder == token:
+            self.client.cas(_claim_key(key), token, version, expire=OVER)
+
+    def forget(self, key: str) -> None:
+        """Remove claim and entry, in this order."""
+        self.client.delete(_claim_key(key))
+        self.client.delete(key)
+
+    def begin(self, key: str, entry: bytes) -> bytes:
+        """Store for good, unless there is one."""
+        if self.client.add(key, entry):
+            return entry
+        there: bytes | None = self.client.get(key)
+        if there is None:
+            # Taken away since: whoever comes later wins, and the other's answers are asked for again.
+            self.client.set(key, entry)
+        return there or entry
+
+    def renew(self, key: str, entry: bytes) -> None:
+        """Store for good. The region's others stay until the server needs their place: it knows of no regions."""
+        self.client.set(key, entry)
+
+    def count(self) -> None:
+        """Return None: memcached cannot tell whose its entries are."""
+
+
+def _claim_key(key: str) -> str:
+    return f"{key}:claim"

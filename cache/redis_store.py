@@ -1,19 +1,60 @@
-"""A Redis store for dogpile.cache that gives up in time, and forgets in one step."""
+"""A Redis store for dogpile.cache that gives up in time, forgets in one step, and lets the oldest entries go."""
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import redis
 from dogpile.cache.backends.redis import RedisBackend
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from cache.claims import Claims
 
-class RedisStore(RedisBackend):
+# Scripts, because Redis runs one whole before it does anything else. Sending one again, after a connection broke
+# before its answer came, changes nothing.
+
+#: Keys: claim. Arguments: token, life in milliseconds.
+CLAIM = """
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+#: Keys: entry, claim, index. Arguments: token, entry, life in seconds, how many entries there may be.
+#: The index is a sorted set of the region's keys by the server's own time in microseconds.
+KEEP = """
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
+redis.call('DEL', KEYS[2])
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+redis.call('ZADD', KEYS[3], string.format('%.0f', now), KEYS[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', now - ARGV[3] * 1000000))
+local over = redis.call('ZCARD', KEYS[3]) - ARGV[4]
+if over > 0 then
+  local oldest = redis.call('ZPOPMIN', KEYS[3], over)
+  for at = 1, #oldest, 2 do redis.call('UNLINK', oldest[at]) end
+end
+redis.call('EXPIRE', KEYS[3], ARGV[3])
+return 1
+"""
+#: Keys: claim. Arguments: token.
+RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
+#: Keys: lasting entry, index. Arguments: lasting entry.
+RENEW = """
+redis.call('SET', KEYS[1], ARGV[1])
+for _, key in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do redis.call('UNLINK', key) end
+redis.call('DEL', KEYS[2])
+"""
+
+
+class RedisStore(RedisBackend, Claims):
     """One Redis server.
 
     Arguments: ``url``, ``timeout_seconds`` for connecting and for each answer, ``expire_seconds`` after which the
-    server forgets an entry.
+    server forgets an entry, ``index_key`` under which the keys of kept entries are listed, ``max_entries``,
+    ``connection_kwargs`` for redis-py.
     """
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
@@ -21,14 +62,20 @@ class RedisStore(RedisBackend):
         # retry, but none for a server that hangs.
         retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
         self.expire_seconds: int = arguments["expire_seconds"]
+        self.index_key: str = arguments["index_key"]
+        self.max_entries: int = arguments["max_entries"]
         super().__init__(  # type: ignore[no-untyped-call]  # dogpile's own
             {
                 "url": arguments["url"],
                 "socket_timeout": arguments["timeout_seconds"],
                 "socket_connect_timeout": arguments["timeout_seconds"],
-                "connection_kwargs": {"retry": retry},
+                "connection_kwargs": {"retry": retry, **arguments.get("connection_kwargs", {})},
             }
         )
+        self._claim = self.writer_client.register_script(CLAIM)
+        self._keep = self.writer_client.register_script(KEEP)
+        self._release = self.writer_client.register_script(RELEASE)
+        self._renew = self.writer_client.register_script(RENEW)
 
     def set_serialized(self, key: str, value: bytes) -> None:
         """Keep an entry."""
@@ -40,3 +87,47 @@ class RedisStore(RedisBackend):
             for key, value in mapping.items():
                 pipe.set(key, value, ex=self.expire_seconds)
             pipe.execute()
+
+    def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
+        """Mark that ``token`` asks now."""
+        return bool(self._claim(keys=[_claim_key(key)], args=[token, math.ceil(1000 * life_seconds)]))
+
+    def keep(self, key: str, entry: bytes, token: bytes) -> bool:
+        """Store if the claim is ``token``'s; the oldest entries go where there are too many."""
+        keys = [key, _claim_key(key), self.index_key]
+        return bool(self._keep(keys=keys, args=[token, entry, self.expire_seconds, self.max_entries]))
+
+    def release(self, key: str, token: bytes) -> None:
+        """End the claim."""
+        self._release(keys=[_claim_key(key)], args=[token])
+
+    def forget(self, key: str) -> None:
+        """Remove entry and claim."""
+        with self.writer_client.pipeline(transaction=True) as pipe:
+            pipe.delete(key, _claim_key(key))
+            pipe.zrem(self.index_key, key)
+            pipe.execute()
+
+    def begin(self, key: str, entry: bytes) -> bytes:
+        """Store for good, unless there is one."""
+        if self.writer_client.set(key, entry, nx=True):
+            return entry
+        there = cast("bytes | None", self.writer_client.get(key))
+        if there is None:
+            # Taken away since: whoever comes later wins, and the other's answers are asked for again.
+            self.writer_client.set(key, entry)
+        return there or entry
+
+    def renew(self, key: str, entry: bytes) -> None:
+        """Store for good, and remove the region's others."""
+        self._renew(keys=[key, self.index_key], args=[entry])
+
+    def count(self) -> int:
+        """Return how many kept entries the server has not forgotten."""
+        seconds, microseconds = self.reader_client.time()
+        oldest = (seconds - self.expire_seconds) * 1_000_000 + microseconds
+        return int(self.reader_client.zcount(self.index_key, oldest, "+inf"))
+
+
+def _claim_key(key: str) -> str:
+    return f"{key}:claim"

@@ -4,10 +4,11 @@ A region belongs to the process that made it: make it after a fork, not before.
 """
 
 import hashlib
+import math
 import re
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from dogpile.cache import CacheRegion, register_backend
@@ -19,23 +20,40 @@ from cache.fail_open import PAUSE_SECONDS, FailOpen
 
 #: A store that does not answer within this time is taken for one that is down.
 TIMEOUT_SECONDS = 0.5
-#: A region in memory drops its oldest entries beyond this many.
-MEMORY_ENTRIES = 10_000
+#: A region drops its oldest entries beyond this many, where its store can.
+MAX_ENTRIES = 10_000
+#: The key of what no size and no time takes away from a region.
+LASTING = "lasting"
 
 #: Our names for dogpile's stores; others go by dogpile's names.
 BACKENDS = {
-    "memory": "dogpile.cache.memory",
+    "memory": "isotherm.memory",
     "redis": "isotherm.redis",
     "memcached": "isotherm.memcached",
+    "file": "isotherm.file",
 }
 #: Those that need a URL, and what one looks like.
-SERVERS = {"redis": "redis://localhost:6379/0", "memcached": "localhost:11211"}
+URLS = {
+    "redis": "redis://localhost:6379/0",
+    "memcached": "localhost:11211",
+    "file": "/var/cache/isotherm/cache",
+}
+#: What may be said of our own stores beside the URL; dogpile's take what their documentation says.
+ARGUMENTS = {
+    "memory": (),
+    "redis": ("timeout_seconds", "connection_kwargs"),
+    "memcached": ("timeout_seconds",),
+    "file": ("timeout_seconds",),
+}
 
 #: Scheme, user with password, host (with port and path) and query of whatever was meant to be a URL.
 _URL = re.compile(r"\A([\w+.-]*://)?(.*@)?([^?]*)(\?.*)?", re.DOTALL)
+_READABLE = re.compile(r"[!-~]{1,180}")
 
+register_backend(BACKENDS["memory"], "cache.memory_store", "MemoryStore")  # type: ignore[no-untyped-call]
 register_backend(BACKENDS["redis"], "cache.redis_store", "RedisStore")  # type: ignore[no-untyped-call]
 register_backend(BACKENDS["memcached"], "cache.memcached_store", "MemcachedStore")  # type: ignore[no-untyped-call]
+register_backend(BACKENDS["file"], "cache.file_store", "FileStore")  # type: ignore[no-untyped-call]
 
 
 class CacheMisconfigured(ValueError):
@@ -47,32 +65,41 @@ def make_region(
     url: str,
     *,
     name: str,
-    expiration_seconds: int,
+    expiration_seconds: float,
+    max_entries: int = MAX_ENTRIES,
+    arguments: Mapping[str, Any] | None = None,
     pause_seconds: float = PAUSE_SECONDS,
+    count: Callable[[str], None] = lambda _: None,
 ) -> CacheRegion:
     """Return a region whose values are what msgpack can pack, and whose store may fail (:mod:`cache.fail_open`).
 
     Args:
-        backend: memory, redis, memcached, or the name of any dogpile.cache backend.
-        url: Where the store is; not used by memory.
+        backend: memory, redis, memcached, file, or the name of any dogpile.cache backend.
+        url: Where the store is, for file its name; not used by memory.
         name: Sets the region's keys apart from those of others in the same store; printable ASCII without spaces.
         expiration_seconds: How old a value may be.
+        max_entries: How many entries the region keeps in memory, redis and file; others have their own limits.
+        arguments: What else the backend is told.
         pause_seconds: How long a store is left alone after it failed.
+        count: Called with what went wrong (:class:`cache.fail_open.FailOpen`).
 
     Raises:
-        CacheMisconfigured: there is no such backend, it needs a URL, or its client library is not installed.
+        CacheMisconfigured: there is no such backend, it needs a URL, its arguments are wrong, or its client library
+            is not installed.
     """
-    if backend in SERVERS and not url:
-        raise CacheMisconfigured(f"cache backend {backend!r} needs a cache URL, such as {SERVERS[backend]}")
-    proxy = FailOpen(name, pause_seconds=pause_seconds)
+    if backend in URLS and not url:
+        raise CacheMisconfigured(f"cache backend {backend!r} needs a cache URL, such as {URLS[backend]}")
+    given = dict(arguments or {})
+    _check_arguments(backend, given)
+    proxy = FailOpen(name, pause_seconds=pause_seconds, count=count)
     region = make_dogpile_region(
-        name=name, key_mangler=_mangler(name), serializer=pack, deserializer=proxy.deserialize
+        name=name, key_mangler=partial(stored_key, name), serializer=pack, deserializer=proxy.deserialize
     )
     try:
         return region.configure(
             BACKENDS.get(backend, backend),
             expiration_time=expiration_seconds,
-            arguments=_arguments(backend, url, expiration_seconds),
+            arguments=_arguments(backend, url, name, expiration_seconds, max_entries) | given,
             wrap=[proxy],
         )
     except dogpile_errors.PluginNotFound as error:
@@ -82,8 +109,39 @@ def make_region(
         raise CacheMisconfigured(
             f"cache backend {backend!r} needs {error.name}: pip install {package}"
         ) from error
-    except ValueError as error:
-        raise _not_a_url(url, backend, error) from None
+    except OSError as error:
+        raise CacheMisconfigured(
+            f"cache backend {backend!r} cannot use {_masked(url)!r}: {error.strerror}"
+        ) from error
+    except Exception as error:  # noqa: BLE001  # each backend has errors of its own
+        if isinstance(error, ValueError) and url:
+            raise _not_a_url(url, backend, error) from None
+        # The words of errors may quote a password; those of a KeyError are the name of what is missing.
+        words = f" {error}" if isinstance(error, KeyError) else ""
+        names = ", ".join(sorted(given)) or "none"
+        raise CacheMisconfigured(
+            f"cache backend {backend!r} cannot be made with these arguments ({names}): "
+            f"{type(error).__name__}{words}"
+        ) from None
+
+
+def _check_arguments(backend: str, given: Mapping[str, Any]) -> None:
+    """Refuse what one of our own stores does not know.
+
+    Raises:
+        CacheMisconfigured: so it is.
+    """
+    known = ARGUMENTS.get(backend)
+    if known is None:
+        return
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
+            raise CacheMisconfigured(f"cache backend {backend!r} has no argument {name!r}; {hint}")
+    timeout = given.get("timeout_seconds", TIMEOUT_SECONDS)
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+        raise CacheMisconfigured(f"cache backend {backend!r} needs timeout_seconds above 0")
 
 
 def _not_a_url(url: str, backend: str, error: ValueError) -> CacheMisconfigured:
@@ -99,24 +157,34 @@ def _masked(url: str) -> str:
     return f"{scheme}{user and '***@'}{host}{query and '?***'}"
 
 
-def _arguments(backend: str, url: str, expiration_seconds: int) -> dict[str, Any]:
-    if backend == "memory":
-        return {"cache_dict": _Newest(MEMORY_ENTRIES)}
-    if backend in SERVERS:
+def _arguments(
+    backend: str, url: str, name: str, expiration_seconds: float, max_entries: int
+) -> dict[str, Any]:
+    if backend not in BACKENDS:
+        return {"url": url} if url else {}
+    return {
+        "url": url,
+        "timeout_seconds": TIMEOUT_SECONDS,
         # The region goes by its own clock; the server must not forget earlier.
-        return {"url": url, "timeout_seconds": TIMEOUT_SECONDS, "expire_seconds": 2 * expiration_seconds}
-    return {"url": url} if url else {}
+        "expire_seconds": math.ceil(2 * expiration_seconds),
+        "max_entries": max_entries,
+        "index_key": f"isotherm-index:{name}",
+        "prefix": _prefix(name),
+        "lasting_key": stored_key(name, LASTING),
+    }
 
 
-def _mangler(name: str) -> Callable[[str], str]:
-    # memcached takes 250 printable ASCII characters; a readable key is kept where it can be.
-    safe = re.compile(r"[!-~]{1,180}")
+def stored_key(region: str, key: str) -> str:
+    """Return what a key of a region is called in its store.
 
-    def mangle(key: str) -> str:
-        readable = key if safe.fullmatch(key) else f"sha256:{hashlib.sha256(key.encode()).hexdigest()}"
-        return f"isotherm:{name}:{readable}"
+    memcached takes 250 printable ASCII characters; a readable key is kept where it can be.
+    """
+    readable = key if _READABLE.fullmatch(key) else f"sha256:{hashlib.sha256(key.encode()).hexdigest()}"
+    return f"{_prefix(region)}{readable}"
 
-    return mangle
+
+def _prefix(region: str) -> str:
+    return f"isotherm:{region}:"
 
 
 def _nearest(backend: str) -> str:
@@ -126,19 +194,3 @@ def _nearest(backend: str) -> str:
         if near
         else f"; there are {', '.join(BACKENDS)}, and dogpile.cache's own"
     )
-
-
-class _Newest(OrderedDict[str, Any]):
-    """A dict that drops its oldest entries beyond a number of them."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__()
-        self._limit = limit
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        # Without this a key that is written again would keep the age of its first value.
-        self.pop(key, None)
-        super().__setitem__(key, value)
-        # Each of these steps is whole by itself, so threads need no lock.
-        if len(self) > self._limit:
-            self.popitem(last=False)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from cache.regions import MEMORY_ENTRIES, CacheMisconfigured, make_region
+from cache.regions import MAX_ENTRIES, CacheMisconfigured, make_region
 from tests.services.servers import MemcachedServer, RedisServer, Server
 
 SERVED = ["redis", "memcached"]
@@ -245,7 +245,7 @@ def test_pickles_are_not_opened(region: CacheRegion, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["memory"])
 def test_memory_forgets_the_oldest_beyond_its_limit(region: CacheRegion) -> None:
-    for number in range(MEMORY_ENTRIES):
+    for number in range(MAX_ENTRIES):
         region.set(str(number), number)
     region.set("0", "written again")
     region.set("one more", 0)
@@ -258,7 +258,7 @@ def test_memory_forgets_the_oldest_beyond_its_limit(region: CacheRegion) -> None
     ("backend", "url", "sentence"),
     [
         ("memcache", "", "no cache backend 'memcache'; did you mean 'memcached'?"),
-        ("blackboard", "", "there are memory, redis, memcached, and dogpile.cache's own"),
+        ("blackboard", "", "there are memory, redis, memcached, file, and dogpile.cache's own"),
         ("redis", "", "needs a cache URL, such as redis://localhost:6379/0"),
         ("memcached", "", "needs a cache URL, such as localhost:11211"),
         ("redis", "localhost", "cache URL 'localhost' is not one for 'redis'"),
