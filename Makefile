@@ -49,5 +49,5 @@ $(RUNTIME): pyproject.toml
 	@touch $@
 
 $(DEVELOPMENT): $(RUNTIME)
-	$(PIP) install --editable '.[dev,postgres,memcached,dashboard]'
+	$(PIP) install --editable '.[dev,postgres,memcached,dashboard,openstack]'
 	@touch $@

@@ -55,6 +55,8 @@ class ClientPlugin(ABC):
     description: ClassVar[str] = ""
     #: What the settings may say; ``options`` is converted by it, and every name of it is a key there.
     options_schema: ClassVar[Mapping[str, Property]] = {}
+    #: The client plug-in whose settings it has; empty: its own.
+    settings_of: ClassVar[str] = ""
     #: The kinds of things that can be looked up, by the names that sentences use.
     entities: ClassVar[frozenset[str]] = frozenset()
 
@@ -158,10 +160,15 @@ class ClientPlugin(ABC):
         """Let go of connections."""
 
     @classmethod
+    def section(cls) -> str:
+        """Return under which name the settings have its options."""
+        return cls.settings_of or cls.name
+
+    @classmethod
     def misconfigured(cls, option: str, message: str, hint: str = "") -> ClientMisconfigured:
         """Return the error that an option is wrong."""
         return ClientMisconfigured(
-            [Problem(message=message, path=f"settings.clients.{cls.name}.{option}", hint=hint)]
+            [Problem(message=message, path=f"settings.clients.{cls.section()}.{option}", hint=hint)]
         )
 
 
@@ -276,7 +283,7 @@ class Clients:
     def _build(self, context: ClientContext, name: str) -> ClientPlugin:
         plugins = self._plugins if self._plugins is not None else ClientPlugins.load()
         kind = plugins.find(name)
-        options = options_of(kind, self._settings.clients.get(name, {}), context.project)
+        options = options_of(kind, self._settings.clients.get(kind.section(), {}), context.project)
         return kind(context, options, self._caches(name) if self._caches else None)
 
 
@@ -298,7 +305,7 @@ def options_of(kind: type[ClientPlugin], said: Mapping[str, Any], project: str) 
 def _problem(kind: type[ClientPlugin], fault: PropertyError) -> Problem:
     # The value is not shown: it may be a password.
     veiled = fault.veil(fault.path)
-    path = ".".join(str(step) for step in ("settings", "clients", kind.name, *veiled.path))
+    path = ".".join(str(step) for step in ("settings", "clients", kind.section(), *veiled.path))
     return Problem(message=veiled.message, path=path, hint=veiled.hint)
 
 

@@ -1,0 +1,45 @@
+"""Clients of a cloud for tests."""
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+from orchestrator.plugins.clients import ClientContext, options_of
+from tests.services.openstack_api import OpenStackApi
+from workers.clients.openstack import OpenStack
+
+Kind = TypeVar("Kind", bound=OpenStack)
+
+#: For each kind of thing, where the cloud keeps it.
+PLACES = {
+    "flavor": ("compute", "flavors"),
+    "keypair": ("compute", "os-keypairs"),
+    "server": ("compute", "servers"),
+    "image": ("image", "images"),
+    "network": ("network", "networks"),
+    "subnet": ("network", "subnets"),
+    "port": ("network", "ports"),
+    "router": ("network", "routers"),
+    "security group": ("network", "security-groups"),
+    "volume": ("volume", "volumes"),
+    "volume snapshot": ("volume", "snapshots"),
+    "volume type": ("volume", "types"),
+    "project": ("identity", "projects"),
+    "user": ("identity", "users"),
+    "role": ("identity", "roles"),
+}
+
+
+class Hasty(OpenStack):
+    """Makes no pauses worth the name."""
+
+    first_pause_seconds = 0.001
+
+
+def client(api: OpenStackApi, directory: Path, cloud: str = "demo", **options: Any) -> OpenStack:
+    """Return a client that logs in as the user ``cloud``."""
+    return client_of(Hasty, {"cloud": cloud, "config_file": str(api.write_clouds(directory)), **options})
+
+
+def client_of(kind: type[Kind], options: dict[str, Any], project: str = "default") -> Kind:
+    """Return a client with options as the settings would have them."""
+    return kind(ClientContext(project), options_of(kind, options, project))

@@ -1,0 +1,215 @@
+"""OpenStack: the client that constraints ask, and one for each service whose version types depend on.
+
+All of them have the settings of ``[clients.openstack]`` and one connection. ``openstack`` looks things up;
+``nova``, ``glance``, ``neutron``, ``cinder`` and ``keystone`` tell which version their service speaks.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from orchestrator.errors import PluginMistake
+from orchestrator.plugins.clients import ClientContext, ClientPlugin, RemembersYes
+from orchestrator.plugins.constraints import Range
+from orchestrator.plugins.properties import Property, PropertyType
+from workers.clients import openstack_errors
+from workers.clients.openstack_cloud import Access, BadAccess, Cloud
+from workers.clients.openstack_entities import KINDS, look_up
+
+Answer = TypeVar("Answer")
+
+#: No pause between two attempts is longer.
+_LONGEST_PAUSE_SECONDS: Final = 10.0
+
+
+class OpenStack(ClientPlugin):
+    """An OpenStack cloud, as openstacksdk and its ``clouds.yaml`` know it."""
+
+    name = "openstack"
+    description = "An OpenStack cloud: looks up what its services have, by id or name."
+    options_schema: ClassVar[Mapping[str, Property]] = {
+        "cloud": Property(
+            type=PropertyType.STRING,
+            description="The name of the cloud in clouds.yaml, which says where it is and who logs in.",
+            required=True,
+        ),
+        "config_file": Property(
+            type=PropertyType.STRING,
+            description="The clouds.yaml. Without it, that of the working directory, of the user's configuration "
+            "directory or of /etc/openstack. Variables named OS_* are never read.",
+        ),
+        "region": Property(
+            type=PropertyType.STRING,
+            description="The region. Without it, the one that clouds.yaml names, or its first.",
+        ),
+        "timeout_seconds": Property(
+            type=PropertyType.NUMBER,
+            description="How long a request may take to connect, and the cloud to answer.",
+            default=10,
+            constraints=(Range(min=0.1, max=600),),
+        ),
+        "retries": Property(
+            type=PropertyType.INTEGER,
+            description="How often a look-up is tried again where the cloud does not answer, or answers 408, 429, "
+            "500, 502, 503 or 504. The pauses between are random, longer each time, and as long as the "
+            "cloud asks for; one that asks for more than 10 seconds is not asked again.",
+            default=2,
+            constraints=(Range(min=0, max=10),),
+        ),
+    }
+    entities = frozenset(KINDS)
+    #: The service whose version is told, as openstacksdk calls it.
+    service: ClassVar[str] = "identity"
+    #: The first pause between two attempts is at most so long, each further one twice as long.
+    first_pause_seconds: ClassVar[float] = 0.5
+
+    def __init__(
+        self, context: ClientContext, options: Mapping[str, Any], cache: RemembersYes | None = None
+    ) -> None:
+        """Read ``clouds.yaml``; nothing is connected."""
+        super().__init__(context, options, cache)
+        access = Access(
+            cloud=options["cloud"],
+            config_file=options.get("config_file") or "",
+            region=options.get("region") or "",
+            timeout_seconds=float(options["timeout_seconds"]),
+        )
+        try:
+            self._cloud = Cloud.shared(access)
+        except BadAccess as error:
+            raise self.misconfigured(error.option, error.message, error.hint) from error
+
+    @property
+    def api_version(self) -> str:
+        """The newest version that the service speaks, such as ``2.96`` of Nova, or the one clouds.yaml asks for.
+
+        Of services with microversions that is one of those.
+        """
+        return self._patiently(self._api_version)
+
+    def proxy(self) -> Any:
+        """Return openstacksdk's proxy of the service, which all threads may use.
+
+        Raises:
+            Exception: the cloud could not be asked.
+        """
+        return self._cloud.proxy(self.service)
+
+    def scope(self, entity: str) -> tuple[str, ...]:
+        """Return the cloud, its region, and who logs in: what is seen depends on the roles he has."""
+        return self._cloud.seen_as(KINDS[entity].service)
+
+    def look_up(self, entity: str, name: str) -> str:
+        """Ask the cloud."""
+        return self._patiently(lambda: look_up(self._cloud.proxy(KINDS[entity].service), entity, name))
+
+    def probe(self) -> str:
+        """Log in; return where, and as whom."""
+        return self._cloud.log_in()
+
+    def is_not_found(self, error: Exception) -> bool:
+        """Tell whether the cloud says that something does not exist."""
+        return super().is_not_found(error) or openstack_errors.is_not_found(error)
+
+    def is_conflict(self, error: Exception) -> bool:
+        """Tell whether the cloud says that something exists already, or is in no state for what was asked."""
+        return openstack_errors.is_conflict(error)
+
+    def is_over_limit(self, error: Exception) -> bool:
+        """Tell whether the cloud says that a quota, or a rate of requests, is used up."""
+        return openstack_errors.is_over_limit(error)
+
+    def is_retryable(self, error: Exception) -> bool:
+        """Tell whether the same request may succeed later."""
+        return openstack_errors.is_retryable(error)
+
+    def close(self) -> None:
+        """Let go of the connections, also those of others who share them: they connect again."""
+        self._cloud.close()
+
+    def _api_version(self) -> str:
+        proxy = self.proxy()
+        asked = proxy.default_microversion
+        if asked and asked != "latest":
+            return str(asked)
+        data = proxy.get_endpoint_data()
+        version = (data.max_microversion or data.api_version) if data is not None else None
+        return ".".join(map(str, version)) if version else ""
+
+    def _patiently(self, ask: Callable[[], Answer]) -> Answer:
+        """Return what ``ask`` does, tried again as the options say."""
+        attempts = stop_after_attempt(1 + self.options["retries"])
+        backoff = wait_random_exponential(multiplier=self.first_pause_seconds, max=_LONGEST_PAUSE_SECONDS)
+
+        def told_to_wait(state: RetryCallState) -> float:
+            error = state.outcome.exception() if state.outcome else None
+            told = openstack_errors.retry_after_seconds(error) if isinstance(error, Exception) else None
+            return told or 0.0
+
+        retrying = Retrying(
+            retry=retry_if_exception(lambda error: isinstance(error, Exception) and self.is_retryable(error)),
+            stop=lambda state: attempts(state) or told_to_wait(state) > _LONGEST_PAUSE_SECONDS,
+            wait=lambda state: max(backoff(state), told_to_wait(state)),
+            reraise=True,
+        )
+        return retrying(ask)
+
+
+class _Service(OpenStack):
+    """One service: its version, and its proxy for types that speak with it. What exists is asked of ``openstack``."""
+
+    settings_of = OpenStack.name
+    entities = frozenset()
+
+    def probe(self) -> str:
+        """Ask for the version."""
+        return f"speaks version {self._api_version()}"
+
+    def scope(self, entity: str) -> tuple[str, ...]:
+        """Refuse: see :meth:`look_up`."""
+        raise PluginMistake(f"client {self.name!r} looks nothing up: ask {OpenStack.name!r} for a {entity}")
+
+    def look_up(self, entity: str, name: str) -> str:  # noqa: ARG002  # it is none of its business
+        """Refuse: one client looks up whatever is in a cloud, so that one cache remembers it."""
+        raise PluginMistake(f"client {self.name!r} looks nothing up: ask {OpenStack.name!r} for a {entity}")
+
+
+class Nova(_Service):
+    """The compute service."""
+
+    name = "nova"
+    description = "OpenStack's compute service; its settings are those of openstack."
+    service = "compute"
+
+
+class Glance(_Service):
+    """The image service."""
+
+    name = "glance"
+    description = "OpenStack's image service; its settings are those of openstack."
+    service = "image"
+
+
+class Neutron(_Service):
+    """The network service."""
+
+    name = "neutron"
+    description = "OpenStack's network service; its settings are those of openstack."
+    service = "network"
+
+
+class Cinder(_Service):
+    """The block storage service."""
+
+    name = "cinder"
+    description = "OpenStack's block storage service; its settings are those of openstack."
+    service = "block_storage"
+
+
+class Keystone(_Service):
+    """The identity service."""
+
+    name = "keystone"
+    description = "OpenStack's identity service; its settings are those of openstack."
+    service = "identity"

@@ -1,0 +1,204 @@
+"""One connection to an OpenStack cloud, shared by all clients of a process that see it with the same eyes.
+
+openstacksdk is imported here, and only when a cloud is named: Isotherm runs without it. It says nothing of threads.
+keystoneauth, below it, guards the login by a lock so that many threads may share a session, and the connection pool
+of requests is one for threads; what is not guarded is the making of a service's proxy, so that happens under a lock.
+"""
+
+import os
+import threading
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet, WeakValueDictionary
+
+if TYPE_CHECKING:
+    from openstack.config.cloud_region import CloudRegion
+    from openstack.connection import Connection
+    from openstack.proxy import Proxy
+
+#: Options of a login that tell who logs in; where none is given, only the cloud knows.
+_WHO: Final = frozenset({"username", "user_id", "application_credential_id"})
+
+
+class BadAccess(Exception):
+    """A cloud cannot be asked as the settings say: ``option`` is wrong, for the reason ``message``."""
+
+    def __init__(self, option: str, message: str, hint: str = "") -> None:
+        super().__init__(option, message, hint)
+        self.option, self.message, self.hint = option, message, hint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Which cloud is asked, and by which entry of which file."""
+
+    cloud: str
+    #: Empty: where openstacksdk looks for ``clouds.yaml``.
+    config_file: str = ""
+    #: Empty: what the file says.
+    region: str = ""
+    #: For each request, to connect and for each piece of the answer.
+    timeout_seconds: float = 10.0
+
+
+class Cloud:
+    """A cloud and who asks it; connected when first needed, once in each process. Safe for threads and forks."""
+
+    def __init__(self, access: Access) -> None:
+        """Read the file; nothing is connected.
+
+        Raises:
+            BadAccess: openstacksdk is not installed, or the file does not say how to reach the cloud.
+        """
+        self._access = access
+        self._lock = threading.RLock()
+        self._region: CloudRegion | None = _load(access)
+        self._connection: Connection | None = None
+        self._proxies: dict[str, Proxy] = {}
+        _ALL.add(self)
+
+    @classmethod
+    def shared(cls, access: Access) -> "Cloud":
+        """Return the cloud that all callers with this access share.
+
+        Raises:
+            BadAccess: see ``__init__``.
+        """
+        with _SHARING:
+            if (cloud := _SHARED.get(access)) is None:
+                cloud = _SHARED[access] = cls(access)
+            return cloud
+
+    def proxy(self, service: str) -> Any:
+        """Return openstacksdk's proxy of a service (``compute``, ``block_storage`` ...); finds its versions first.
+
+        Raises:
+            Exception: the cloud could not be asked.
+        """
+        if (proxy := self._proxies.get(service)) is not None:
+            return proxy
+        with self._lock:
+            if service not in self._proxies:
+                proxy = getattr(self._connected(), service)
+                # Who asks here tries again himself; openstacksdk would besides, for some services half a minute long.
+                proxy.connect_retries = proxy.status_code_retries = 0
+                self._proxies[service] = proxy
+            return self._proxies[service]
+
+    def seen_as(self, service: str) -> tuple[str, ...]:
+        """Return what answers of a service depend on: where it is, and who asks; never a secret.
+
+        The cloud is asked only where the options of the login do not tell who it is, as with a token.
+        """
+        from keystoneauth1.loading import get_plugin_loader
+
+        region = self._loaded()
+        kind = region.config["auth_type"]
+        given = region.get_auth_args()
+        told = [option.dest for option in get_plugin_loader(kind).get_options() if not option.secret]
+        who = [f"{name}={given[name]}" for name in sorted(told) if given.get(name)]
+        if not _WHO & {name for name in told if given.get(name)}:
+            with self._lock:
+                session = region.get_session()
+            who += [f"user={session.get_user_id()}", f"project={session.get_project_id()}"]
+        place = (region.get_region_name(service), region.get_interface(service), region.get_endpoint(service))
+        return (*(part or "" for part in place), kind, *who)
+
+    def log_in(self) -> str:
+        """Log in, unless that was done already; return where, and as whom, for people.
+
+        Raises:
+            Exception: the cloud does not answer, or does not let this user in.
+        """
+        with self._lock:
+            session = self._connected().session
+            region = self._loaded()
+        session.get_token()
+        given = region.get_auth_args()
+        who = ", ".join(f"{name} {given[name]}" for name in ("username", "project_name") if given.get(name))
+        return f"{given.get('auth_url') or self._access.cloud} lets in {who or session.get_user_id()}"
+
+    def close(self) -> None:
+        """Let go of connections; what is needed later is built anew."""
+        with self._lock:
+            connection = self._connection
+            self._forget()
+        if connection is not None:
+            connection.close()
+
+    def _loaded(self) -> "CloudRegion":
+        with self._lock:
+            if self._region is None:
+                self._region = _load(self._access)
+            return self._region
+
+    def _connected(self) -> "Connection":
+        from openstack.connection import Connection
+
+        if self._connection is None:
+            self._connection = Connection(config=self._loaded())
+            # The file may ask openstacksdk to remember answers; who asks here wants to know how it is.
+            self._connection.cache_enabled = False
+        return self._connection
+
+    def _forget(self) -> None:
+        self._region, self._connection, self._proxies = None, None, {}
+
+    def after_fork(self) -> None:
+        """Forget, in a new process, what is the parent's: sockets, and locks that its threads may hold."""
+        self._lock = threading.RLock()
+        self._forget()
+
+
+_ALL: Final[WeakSet[Cloud]] = WeakSet()
+_SHARED: Final[WeakValueDictionary[Access, Cloud]] = WeakValueDictionary()
+_SHARING: Final = threading.Lock()
+
+
+def _after_fork() -> None:
+    _SHARING.release()
+    for cloud in list(_ALL):
+        cloud.after_fork()
+
+
+os.register_at_fork(before=_SHARING.acquire, after_in_parent=_SHARING.release, after_in_child=_after_fork)
+
+
+def _load(access: Access) -> "CloudRegion":
+    try:
+        from keystoneauth1.exceptions import ClientException
+        from openstack.config import OpenStackConfig
+        from openstack.exceptions import SDKException
+    except ImportError as error:
+        hint = "pip install 'isotherm[openstack]'"
+        raise BadAccess("cloud", f"openstacksdk is not installed ({error})", hint) from error
+
+    file = access.config_file
+    if file and not Path(file).is_file():
+        raise BadAccess("config_file", "there is no such file")
+    try:
+        # OS_* variables belong to a person's shell: mixed in, they would change whom a service logs in as.
+        config = OpenStackConfig(config_files=[file] if file else None, load_envvars=False)
+        if file and not config.config_filename:
+            raise BadAccess("config_file", "the file may not be read, or is no YAML")
+        known = config.get_cloud_names() if config.config_filename else []
+        if access.cloud not in known:
+            raise _unknown(access.cloud, known, config.config_filename)
+        return config.get_one(
+            cloud=access.cloud, region_name=access.region or None, api_timeout=access.timeout_seconds
+        )
+    except (SDKException, ClientException, LookupError, TypeError, ValueError) as error:
+        option = "region" if access.region and "region" in str(error).lower() else "cloud"
+        raise BadAccess(option, f"{type(error).__name__}: {error}") from error
+
+
+def _unknown(cloud: str, known: list[str], file: str | None) -> BadAccess:
+    if file is None:
+        hint = "write one, or set config_file to where it is"
+        return BadAccess("cloud", "there is no clouds.yaml where openstacksdk looks for it", hint)
+    near = get_close_matches(cloud, known, 1, 0.5)
+    names = ", ".join(repr(name) for name in sorted(known)) or "none"
+    hint = f"did you mean {near[0]!r}?" if near else f"it has {names}"
+    return BadAccess("cloud", f"{file} has no cloud {cloud!r}", hint)
