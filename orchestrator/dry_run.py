@@ -144,7 +144,7 @@ class DryRun:
         except ResolveError as error:
             return _plan_of(wish, REFUSE, error.problem.message)
         except PropertyError as error:
-            return _plan_of(wish, REFUSE, f"properties.{definition.tellable(error, self._hidden)}")
+            return _plan_of(wish, REFUSE, definition.tellable(error, self._hidden).told)
 
     def _changes(self, definition: ResourceDefinition, row: ResourceRow) -> Iterator[PropertyChange]:
         """Yield how the properties change, or may.

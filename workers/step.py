@@ -74,7 +74,7 @@ def take_step(claim: Claim, around: Surroundings) -> Outcome:
     except (NotFit, RefusedChange) as error:
         return step.failed(str(error), untouched=True)
     except PropertyError as error:
-        return step.failed(f"properties.{step.tellable(error)}", untouched=step.is_unbegun_update)
+        return step.failed(step.tellable(error).told, untouched=step.is_unbegun_update)
     except (ResourceFailure, IsothermError) as error:
         return step.went_wrong(error)
     except Exception as error:  # noqa: BLE001 (the boundary to other people's code)
@@ -216,7 +216,7 @@ class _Step:
         """Return the outcome of what was raised on purpose."""
         untouched = self.is_unbegun_update
         if isinstance(error, PropertyNotVerified):
-            return self.retry_or_fail(f"properties.{self.tellable(error.fault)}", untouched=untouched)
+            return self.retry_or_fail(self.tellable(error.fault).told, untouched=untouched)
         if isinstance(error, RetryableFailure) or getattr(error, "retryable", False):
             return self.retry_or_fail(str(error), untouched=untouched)
         return self.failed(str(error), untouched=untouched)

@@ -41,7 +41,7 @@ def dotted(path: PropertyPath) -> str:
 
 
 class PropertyError(ValueError):
-    """A property has a wrong value, is missing, or is not one of the type's; ``path`` says which.
+    """A property has a wrong value, is missing, or is not one of the type's; ``path`` says which, empty if several.
 
     Whoever names a part of the value in ``message`` or ``hint`` says the same without it in ``veiled``: that is what
     people are told of a value that may be a secret. No sentence names the value of another property.
@@ -56,15 +56,23 @@ class PropertyError(ValueError):
         return PropertyError(path, self.veiled or self.message, "" if self.veiled else self.hint)
 
     def __str__(self) -> str:
-        hint = f" ({self.hint})" if self.hint else ""
-        return f"{dotted(self.path)}: {self.message}{hint}"
+        return f"{dotted(self.path)}: {self._sentence}" if self.path else self._sentence
+
+    @property
+    def told(self) -> str:
+        """The error with the place it has in a resource's definition: ``properties.networks[0].port: ...``."""
+        return f"{dotted(('properties', *self.path))}: {self._sentence}"
+
+    @property
+    def _sentence(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
 class PropertyNotVerified(NotVerified):
     """A system that knows whether a property's value is right does not tell; ``fault`` says which property."""
 
     def __init__(self, fault: PropertyError) -> None:
-        super().__init__(f"properties.{fault}")
+        super().__init__(fault.told)
         self.fault = fault
 
 

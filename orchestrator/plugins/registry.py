@@ -3,8 +3,11 @@
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
+from importlib.metadata import entry_points
 
-from orchestrator.errors import NotFound
+from orchestrator.errors import NotFound, PluginMistake
+from orchestrator.plugins.clients import NAMESPACE as CLIENTS
+from orchestrator.plugins.groups import VersionedProperties
 from orchestrator.plugins.loading import load_classes
 from orchestrator.plugins.resource import Resource
 
@@ -24,7 +27,7 @@ class ResourceTypes(Mapping[str, type[Resource]]):
 
         Raises:
             PluginMistake: there are none (a source tree that is not installed), a type cannot be imported, is
-                no resource type, or its name is taken by another.
+                no resource type, its name is taken by another, or its groups name a client plug-in that is not there.
         """
         return _load(namespace)
 
@@ -53,4 +56,24 @@ class ResourceTypes(Mapping[str, type[Resource]]):
 
 @cache
 def _load(namespace: str) -> ResourceTypes:
-    return ResourceTypes(load_classes(namespace, Resource, "resource type"))
+    types = load_classes(namespace, Resource, "resource type")
+    for name, kind in types.items():
+        _refuse_unknown_clients(name, kind)
+    return ResourceTypes(types)
+
+
+def _refuse_unknown_clients(name: str, kind: type[Resource]) -> None:
+    """Refuse a type whose groups name a client plug-in that is not installed; none is imported for that."""
+    installed = entry_points(group=CLIENTS).names
+    for group in kind.properties_groups:
+        if isinstance(group, VersionedProperties) and group.client_plugin not in installed:
+            near = get_close_matches(group.client_plugin, installed, 1, 0.5)
+            hint = (
+                f"did you mean {near[0]!r}?"
+                if near
+                else f"there are: {', '.join(sorted(installed)) or 'none'}"
+            )
+            raise PluginMistake(
+                f"resource type {name!r} has properties that depend on API versions of the client plug-in "
+                f"{group.client_plugin!r}, which is not installed ({hint})"
+            )

@@ -4,13 +4,16 @@ The engine calls one step at a time, in any process on any machine, and writes d
 before the next: nothing may be kept in memory between two steps. A step that died half-way is run again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Final
 
 from orchestrator.definition import StackDefinition
+from orchestrator.errors import PluginMistake
 from orchestrator.plugins.clients import ClientPlugin, Clients, ProjectClients
+from orchestrator.plugins.group_declarations import properties_groups
+from orchestrator.plugins.groups import PropertiesGroup
 from orchestrator.plugins.mistakes import (
     attribute_mistakes,
     property_mistakes,
@@ -103,6 +106,11 @@ class Resource:
     #: How far the type can be relied on.
     support_status: ClassVar[SupportStatus] = SUPPORTED
     properties_schema: ClassVar[Mapping[str, Property]] = {}
+    #: Which properties go together, in the form that :mod:`orchestrator.plugins.group_declarations` reads and
+    #: docs/properties-groups.md explains. Checked against the properties when the class is defined.
+    properties_groups_schema: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    #: The same as it was read.
+    properties_groups: ClassVar[tuple[PropertiesGroup, ...]] = ()
     attributes_schema: ClassVar[Mapping[str, Attribute]] = {}
     #: What templates may say under ``update_policy``; nothing, unless a type says otherwise.
     update_policy_schema: ClassVar[Mapping[str, Property]] = {}
@@ -140,6 +148,12 @@ class Resource:
                 *attribute_mistakes(cls.attributes_schema, "attributes_schema"),
             ],
         )
+        try:
+            cls.properties_groups = properties_groups(
+                cls.properties_groups_schema, cls.properties_schema, accepts_anything=cls.accepts_anything
+            )
+        except PluginMistake as error:
+            refuse_mistakes(f"{cls.__module__}:{cls.__qualname__}", [str(error)])
 
     def __init__(
         self,

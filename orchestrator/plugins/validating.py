@@ -2,13 +2,14 @@
 
 Twice of each resource: when its stack is examined, where much is not known yet and every fault is wanted; and just
 before an action begins, where everything is known and the first fault ends it. Each time the schema comes first, with
-its constraints, and then what the type itself says.
+its constraints, then the type's groups, which say what goes together, and then what the type itself says.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.groups import group_errors
 from orchestrator.plugins.properties import PropertyError, check_properties, convert_properties
 from orchestrator.plugins.resource import Resource
 
@@ -27,7 +28,7 @@ def property_faults(
     faults = check_properties(
         kind.properties_schema, given, accepts_anything=kind.accepts_anything, clients=clients
     )
-    if faults:
+    if faults := faults or group_errors(kind.properties_groups, given, clients):
         return faults
     try:
         properties = typed_properties(kind, given)
@@ -52,6 +53,8 @@ def valid_properties(
     properties = convert_properties(
         kind.properties_schema, given, accepts_anything=kind.accepts_anything, clients=clients
     )
+    if errors := group_errors(kind.properties_groups, given, clients):
+        raise errors[0]
     kind.validate(properties)
     return properties
 

@@ -1,0 +1,69 @@
+"""Which API versions a properties group allows: one version, a span, or a range such as ``>=2.1,<3``.
+
+Versions are compared by their numbers, part by part: 2.9 comes before 2.10, and 2.1 is 2.1.0.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+_VERSION: Final = re.compile(r"v?\d+(\.\d+)*")
+#: What a range is made of; ``===`` compares texts, and is left out.
+_BOUND: Final = re.compile(r"\s*(>=|<=|>|<|!=|==|~=)\s*\d+(\.\d+)*(\.\*)?\s*")
+_FORMS: Final = 'a version such as "2.1", a span such as "2.1-2.90" or a range such as ">=2.1,<3"'
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedVersions:
+    """The versions that one declared text stands for; both ends of a span are among them.
+
+    Raises:
+        ValueError: the text is none that is understood, or no version satisfies it.
+    """
+
+    text: str
+    _allowed: SpecifierSet = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        try:
+            allowed = SpecifierSet(self._range())
+        except InvalidSpecifier as error:
+            raise ValueError(f"expected {_FORMS}, found {self.text!r}") from error
+        if allowed.is_unsatisfiable():
+            raise ValueError(f"no version satisfies {self.text!r}")
+        object.__setattr__(self, "_allowed", allowed)
+
+    def _range(self) -> str:
+        if _VERSION.fullmatch(self.text):
+            return f"=={self.text}"
+        ends = self.text.split("-")
+        if len(ends) == 2 and all(map(_VERSION.fullmatch, ends)):
+            return f">={ends[0]},<={ends[1]}"
+        if not all(map(_BOUND.fullmatch, self.text.split(","))):
+            raise InvalidSpecifier(self.text)
+        return self.text
+
+    def __contains__(self, version: Version) -> bool:
+        return self._allowed.contains(version, prereleases=True)
+
+    def __str__(self) -> str:
+        return self.text.replace("-", " to ")
+
+
+def is_allowed(version: str, allowed: Iterable[AllowedVersions]) -> bool:
+    """Tell whether a version that a client plug-in speaks is allowed; an empty text (there are none) never is.
+
+    Raises:
+        ValueError: it is no version.
+    """
+    if not version:
+        return False
+    try:
+        spoken = Version(version)
+    except InvalidVersion as error:
+        raise ValueError(f"{version!r} is no version") from error
+    return any(spoken in each for each in allowed)

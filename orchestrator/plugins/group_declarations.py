@@ -1,0 +1,255 @@
+"""How a resource type declares its properties groups, and every mistake that can be made in it.
+
+::
+
+    properties_groups_schema = [
+        {XOR: [["content"], {AND: [["source", "url"], ["source", "digest"]]}]},
+        {API_VERSIONS: {CLIENT_PLUGIN: "nova", VERSIONS: ["2.26-2.90", ">=3"], PROPERTIES: [["tags"]]}},
+    ]
+
+A path is always a list, from the property inwards; ``*`` stands for any item of a list. The groups hold all together.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NoReturn, TypeVar
+
+from orchestrator.errors import PluginMistake
+from orchestrator.nearest import Nearest
+from orchestrator.plugins.api_versions import AllowedVersions
+from orchestrator.plugins.group_tables import MOST_PATHS, combinations, is_fine
+from orchestrator.plugins.groups import (
+    ANY_ITEM,
+    API_VERSIONS,
+    CLIENT_PLUGIN,
+    PROPERTIES,
+    VERSIONS,
+    Combination,
+    Expression,
+    GivenPath,
+    Operator,
+    PropertiesGroup,
+    VersionedProperties,
+    in_words,
+    listed,
+)
+from orchestrator.plugins.properties import Property, PropertyType
+
+Parsed = TypeVar("Parsed")
+
+#: Expressions inside expressions; nobody reads deeper ones, and a list that holds itself ends here too.
+_DEEPEST: Final = 32
+_OPERATORS: Final = tuple(map(str, Operator))
+_KINDS: Final = (*_OPERATORS, API_VERSIONS)
+_VERSION_KEYS: Final = (CLIENT_PLUGIN, VERSIONS, PROPERTIES)
+
+
+def properties_groups(
+    declared: Any, schema: Mapping[str, Property], *, accepts_anything: bool = False
+) -> tuple[PropertiesGroup, ...]:
+    """Return the groups that a type declares, checked against its properties.
+
+    Args:
+        declared: The type's ``properties_groups_schema``.
+        schema: The type's properties.
+        accepts_anything: Whether it takes properties that are not in the schema.
+
+    Raises:
+        PluginMistake: a group is malformed, names no property, or can never be of use; the sentence says which.
+    """
+    groups = parse_groups(declared)
+    for number, group in enumerate(groups):
+        _Check(f"{_ROOT}[{number}]", schema, accepts_anything=accepts_anything).check(group)
+    return groups
+
+
+def parse_groups(declared: Any) -> tuple[PropertiesGroup, ...]:
+    """Return the groups that are declared, whatever properties there are.
+
+    Raises:
+        PluginMistake: a group is malformed.
+    """
+    if not isinstance(declared, (list, tuple)):
+        raise PluginMistake(f"{_ROOT}: expected a list of groups, found {_kind(declared)}")
+    return tuple(_group(each, f"{_ROOT}[{number}]") for number, each in enumerate(declared))
+
+
+_ROOT: Final = "properties_groups_schema"
+
+
+def _group(declared: Any, where: str) -> PropertiesGroup:
+    kind, value = _only_entry(declared, where)
+    if kind == API_VERSIONS:
+        return _versioned(value, f"{where}.{kind}")
+    return _combination(kind, value, where, 1)
+
+
+def _combination(kind: str, value: Any, where: str, depth: int) -> Combination:
+    if kind == API_VERSIONS:
+        raise PluginMistake(
+            f"{where}: {kind} cannot be inside another group: make it a group of its own beside this one"
+        )
+    if depth > _DEEPEST:
+        raise PluginMistake(f"{where}: groups are inside each other more than {_DEEPEST} times")
+    where = f"{where}.{kind}"
+    operands: list[Expression] = []
+    for index, each in enumerate(_filled(value, where, "paths and groups")):
+        place = f"{where}[{index}]"
+        operand: Expression
+        if isinstance(each, Mapping):
+            operand = _combination(*_only_entry(each, place), place, depth + 1)
+        else:
+            operand = _path(each, place)
+        if operand in operands:
+            raise PluginMistake(f"{place}: it is there already, as {where}[{operands.index(operand)}]")
+        operands.append(operand)
+    return Combination(Operator(kind), tuple(operands))
+
+
+def _only_entry(declared: Any, where: str) -> tuple[str, Any]:
+    if not isinstance(declared, Mapping):
+        raise PluginMistake(f"{where}: expected a map with one operator, found {_kind(declared)}")
+    if len(declared) != 1:
+        found = ", ".join(map(str, declared)) or "none"
+        raise PluginMistake(f"{where}: expected a map with one operator, found {found}")
+    [(kind, value)] = declared.items()
+    if kind not in _KINDS:
+        raise PluginMistake(f"{where}: there is no operator {kind!r} ({_hint(str(kind), _KINDS)})")
+    return str(kind), value
+
+
+def _path(declared: Any, where: str) -> GivenPath:
+    if isinstance(declared, str):
+        raise PluginMistake(
+            f"{where}: expected a path, which is a list, found {declared!r}: write [{declared!r}]"
+        )
+    for step in _filled(declared, where, "names, the path of a property"):
+        if not isinstance(step, str) or not step:
+            raise PluginMistake(
+                f"{where}: the steps of a path are names, or '*' for any item of a list, not {step!r}"
+            )
+    return GivenPath(tuple(map(str, declared)))
+
+
+def _versioned(declared: Any, where: str) -> VersionedProperties:
+    if not isinstance(declared, Mapping):
+        raise PluginMistake(f"{where}: expected a map of {', '.join(_VERSION_KEYS)}, found {_kind(declared)}")
+    for key in declared:
+        if key not in _VERSION_KEYS:
+            raise PluginMistake(f"{where}: there is no {key!r} here ({_hint(str(key), _VERSION_KEYS)})")
+    for key in _VERSION_KEYS:
+        if key not in declared:
+            raise PluginMistake(f"{where}: expected {', '.join(_VERSION_KEYS)}; {key} is missing")
+    plugin = declared[CLIENT_PLUGIN]
+    if not isinstance(plugin, str) or not plugin:
+        raise PluginMistake(
+            f"{where}.{CLIENT_PLUGIN}: expected the name of a client plug-in, found {plugin!r}"
+        )
+    versions, paths = f"{where}.{VERSIONS}", f"{where}.{PROPERTIES}"
+    return VersionedProperties(
+        plugin,
+        _each(declared[VERSIONS], versions, "versions", _version),
+        _each(declared[PROPERTIES], paths, "paths", _path),
+    )
+
+
+def _version(declared: Any, where: str) -> AllowedVersions:
+    if not isinstance(declared, str):
+        raise PluginMistake(f"{where}: expected a text such as '2.1', found {declared!r}")
+    try:
+        return AllowedVersions(declared)
+    except ValueError as error:
+        raise PluginMistake(f"{where}: {error}") from error
+
+
+def _each(declared: Any, where: str, what: str, parse: Callable[[Any, str], Parsed]) -> tuple[Parsed, ...]:
+    found: list[Parsed] = []
+    for index, each in enumerate(_filled(declared, where, what)):
+        parsed = parse(each, f"{where}[{index}]")
+        if parsed in found:
+            raise PluginMistake(f"{where}[{index}]: it is there already, as {where}[{found.index(parsed)}]")
+        found.append(parsed)
+    return tuple(found)
+
+
+def _filled(declared: Any, where: str, what: str) -> Sequence[Any]:
+    if not isinstance(declared, (list, tuple)):
+        raise PluginMistake(f"{where}: expected a list of {what}, found {_kind(declared)}")
+    if not declared:
+        raise PluginMistake(f"{where}: expected a list of {what}, found an empty one")
+    return declared
+
+
+def _kind(value: Any) -> str:
+    return "a map" if isinstance(value, Mapping) else "a text" if isinstance(value, str) else repr(value)
+
+
+def _hint(name: str, names: Sequence[str]) -> str:
+    # Operators in lower case are the likeliest mistake, and near to nothing for difflib.
+    return Nearest().hint(name.upper(), names, f"there are: {', '.join(names)}")
+
+
+class _Check:
+    """One group against the properties of its type."""
+
+    def __init__(self, where: str, schema: Mapping[str, Property], *, accepts_anything: bool) -> None:
+        self._where, self._schema, self._accepts_anything = where, schema, accepts_anything
+
+    def check(self, group: PropertiesGroup) -> None:
+        """Refuse paths that lead nowhere, and a group that is of no use.
+
+        Raises:
+            PluginMistake: there is one.
+        """
+        required = frozenset([path for path in group.paths if self._is_always_given(path)])
+        if isinstance(group, Combination) and len(group.paths) <= MOST_PATHS:
+            self._refuse_useless(group, required)
+
+    def _is_always_given(self, path: GivenPath) -> bool:
+        children: Mapping[str, Property] | None = self._schema
+        always = True
+        for place, step in enumerate(path.steps):
+            if children is None or (step not in children and not place and self._accepts_anything):
+                return False  # Anything may be there, or not.
+            if step not in children:
+                self._refuse(path, place, children)
+            found = children[step]
+            always = always and step != ANY_ITEM and found.required and found.default is None
+            children = _children(found)
+        return always
+
+    def _refuse(self, path: GivenPath, place: int, children: Mapping[str, Property]) -> NoReturn:
+        inside, step = ".".join(path.steps[:place]), path.steps[place]
+        wrong = f"{self._where}: the path {path} leads nowhere:"
+        if not children:
+            raise PluginMistake(f"{wrong} nothing is inside {inside}")
+        if ANY_ITEM in children and len(children) == 1:
+            raise PluginMistake(f"{wrong} {inside} is a list, of which {ANY_ITEM!r} is any item")
+        hint = Nearest().hint(step, children, f"there are: {', '.join(sorted(children))}")
+        raise PluginMistake(
+            f"{wrong} there is no property {step!r}{f' in {inside}' if inside else ''} ({hint})"
+        )
+
+    def _refuse_useless(self, group: Combination, required: frozenset[GivenPath]) -> None:
+        every = list(combinations(group, required))
+        allowed = [given for given in every if is_fine(group, given)]
+        since = f", since {listed(sorted(required, key=str))} is required" if required else ""
+        wrong = f"{self._where}: {in_words(group)}:"
+        if not allowed:
+            raise PluginMistake(f"{wrong} that can never be{since}")
+        if len(allowed) == len(every):
+            raise PluginMistake(f"{wrong} that excludes nothing{since}")
+        for path in group.paths:
+            if not any(path in given for given in allowed):
+                raise PluginMistake(f"{wrong} so {path} could never be given{since}")
+
+
+def _children(schema: Property) -> Mapping[str, Property] | None:
+    """Return what a path can go on with; None: anything, which only the given values show."""
+    if schema.type is PropertyType.LIST:
+        return {ANY_ITEM: schema.schema if isinstance(schema.schema, Property) else _ANYTHING}
+    if schema.type is PropertyType.MAP and isinstance(schema.schema, Mapping):
+        return schema.schema
+    return None if schema.type in (PropertyType.MAP, PropertyType.ANY) else {}
+
+
+_ANYTHING: Final = Property(type=PropertyType.ANY)

@@ -1,0 +1,322 @@
+"""Which properties of a resource go together: expressions over what is given, evaluated and put into words.
+
+A *properties group* is declared by a resource type (:mod:`orchestrator.plugins.group_declarations` reads it). It looks
+at which properties are given, never at their values. Nothing here asks anybody: which API version a client plug-in
+speaks is a function that is passed in.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from functools import partial
+from typing import Any, Final
+
+from orchestrator.definition import UNKNOWN
+from orchestrator.errors import IsothermError, NotVerified, PluginMistake
+from orchestrator.plugins.api_versions import AllowedVersions, is_allowed
+from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.properties import PropertyError, PropertyNotVerified, PropertyPath
+from orchestrator.template.budget import outside
+
+
+class Operator(StrEnum):
+    """How operands are combined."""
+
+    #: Every operand holds.
+    AND = "AND"
+    #: At least one holds.
+    OR = "OR"
+    #: Exactly one holds, of however many there are.
+    XOR = "XOR"
+    #: One holds, or none.
+    AT_MOST_ONE = "AT_MOST_ONE"
+
+
+AND: Final = Operator.AND
+OR: Final = Operator.OR
+XOR: Final = Operator.XOR
+AT_MOST_ONE: Final = Operator.AT_MOST_ONE
+#: A group of its own: properties that some API versions only have.
+API_VERSIONS: Final = "API_VERSIONS"
+CLIENT_PLUGIN: Final = "CLIENT_PLUGIN"
+VERSIONS: Final = "VERSIONS"
+PROPERTIES: Final = "PROPERTIES"
+
+#: In a path, any item of a list.
+ANY_ITEM: Final = "*"
+
+
+class Given(IntEnum):
+    """Whether a property is given."""
+
+    NO = 0
+    #: It is inside a value that is not known yet.
+    MAYBE = 1
+    YES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPath:
+    """Holds where the property at a path is given."""
+
+    steps: tuple[str, ...]
+
+    @property
+    def paths(self) -> tuple["GivenPath", ...]:
+        """Itself."""
+        return (self,)
+
+    def is_above(self, other: "GivenPath") -> bool:
+        """Tell whether ``other`` is inside this one, so that it is given only where this one is."""
+        return len(self.steps) < len(other.steps) and other.steps[: len(self.steps)] == self.steps
+
+    def __str__(self) -> str:
+        return ".".join(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """Holds where so many of its operands do as its operator says."""
+
+    operator: Operator
+    operands: tuple["Expression", ...]
+
+    @property
+    def paths(self) -> tuple[GivenPath, ...]:
+        """The paths it names, each once, in the order of the declaration."""
+        return tuple(dict.fromkeys(path for operand in self.operands for path in operand.paths))
+
+
+Expression = GivenPath | Combination
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedProperties:
+    """Properties that may be given only where the client plug-in speaks one of these API versions."""
+
+    client_plugin: str
+    versions: tuple[AllowedVersions, ...]
+    paths: tuple[GivenPath, ...]
+
+
+PropertiesGroup = Combination | VersionedProperties
+#: Returns the API version that the client plug-in of a name speaks now.
+VersionOf = Callable[[str], str]
+
+
+# -- evaluating --------------------------------------------------------------------------------------------------
+
+
+def group_errors(
+    groups: Iterable[PropertiesGroup], given: Mapping[str, Any], clients: AskedClients | None = None
+) -> list[PropertyError]:
+    """Return what is wrong with what is given: at most one error for each group, in the order of the groups.
+
+    Without ``clients``, groups that limit API versions are left out.
+
+    Raises:
+        PropertyNotVerified: a client plug-in cannot tell which API version it speaks.
+        PluginMistake: what it tells is no version.
+    """
+    version_of = None if clients is None else partial(_spoken, clients)
+    errors = (group_error(group, given, version_of) for group in groups)
+    return [error for error in errors if error is not None]
+
+
+def _spoken(clients: AskedClients, name: str) -> str:
+    try:
+        with outside():
+            return clients.get(name).api_version
+    except (NotVerified, PluginMistake):
+        raise
+    except Exception as error:
+        # Whatever it is, the properties may be right.
+        why = str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
+        message = f"nobody can tell which API version the client plug-in {name!r} speaks: {why}"
+        raise NotVerified(message) from error
+
+
+def group_error(
+    group: PropertiesGroup, given: Mapping[str, Any], version_of: VersionOf | None = None
+) -> PropertyError | None:
+    """Return what is wrong with what is given, or None if nothing is or it cannot be told yet.
+
+    Args:
+        group: The group.
+        given: The properties as the template gives them, without defaults; ``UNKNOWN`` counts as given, and nobody
+            knows what is inside it.
+        version_of: Asked only where a group limits API versions and one of its properties is given. None: such
+            groups are left out.
+
+    Raises:
+        PropertyNotVerified: ``version_of`` raised NotVerified.
+        PluginMistake: what it returned is no version.
+    """
+    if isinstance(group, VersionedProperties):
+        return None if version_of is None else _version_error(group, given, version_of)
+
+    def is_given(path: GivenPath) -> Given:
+        return given_at(given, path.steps)
+
+    found = [path for path in group.paths if is_given(path) is Given.YES]
+    verdict = holds(group, is_given)
+    if verdict is Given.NO:
+        return PropertyError(
+            _common(found or group.paths), f"expected {phrase(group)}, found {listed(found)}"
+        )
+    if verdict is Given.YES and (loose := next(loose_ends(group, is_given), None)):
+        path, alternative = loose
+        message = f"expected {phrase(group)}, found {listed(found)}"
+        hint = f"{path} may be given only as {phrase(alternative)}"
+        return PropertyError(_common([path]), message, hint)
+    return None
+
+
+def given_at(value: Any, steps: Sequence[str]) -> Given:
+    """Return whether there is a value at a path; null is none, an empty map, list or text is one."""
+    if value is None:
+        return Given.NO
+    if not steps:
+        return Given.YES
+    if value is UNKNOWN:
+        return Given.MAYBE
+    if isinstance(value, Mapping):
+        return given_at(value.get(steps[0]), steps[1:])
+    if isinstance(value, (list, tuple)) and steps[0] == ANY_ITEM:
+        return max((given_at(item, steps[1:]) for item in value), default=Given.NO)
+    return Given.NO
+
+
+def holds(expression: Expression, is_given: Callable[[GivenPath], Given]) -> Given:
+    """Return whether an expression holds; MAYBE where that depends on what is not known yet."""
+    if isinstance(expression, GivenPath):
+        return is_given(expression)
+    verdicts = [holds(operand, is_given) for operand in expression.operands]
+    match expression.operator:
+        case Operator.AND:
+            return min(verdicts)
+        case Operator.OR:
+            return max(verdicts)
+    certain, possible = verdicts.count(Given.YES), sum(map(bool, verdicts))
+    least = 1 if expression.operator is XOR else 0
+    if certain > 1 or possible < least:
+        return Given.NO
+    return Given.YES if possible <= 1 and certain >= least else Given.MAYBE
+
+
+def loose_ends(
+    expression: Expression, is_given: Callable[[GivenPath], Given]
+) -> Iterator[tuple[GivenPath, Expression]]:
+    """Yield properties that are given to no effect, each with the alternative it belongs to.
+
+    Where one alternative of XOR or AT_MOST_ONE holds, what is given of the others is half of something. It is no loose
+    end if the one that holds (or may) names it too, or something inside it.
+    """
+    if isinstance(expression, GivenPath):
+        return
+    held = [operand for operand in expression.operands if holds(operand, is_given)]
+    if expression.operator in (XOR, AT_MOST_ONE):
+        needed = [path for operand in held for path in operand.paths if is_given(path)]
+        for operand in expression.operands:
+            if operand in held:
+                continue
+            for path in operand.paths:
+                if is_given(path) is Given.YES and not any(
+                    path == own or path.is_above(own) for own in needed
+                ):
+                    yield path, operand
+    for operand in held:
+        if holds(operand, is_given) is Given.YES:
+            yield from loose_ends(operand, is_given)
+
+
+def _version_error(
+    group: VersionedProperties, given: Mapping[str, Any], version_of: VersionOf
+) -> PropertyError | None:
+    found = [path for path in group.paths if given_at(given, path.steps) is Given.YES]
+    if not found:
+        return None
+    message = f"expected {listed(found)} only with {versions_in_words(group)}"
+    try:
+        spoken = version_of(group.client_plugin)
+        if is_allowed(spoken, group.versions):
+            return None
+    except NotVerified as error:
+        raise PropertyNotVerified(PropertyError(_common(found), str(error))) from error
+    except ValueError as error:
+        raise PluginMistake(
+            f"the API version that the client plug-in {group.client_plugin!r} tells: {error}"
+        ) from error
+    now = f"version {spoken}" if spoken else "a system without versions"
+    return PropertyError(_common(found), f"{message}, found {now}")
+
+
+def _common(paths: Sequence[GivenPath]) -> PropertyPath:
+    """Return the place in a template that all the paths have in common; items of lists have none."""
+    first, *others = [path.steps for path in paths]
+    common = 0
+    for step in first:
+        if step == ANY_ITEM or any(other[common : common + 1] != (step,) for other in others):
+            break
+        common += 1
+    return first[:common]
+
+
+# -- in words ----------------------------------------------------------------------------------------------------
+
+
+def in_words(group: PropertiesGroup, name: Callable[[GivenPath], str] = str) -> str:
+    """Return a group as a sentence, without its capital and its full stop.
+
+    Args:
+        group: The group.
+        name: How a path is written.
+    """
+    if isinstance(group, VersionedProperties):
+        return f"{listed(group.paths, name)} may be given only with {versions_in_words(group)}"
+    may = "may" if group.operator is AT_MOST_ONE else "must"
+    return f"{phrase(group, name)} {may} be given"
+
+
+def phrase(expression: Expression, name: Callable[[GivenPath], str] = str) -> str:
+    """Return what an expression asks for, such as ``exactly one of content and (both source and url)``."""
+    if isinstance(expression, GivenPath):
+        return name(expression)
+    operator, operands = expression.operator, expression.operands
+    if len(operands) == 1:
+        only = operands[0]
+        if operator is not AT_MOST_ONE:
+            return phrase(only, name)
+        if isinstance(only, Combination) and only.operator is AND:
+            return f"all or none of {_operands(only, name)}"
+    if operator is AND:
+        return f"{'both' if len(operands) == 2 else 'all of'} {_operands(expression, name)}"
+    return f"{_COUNTS[operator]} {_operands(expression, name)}"
+
+
+_COUNTS: Final = {OR: "at least one of", XOR: "exactly one of", AT_MOST_ONE: "at most one of"}
+
+
+def _operands(expression: Combination, name: Callable[[GivenPath], str]) -> str:
+    words = [
+        phrase(operand, name) if isinstance(operand, GivenPath) else f"({phrase(operand, name)})"
+        for operand in expression.operands
+    ]
+    return series(words, "and")
+
+
+def listed(paths: Iterable[GivenPath], name: Callable[[GivenPath], str] = str) -> str:
+    """Return paths as one writes them in a sentence."""
+    return series([name(path) for path in paths], "and") or "none of them"
+
+
+def series(words: Sequence[str], last: str) -> str:
+    """Return words with commas between them, and ``last`` before the last one."""
+    return f" {last} ".join([*filter(None, [", ".join(words[:-1])]), *words[-1:]])
+
+
+def versions_in_words(group: VersionedProperties) -> str:
+    """Return which versions a group allows, and of what."""
+    several = "s" if len(group.versions) > 1 else ""
+    allowed = series(list(map(str, group.versions)), "or")
+    return f"API version{several} {allowed} of the client plug-in {group.client_plugin!r}"
