@@ -29,12 +29,13 @@ Deltas = Mapping[str, Counts]
 
 
 class CacheTally:
-    """One thread that tells; make it after a fork, not before.
+    """One thread that tells, of the process that started it last.
 
     Args:
         take: Returns what was counted since the last call, and begins again at zero.
         add: Adds it to what all processes counted, or raises.
         every_seconds: How often it is told.
+        then: What else is to be done as often.
     """
 
     def __init__(
@@ -43,8 +44,9 @@ class CacheTally:
         add: Callable[[Deltas], None],
         *,
         every_seconds: float = EVERY_SECONDS,
+        then: Callable[[], None] = lambda: None,
     ) -> None:
-        self._take, self._add = take, add
+        self._take, self._add, self._then = take, add, then
         self._every_seconds = every_seconds
         self._owed: dict[str, Counter[str]] = {}
         self._stop = threading.Event()
@@ -53,9 +55,9 @@ class CacheTally:
         self._telling = threading.Lock()
 
     def start(self) -> None:
-        """Begin to tell, unless it was begun."""
+        """Begin to tell, unless it was begun in this process."""
         with self._starting:
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="cache tally", daemon=True)
                 self._thread.start()
 
@@ -88,4 +90,5 @@ class CacheTally:
         pause = self._every_seconds
         while not self._stop.wait(pause):
             pause = self._every_seconds if self.tell() else min(SELDOM_SECONDS, pause * 2)
+            self._then()
         self.tell()
