@@ -6,34 +6,14 @@ to do; it never raises, so that one fault does not hide the next.
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from orchestrator.diagnosis import PATIENCE_SECONDS, Check
+from orchestrator.doctor_clients import check_clients
 from orchestrator.errors import InvalidInput, IsothermError, Unavailable
 from orchestrator.messages import CHECKS_QUEUE, STACKS_QUEUE
 from orchestrator.settings import Settings
-
-#: How long a broker, a cache or a worker may take to answer.
-PATIENCE_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One thing that was looked at."""
-
-    name: str
-    ok: bool
-    #: What was found.
-    detail: str
-    #: What to do if it is not ok.
-    hint: str = ""
-    #: Whether what is wrong is a service that cannot be reached, rather than a setting or an installation.
-    is_service: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types."""
-        return asdict(self)
 
 
 def checks(settings: Settings) -> Iterator[Check]:
@@ -46,6 +26,7 @@ def checks(settings: Settings) -> Iterator[Check]:
     if database.ok:
         yield check_schema(settings)
     yield check_cache(settings)
+    yield from check_clients(settings)
     broker = check_broker(settings)
     yield broker
     if broker.ok and not settings.embedded:

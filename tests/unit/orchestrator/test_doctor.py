@@ -11,7 +11,8 @@ from pydantic import SecretStr
 from orchestrator import doctor
 from orchestrator.cli.main import isotherm
 from orchestrator.cli.shell import Shell
-from orchestrator.doctor import Check, checks
+from orchestrator.diagnosis import Check
+from orchestrator.doctor import checks
 from orchestrator.settings import Settings
 
 #: A port that nothing listens on.
