@@ -57,7 +57,12 @@ register_backend(BACKENDS["file"], "cache.file_store", "FileStore")  # type: ign
 
 
 class CacheMisconfigured(ValueError):
-    """A cache cannot be made from its settings; the sentence says which setting is wrong."""
+    """A cache cannot be made from its settings; the sentence says why."""
+
+    def __init__(self, sentence: str, argument: str = "backend") -> None:
+        super().__init__(sentence)
+        #: Which one is wrong: backend, url or arguments.
+        self.argument = argument
 
 
 def make_region(
@@ -88,7 +93,9 @@ def make_region(
             is not installed.
     """
     if backend in URLS and not url:
-        raise CacheMisconfigured(f"cache backend {backend!r} needs a cache URL, such as {URLS[backend]}")
+        raise CacheMisconfigured(
+            f"cache backend {backend!r} needs a cache URL, such as {URLS[backend]}", "url"
+        )
     given = dict(arguments or {})
     _check_arguments(backend, given)
     proxy = FailOpen(name, pause_seconds=pause_seconds, count=count)
@@ -111,7 +118,7 @@ def make_region(
         ) from error
     except OSError as error:
         raise CacheMisconfigured(
-            f"cache backend {backend!r} cannot use {_masked(url)!r}: {error.strerror}"
+            f"cache backend {backend!r} cannot use {_masked(url)!r}: {error.strerror}", "url"
         ) from error
     except Exception as error:  # noqa: BLE001  # each backend has errors of its own
         if isinstance(error, ValueError) and url:
@@ -121,7 +128,8 @@ def make_region(
         names = ", ".join(sorted(given)) or "none"
         raise CacheMisconfigured(
             f"cache backend {backend!r} cannot be made with these arguments ({names}): "
-            f"{type(error).__name__}{words}"
+            f"{type(error).__name__}{words}",
+            "arguments",
         ) from None
 
 
@@ -138,17 +146,19 @@ def _check_arguments(backend: str, given: Mapping[str, Any]) -> None:
         if name not in known:
             near = get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
-            raise CacheMisconfigured(f"cache backend {backend!r} has no argument {name!r}; {hint}")
+            raise CacheMisconfigured(
+                f"cache backend {backend!r} has no argument {name!r}; {hint}", "arguments"
+            )
     timeout = given.get("timeout_seconds", TIMEOUT_SECONDS)
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
-        raise CacheMisconfigured(f"cache backend {backend!r} needs timeout_seconds above 0")
+        raise CacheMisconfigured(f"cache backend {backend!r} needs timeout_seconds above 0", "arguments")
 
 
 def _not_a_url(url: str, backend: str, error: ValueError) -> CacheMisconfigured:
     masked = _masked(url)
     # The client library's own words may quote a piece of the password.
     reason = f": {error}" if masked == url else ""
-    return CacheMisconfigured(f"cache URL {masked!r} is not one for {backend!r}{reason}")
+    return CacheMisconfigured(f"cache URL {masked!r} is not one for {backend!r}{reason}", "url")
 
 
 def _masked(url: str) -> str:

@@ -1,13 +1,15 @@
 """Write ``docs/settings.md`` from the settings themselves: ``python docs/make_settings.py``."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, get_args
 
 import annotated_types
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from orchestrator.settings import Settings
+from orchestrator.settings import Settings, variable_of
 
 PAGE = Path(__file__).with_name("settings.md")
 
@@ -18,6 +20,8 @@ INTRODUCTION = """\
 
 Each setting has a name in `isotherm.toml` (in the working directory, or where `ISOTHERM_CONFIG` points) and a
 variable, which wins. In a variable a list is written as JSON: `ISOTHERM_NODE_DIRECTORIES='["/srv/a", "/srv/b"]'`.
+A setting with dots in its name is in a table of the file: `constraint_cache.enabled` is `enabled` below
+`[constraint_cache]`. NAME stands for whatever name there is.
 Everything has a default; with none of it set, `isotherm` works by itself in one process.
 
 | Setting | Variable | Default | Meaning |
@@ -30,13 +34,29 @@ FOUND_OUT = {"state_directory": "`$XDG_STATE_HOME/isotherm`, or `~/.local/state/
 
 def page() -> str:
     """Return the page's text."""
-    rows = [_row(name, field) for name, field in Settings.model_fields.items()]
-    return INTRODUCTION + "".join(rows)
+    return INTRODUCTION + "".join(_row(path, field) for path, field in leaves(Settings))
 
 
-def _row(name: str, field: FieldInfo) -> str:
+def leaves(model: type[BaseModel], *path: str) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
+    """Yield each setting with its path; those of models in models instead of these themselves."""
+    for name, field in model.model_fields.items():
+        arguments = [argument for argument in get_args(field.annotation) if _is_model(argument)]
+        if _is_model(field.annotation):
+            yield from leaves(field.annotation, *path, name)
+        elif arguments:
+            yield from leaves(arguments[0], *path, name, "NAME")
+        else:
+            yield (*path, name), field
+
+
+def _is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _row(path: tuple[str, ...], field: FieldInfo) -> str:
     meaning = " ".join([field.description or "", *_limits(field)])
-    cells = [f"`{name}`", f"`ISOTHERM_{name.upper()}`", _default(name, field), meaning.replace("|", r"\|")]
+    name, variable = ".".join(path), variable_of(path)
+    cells = [f"`{name}`", f"`{variable}`", _default(name, field), meaning.replace("|", r"\|")]
     return f"| {' | '.join(cells)} |\n"
 
 
@@ -44,6 +64,8 @@ def _default(name: str, field: FieldInfo) -> str:
     if field.default_factory:
         return FOUND_OUT[name]
     default: Any = field.default
+    if default is None:
+        return "as for all"
     if default in ("", ()):
         return "empty"
     return f"`{default if isinstance(default, str) else json.dumps(default)}`"

@@ -5,6 +5,8 @@ from ``ISOTHERM_*`` variables, which win.
 """
 
 import os
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any
@@ -18,6 +20,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from orchestrator.cache_settings import ConstraintCacheSettings
 from orchestrator.errors import InvalidInput, Problem
 
 
@@ -30,7 +33,9 @@ def default_state_directory() -> Path:
 class Settings(BaseSettings):
     """The settings of one process."""
 
-    model_config = SettingsConfigDict(env_prefix="ISOTHERM_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="ISOTHERM_", env_nested_delimiter="__", extra="forbid", frozen=True
+    )
 
     state_directory: Path = Field(
         default_factory=default_state_directory,
@@ -46,10 +51,17 @@ class Settings(BaseSettings):
         description="Celery broker (redis:// or amqp://); empty: embedded mode, threads in this process.",
     )
     cache_backend: str = Field(
-        default="memory", description="Shared caches: memory, redis, memcached, or any dogpile.cache backend."
+        default="memory",
+        description="Shared caches: memory (each process its own), redis, memcached, file (of one machine), or any "
+        "dogpile.cache backend.",
     )
     cache_url: str = Field(
-        default="", description="Where the cache server is: redis://host:port/0, or host:port for memcached."
+        default="",
+        description="Where the cache is: redis://host:port/0, host:port for memcached, or a file's name.",
+    )
+    constraint_cache: ConstraintCacheSettings = Field(
+        default=ConstraintCacheSettings(),
+        description="What outside systems have said to exist: the cache that validation asks first.",
     )
     encryption_keys: tuple[SecretStr, ...] = Field(
         default=(),
@@ -248,8 +260,14 @@ def load_settings(**overrides: Any) -> Settings:
                 # The value is not shown: it may be a key, or a URL with a password.
                 message=f"{fault['msg']} (got {type(fault.get('input')).__name__})",
                 path="settings." + ".".join(str(step) for step in fault["loc"]),
-                hint="set it in isotherm.toml or as ISOTHERM_" + "_".join(map(str, fault["loc"])).upper(),
+                hint=f"set it in isotherm.toml or as {variable_of(fault['loc'])}",
             )
             for fault in error.errors()
         ]
         raise InvalidInput(problems) from error
+
+
+def variable_of(place: Sequence[str | int]) -> str:
+    """Return the variable that sets what is in a place of the settings; items of lists have none of their own."""
+    names = takewhile(lambda step: isinstance(step, str), place)
+    return "ISOTHERM_" + "__".join(map(str, names)).upper()
