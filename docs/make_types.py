@@ -1,13 +1,15 @@
-"""Write ``docs/types.md`` from the schemas of the types that ship: ``python docs/make_types.py``."""
+"""Write ``docs/types.md`` from the classes of the types that ship: ``python docs/make_types.py``.
 
-import json
+It has what a page of ``isotherm docs build --format markdown`` has of each, made by the same templates.
+"""
+
 import tomllib
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from orchestrator.cli.resource_type import describe_type
+from orchestrator.documentation.catalogue import described_types
+from orchestrator.documentation.site import PageFormat, environment
 from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.settings import Settings
 
 PAGE = Path(__file__).with_name("types.md")
 #: What ships is what this file declares; other packages may have installed more.
@@ -16,89 +18,54 @@ PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 INTRODUCTION = """\
 # Resource types
 
-<!-- Written by docs/make_types.py from the schemas of the types: change them there. -->
+<!-- Written by docs/make_types.py from the classes of the types: change them there. -->
 
 The types that come with Isotherm. `isotherm resource-type list` shows what is installed, types of other packages
-included, and `isotherm resource-type show NAME` what this page shows of one.
+included, and `isotherm resource-type show NAME` what this page shows of one. `isotherm docs build` writes a site of
+them all, for a browser, and `isotherm resource-type template NAME` a template around one.
 
 Below a property of the type map or list, its children follow: `ready.timeout` is inside `ready`, and `list.*` stands
 for every item of `list`. What a change of a property means in an update stands behind its meaning, for a property and
 all its children at once: `isotherm stack update --dry-run` tells it of one stack.
+
+## What programs are told
+
+`isotherm resource-type show NAME -f json` (or `-f yaml`) writes an object:
+
+| Key | Value |
+| --- | --- |
+| `name` | the type's name |
+| `description` | a sentence |
+| `origin` | an object of `package`, `version` and `target`, the class; empty texts where that is not known |
+| `accepts_anything` | whether any property and any attribute will do |
+| `properties` | an object: what each property may be, by its name |
+| `attributes` | an object: of each attribute, by its name, `type` (null: that depends) and `description` |
+| `update_policy` | an object like `properties`: what `update_policy` may say |
+| `example` | the text of a template that uses the type; null if there is none |
+
+What a property may be is an object:
+
+| Key | Value |
+| --- | --- |
+| `type` | `string`, `integer`, `number`, `boolean`, `map`, `list` or `any` |
+| `description` | a sentence |
+| `required` | whether it must be given |
+| `default` | its value where it is not given; null if it has none |
+| `update_allowed` | whether a change is made in place; else it replaces the resource, or see `immutable` |
+| `immutable` | whether a change is refused |
+| `constraints` | a list of objects: `description`, and the key by which HOT says the same, such as `range` |
+| `schema` | an object: what its children may be, by their names, or of a list every item, by the name `*` |
+
+## The types
+
 """
 
 
 def page() -> str:
     """Return the page's text."""
     declared = tomllib.loads(PROJECT.read_text())["project"]["entry-points"]["isotherm.resources"]
-    installed = ResourceTypes.load()
-    types = {name: describe_type(name, installed.find(name)) for name in sorted(declared)}
-    contents = "".join(f"- [{name}](#{_anchor(name)})\n" for name in types)
-    return "\n".join([INTRODUCTION, contents, *(_section(described) for described in types.values())])
-
-
-def _anchor(heading: str) -> str:
-    return heading.lower().replace(":", "")
-
-
-def _section(described: Mapping[str, Any]) -> str:
-    parts = [f"## {described['name']}\n", f"{described['description']}\n"]
-    if described["accepts_anything"]:
-        parts.append("Any property, any attribute.\n")
-    properties = list(_rows(described["properties"], ""))
-    if properties:
-        parts.append(_table(("Property", "Type", "Default", "Meaning"), properties))
-    attributes = [
-        [f"`{name}`", attribute["type"] or "any", attribute["description"]]
-        for name, attribute in described["attributes"].items()
-    ]
-    if attributes:
-        parts.append(_table(("Attribute", "Type", "Meaning"), attributes))
-    policy = list(_rows(described["update_policy"], "", is_policy=True))
-    if policy:
-        parts.append(_table(("Update policy", "Type", "Default", "Meaning"), policy))
-    return "\n".join(parts)
-
-
-def _rows(properties: Mapping[str, Any], prefix: str, *, is_policy: bool = False) -> Iterator[list[str]]:
-    for name, schema in properties.items():
-        path = f"{prefix}{name}"
-        rules = "".join(f" {_sentence(rule)}" for rule in schema["constraints"])
-        # What a change means is decided by the outermost property.
-        change = "" if prefix or is_policy else f" {_when_changed(schema)}"
-        yield [
-            f"`{path}`",
-            schema["type"],
-            _default(schema),
-            f"{schema['description']}{rules}{change}".strip(),
-        ]
-        children = schema.get("schema")
-        if schema["type"] == "map" and children:
-            yield from _rows(children, f"{path}.")
-        elif children:
-            yield from _rows({"*": children}, f"{path}.")
-
-
-def _default(schema: Mapping[str, Any]) -> str:
-    if schema["required"]:
-        return "required"
-    if schema["default"] is None:
-        return ""
-    return f"`{json.dumps(schema['default'])}`"
-
-
-def _when_changed(schema: Mapping[str, Any]) -> str:
-    if schema["immutable"]:
-        return "Cannot be changed."
-    return "Changed in place." if schema["update_allowed"] else "A change replaces the resource."
-
-
-def _sentence(rule: str) -> str:
-    return f"{rule[:1].upper()}{rule[1:].removesuffix('.')}."
-
-
-def _table(head: tuple[str, ...], rows: list[list[str]]) -> str:
-    lines = [list(head), ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+    types = described_types(ResourceTypes.load(), Settings(), names=declared)
+    return INTRODUCTION + environment(PageFormat.MARKDOWN).get_template("types.md.j2").render(types=types)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def as_json(data: Any, *, indent: int | None = 2) -> str:
 
 def as_yaml(data: Any) -> str:
     """Return YAML, with keys in their own order."""
-    from orchestrator.cli import yaml_text
+    from orchestrator import yaml_text
 
     text = as_json(data)
     # PyYAML breaks lines at these and does not read them back; escaped, it does.

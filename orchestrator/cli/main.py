@@ -9,6 +9,7 @@ import click
 from orchestrator.cli import errors
 from orchestrator.cli.database import db
 from orchestrator.cli.db_purge import purge
+from orchestrator.cli.docs import docs
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.language import functions, versions
 from orchestrator.cli.options import example
@@ -85,7 +86,7 @@ for child in (mark_unhealthy, metadata):
 for child in (functions, versions):
     template.add_command(child)
 db.add_command(purge)
-for command in (stack, template, resource_type, worker, coordinator, db, doctor):
+for command in (stack, template, resource_type, docs, worker, coordinator, db, doctor):
     isotherm.add_command(command)
 
 

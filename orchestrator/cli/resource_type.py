@@ -1,16 +1,13 @@
 """``isotherm resource-type``: what a template can ask for."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from orchestrator.cli.formats import Table, fields_table, show, text_of
 from orchestrator.cli.options import example, format_option
-
-if TYPE_CHECKING:
-    from orchestrator.plugins.properties import Property
-    from orchestrator.plugins.resource import Resource
+from orchestrator.cli.shell import Shell
 
 
 @click.group("resource-type")
@@ -30,99 +27,94 @@ def list_types(form: str) -> None:
     show(form, types, table)
 
 
-@resource_type.command("show", epilog=example("isotherm resource-type show OS::Heat::RandomString"))
+@resource_type.command(
+    "show",
+    epilog=example(
+        "isotherm resource-type show OS::Heat::RandomString",
+        "isotherm resource-type show OS::Heat::RandomString -f json",
+    ),
+)
 @click.argument("name")
 @format_option()
-def show_type(name: str, form: str) -> None:
+@click.pass_obj
+def show_type(shell: Shell, name: str, form: str) -> None:
     """Show what a type takes and tells.
 
-    Its properties, its attributes, and what an update policy may say.
+    Its properties, its attributes, what an update policy may say, an example, and the package that brings it. What
+    JSON and YAML are made of, docs/types.md says.
     """
+    from orchestrator.documentation.catalogue import described_types
     from orchestrator.plugins.registry import ResourceTypes
 
-    found = ResourceTypes.load().find(name)
-    show(form, describe_type(name, found), *_tables(name, found))
+    described = described_types(ResourceTypes.load(), shell.settings, names=[name])[name]
+    show(form, described, *_tables(described))
 
 
-def describe_type(name: str, found: "type[Resource]") -> dict[str, Any]:
-    """Return a resource type's schemas in plain types."""
-    return {
-        "name": name,
-        "description": found.description,
-        "accepts_anything": found.accepts_anything,
-        "properties": {key: describe_property(schema) for key, schema in found.properties_schema.items()},
-        "attributes": {
-            key: {"type": str(schema.type) if schema.type else None, "description": schema.description}
-            for key, schema in found.attributes_schema.items()
-        },
-        "update_policy": {
-            key: describe_property(schema) for key, schema in found.update_policy_schema.items()
-        },
+@resource_type.command(
+    "template",
+    epilog=example(
+        "isotherm resource-type template OS::Heat::RandomString",
+        "isotherm resource-type template OS::Heat::RandomString -f json",
+    ),
+)
+@click.argument("name")
+@format_option("yaml", "json")
+def template_of_type(name: str, form: str) -> None:
+    """Write a template around a type.
+
+    It has one resource of the type, a parameter for each property and an output for each attribute: to begin a
+    template with, or to stand in for the type in the resource registry of an environment. A parameter that may be
+    empty leaves its property out then.
+    """
+    from orchestrator.documentation.wrapping import wrapping_template
+    from orchestrator.plugins.registry import ResourceTypes
+
+    show(form, wrapping_template(name, ResourceTypes.load().find(name)))
+
+
+def _tables(described: Mapping[str, Any]) -> Iterator[Table]:
+    from orchestrator.documentation.words import flat
+
+    origin = described["origin"]
+    fields = {
+        "name": described["name"],
+        "description": described["description"],
+        "package": " ".join(part for part in (origin["package"], origin["version"]) if part),
+        "class": origin["target"],
     }
-
-
-def describe_property(schema: "Property") -> dict[str, Any]:
-    """Return the schema of a property in plain types, with the schemas inside it."""
-    described: dict[str, Any] = {
-        "type": str(schema.type),
-        "description": schema.description,
-        "required": schema.required,
-        "default": schema.default,
-        "update_allowed": schema.update_allowed,
-        "immutable": schema.immutable,
-        "constraints": [constraint.describe() for constraint in schema.constraints],
-    }
-    if isinstance(schema.schema, Mapping):
-        described["schema"] = {key: describe_property(child) for key, child in schema.schema.items()}
-    elif schema.schema is not None:
-        described["schema"] = describe_property(schema.schema)
-    return described
-
-
-def _tables(name: str, found: "type[Resource]") -> Iterator[Table]:
-    fields = {"name": name, "description": found.description}
-    if found.accepts_anything:
+    if described["accepts_anything"]:
         fields["properties"] = fields["attributes"] = "any name, any value"
     yield fields_table(fields)
     properties = [
-        (path, str(schema.type), "required" if schema.required else "optional", _about(schema, path))
-        for path, schema in _flat(found.properties_schema, "")
+        (path, each["type"], "required" if each["required"] else "optional", _about(each, changes=not depth))
+        for path, each, depth in flat(described["properties"])
     ]
     if properties:
         yield Table(columns=("name", "type", "given", "about"), rows=properties, title="properties")
-    attributes = [(key, schema.type, schema.description) for key, schema in found.attributes_schema.items()]
+    attributes = [(key, each["type"], each["description"]) for key, each in described["attributes"].items()]
     if attributes:
         yield Table(columns=("name", "type", "description"), rows=attributes, title="attributes")
-    policy = [
-        (path, str(schema.type), _about(schema, path, is_policy=True))
-        for path, schema in _flat(found.update_policy_schema, "")
-    ]
+    policy = [(path, each["type"], _about(each)) for path, each, _ in flat(described["update_policy"])]
     if policy:
         yield Table(columns=("name", "type", "about"), rows=policy, title="update policy")
+    if described["example"]:
+        yield Table(
+            columns=("example",),
+            rows=[[described["example"].rstrip()]],
+            title="example",
+            keeps_lines=True,
+            has_header=False,
+        )
 
 
-def _flat(schemas: "Mapping[str, Property]", prefix: str) -> "Iterator[tuple[str, Property]]":
-    for key, schema in schemas.items():
-        yield prefix + key, schema
-        children = schema.schema
-        if isinstance(children, Mapping):
-            yield from _flat(children, f"{prefix}{key}.")
-        elif children is not None:
-            # An item has no name of its own; a star stands for its place in the list.
-            yield from _flat({"*": children}, f"{prefix}{key}.")
+def _about(described: Mapping[str, Any], *, changes: bool = False) -> str:
+    from orchestrator.documentation.words import when_changed
 
-
-def _about(schema: "Property", path: str, *, is_policy: bool = False) -> str:
-    notes = [constraint.describe() for constraint in schema.constraints]
-    if schema.default not in (None, "", {}, []):
-        notes.append(f"default {text_of(schema.default)}")
+    notes = [rule["description"] for rule in described["constraints"]]
+    if described["default"] not in (None, "", {}, []):
+        notes.append(f"default {text_of(described['default'])}")
     # What a change means is decided by the outermost property.
-    if "." not in path and not is_policy:
-        notes.append(_when_changed(schema))
-    return " ".join([schema.description, f"({'; '.join(notes)})" if notes else ""]).strip()
-
-
-def _when_changed(schema: "Property") -> str:
-    if schema.immutable:
-        return "a change is refused"
-    return "changed in place" if schema.update_allowed else "a change replaces the resource"
+    if changes:
+        changed = when_changed(described).removesuffix(".")
+        notes.append(changed[:1].lower() + changed[1:])
+    return " ".join([described["description"], f"({'; '.join(notes)})" if notes else ""]).strip()

@@ -105,6 +105,9 @@ class Resource:
     description: ClassVar[str] = ""
     #: How far the type can be relied on.
     support_status: ClassVar[SupportStatus] = SUPPORTED
+    #: A HOT template that shows the type in use, for the documentation; without one, the least that will do is made up.
+    #: It names no files, and is shown only if it is valid and has a resource of this type.
+    example: ClassVar[str] = ""
     properties_schema: ClassVar[Mapping[str, Property]] = {}
     #: Which properties go together, in the form that :mod:`orchestrator.plugins.group_declarations` reads and
     #: docs/properties-groups.md explains. Checked against the properties when the class is defined.

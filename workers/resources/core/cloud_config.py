@@ -38,6 +38,20 @@ class CloudConfig(RowResource):
     """A map, written as cloud-init reads it; any change makes another one."""
 
     description = "Holds what cloud-init is told, as a text that it understands."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  first_boot:
+    type: OS::Heat::CloudConfig
+    properties:
+      cloud_config:
+        packages: [nginx]
+        runcmd:
+          - [systemctl, enable, --now, nginx]
+outputs:
+  user_data:
+    value: {get_attr: [first_boot, config]}
+"""
     properties_schema = {
         "cloud_config": Property(
             type=PropertyType.MAP, description="What cloud-init is told, by module.", default={}

@@ -30,6 +30,18 @@ class Delay(RowResource):
     """
 
     description = "Waits, so that what depends on it starts later."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  settled:
+    type: OS::Heat::Delay
+    properties:
+      min_wait: 5
+      max_jitter: 10
+  password:
+    type: OS::Heat::RandomString
+    depends_on: settled
+"""
     properties_schema = {
         "min_wait": _number("Seconds to wait at least.", 0, _YEAR_SECONDS),
         "max_jitter": _number(

@@ -57,6 +57,31 @@ class MultipartMime(RowResource):
     """
 
     description = "Puts several configs together in one multipart message."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  script:
+    type: OS::Heat::SoftwareConfig
+    properties:
+      config: |
+        #!/bin/sh
+        echo ready > /run/ready
+  settings:
+    type: OS::Heat::CloudConfig
+    properties:
+      cloud_config: {timezone: Europe/London}
+  user_data:
+    type: OS::Heat::MultipartMime
+    properties:
+      parts:
+        - config: {get_resource: settings}
+        - config: {get_resource: script}
+          subtype: x-shellscript
+          filename: ready.sh
+outputs:
+  user_data:
+    value: {get_attr: [user_data, config]}
+"""
     reads = frozenset({"config"})
     properties_schema = {
         "group": group(),

@@ -69,6 +69,22 @@ class RandomString(RowResource):
     """
 
     description = "Makes a random text, such as a password."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  password:
+    type: OS::Heat::RandomString
+    properties:
+      length: 24
+      character_classes:
+        - class: lettersdigits
+      character_sequences:
+        - sequence: "-_.!"
+          min: 2
+outputs:
+  password:
+    value: {get_attr: [password, value]}
+"""
     properties_schema = {
         "length": Property(
             type=PropertyType.INTEGER,

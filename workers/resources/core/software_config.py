@@ -124,6 +124,25 @@ class SoftwareConfig(_Config):
     """A text, such as a script, with what it takes and what it gives."""
 
     description = "Holds a text, such as a script, that others are configured with."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  greeting:
+    type: OS::Heat::SoftwareConfig
+    properties:
+      group: script
+      inputs:
+        - name: who
+          default: world
+      outputs:
+        - name: said
+      config: |
+        #!/bin/sh
+        echo "hello $who" > "$heat_outputs_path.said"
+outputs:
+  script:
+    value: {get_attr: [greeting, config]}
+"""
     properties_schema = {
         **_Config.properties_schema,
         "config": Property(type=PropertyType.STRING, description="The text.", default=""),
@@ -135,6 +154,21 @@ class StructuredConfig(_Config):
     """A map, in which ``{get_input: NAME}`` stands for the value that an input has once it is used."""
 
     description = "Holds a map that others are configured with; {get_input: NAME} in it stands for an input."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  web_server:
+    type: OS::Heat::StructuredConfig
+    properties:
+      group: os-apply-config
+      inputs:
+        - name: port
+          type: Number
+          default: 8080
+      config:
+        listen: {get_input: port}
+        workers: 4
+"""
     properties_schema = {
         **_Config.properties_schema,
         "config": Property(type=PropertyType.MAP, description="The map.", default={}),

@@ -56,6 +56,20 @@ class TestResource(RowResource):
     __test__ = False  # the name looks like a test class to pytest
 
     description = "Waits, stores a value and fails on demand."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  slow:
+    type: OS::Heat::TestResource
+    properties:
+      value: ready
+      wait_secs: 3
+  after_it:
+    type: OS::Heat::TestResource
+    properties:
+      value: {get_attr: [slow, output]}
+      action_wait_secs: {delete: 1}
+"""
     properties_schema = {
         "value": _text("The value to store.", "test_string"),
         "fail": _switch("Fail at the end of a create or update, having stored nothing."),

@@ -59,6 +59,21 @@ class Value(RowResource):
     """Holds one value, of any type or of the one asked for."""
 
     description = "Names a value, so that others can refer to it."
+    example = """\
+heat_template_version: 2021-04-16
+parameters:
+  name: {type: string, default: web}
+resources:
+  domain:
+    type: OS::Heat::Value
+    properties:
+      type: string
+      value:
+        list_join: [., [{get_param: name}, example.org]]
+outputs:
+  domain:
+    value: {get_attr: [domain, value]}
+"""
     properties_schema = {
         "value": Property(
             type=PropertyType.ANY, description="The value.", required=True, update_allowed=True

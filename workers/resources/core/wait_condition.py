@@ -34,6 +34,27 @@ class WaitConditionHandle(RowResource):
     """Takes signals from outside; a signal with the id of an earlier one takes its place."""
 
     description = "Takes the signals that a wait condition waits for."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  handle:
+    type: OS::Heat::WaitConditionHandle
+  first_boot:
+    type: OS::Heat::SoftwareConfig
+    properties:
+      config:
+        str_replace:
+          template: |
+            #!/bin/sh
+            SIGNAL --data-binary '{"status": "SUCCESS"}'
+          params:
+            SIGNAL: {get_attr: [handle, curl_cli]}
+  installed:
+    type: OS::Heat::WaitCondition
+    properties:
+      handle: {get_resource: handle}
+      timeout: 600
+"""
     properties_schema = {
         "signal_transport": Property(
             type=PropertyType.STRING,
@@ -99,6 +120,20 @@ class UpdateWaitConditionHandle(WaitConditionHandle):
     """
 
     description = "Takes the signals that a wait condition waits for, again after every update."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  handle:
+    type: OS::Heat::UpdateWaitConditionHandle
+  installed:
+    type: OS::Heat::WaitCondition
+    properties:
+      handle: {get_resource: handle}
+      timeout: 600
+outputs:
+  signal:
+    value: {get_attr: [handle, curl_cli]}
+"""
     renewed_by_updates = True
 
 
@@ -106,6 +141,21 @@ class WaitCondition(RowResource):
     """Completes when its handle got enough signals; fails on the first of a failure, or when time is up."""
 
     description = "Waits until its handle got enough signals."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  handle:
+    type: OS::Heat::WaitConditionHandle
+  installed:
+    type: OS::Heat::WaitCondition
+    properties:
+      handle: {get_resource: handle}
+      count: 2
+      timeout: 600
+outputs:
+  told:
+    value: {get_attr: [installed, data]}
+"""
     watches = "handle"
     properties_schema = {
         "handle": Property(

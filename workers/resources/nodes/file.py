@@ -32,6 +32,19 @@ class NodeFile(Resource):
     """
 
     description = "A text file in one of the directories that the worker's settings allow."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  page:
+    type: Isotherm::Node::File
+    properties:
+      path: pages/index.html
+      mode: "0640"
+      content: <p>Hello</p>
+outputs:
+  path:
+    value: {get_attr: [page, path]}
+"""
     properties_schema = {
         "path": Property(
             type=PropertyType.STRING,

@@ -42,6 +42,26 @@ class NodeProcess(Resource):
     """
 
     description = "A command that runs on the worker's machine until it ends or is deleted."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  page:
+    type: Isotherm::Node::File
+    properties:
+      path: index.html
+      content: <p>Hello</p>
+  server:
+    type: Isotherm::Node::Process
+    depends_on: page
+    properties:
+      command: [python3, -m, http.server, "8080", --bind, 127.0.0.1]
+      ready:
+        http: http://127.0.0.1:8080/
+        timeout: 20
+outputs:
+  pid:
+    value: {get_attr: [server, pid]}
+"""
     properties_schema = {
         "command": Property(
             type=PropertyType.ANY,

@@ -1,10 +1,12 @@
 """``isotherm resource-type``, on the types that are really installed."""
 
 import json
+import re
+from pathlib import Path
 
-from orchestrator.cli.resource_type import describe_property
-from orchestrator.plugins.constraints import Range
-from orchestrator.plugins.properties import Property, PropertyType
+import pytest
+import yaml
+
 from tests.unit.orchestrator.cli.fake_service import Terminal
 
 
@@ -37,17 +39,34 @@ def test_a_misspelt_type_names_the_nearest(terminal: Terminal) -> None:
     assert "'OS::Heat::RandomString'" in result.stderr
 
 
-def test_a_schema_is_described_with_those_inside_it() -> None:
-    port = Property(type=PropertyType.INTEGER, required=True, constraints=(Range(1, 65535),))
-    ports = Property(type=PropertyType.LIST, schema=Property(type=PropertyType.MAP, schema={"port": port}))
-    described = describe_property(ports)
-    assert described["schema"]["schema"]["port"] == {
-        "type": "integer",
-        "description": "",
-        "required": True,
-        "default": None,
-        "update_allowed": False,
-        "immutable": False,
-        "constraints": ["must be from 1 to 65535"],
-    }
-    json.dumps(described)
+def test_show_has_where_the_type_comes_from_and_how_it_is_used(terminal: Terminal) -> None:
+    shown = terminal.run("resource-type", "show", "OS::Heat::RandomString").stdout
+    assert re.search(r"^package +isotherm \d", shown, flags=re.MULTILINE)
+    assert "workers.resources.core.random_string:RandomString" in shown
+    assert "type: OS::Heat::RandomString" in shown.split("\nexample\n")[1]
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_show_has_the_same_for_programs(terminal: Terminal, form: str) -> None:
+    shown = yaml.safe_load(terminal.run("resource-type", "show", "OS::Heat::Delay", "-f", form).stdout)
+    assert shown["name"] == "OS::Heat::Delay"
+    assert shown["origin"]["package"] == "isotherm"
+    assert shown["properties"]["actions"]["schema"]["*"]["constraints"][0]["allowed_values"][0] == "CREATE"
+    assert "OS::Heat::Delay" in shown["example"]
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_a_template_of_a_type_is_written(terminal: Terminal, tmp_path: Path, form: str) -> None:
+    written = terminal.run("resource-type", "template", "OS::Heat::RandomString", "-f", form).stdout
+    (tmp_path / "wrapper.yaml").write_text(written)
+    result = terminal.run("template", "validate", "-t", str(tmp_path / "wrapper.yaml"), "-f", "json")
+    assert result.exit_code == 0, result.stderr
+    declared = {each["name"]: each for each in json.loads(result.stdout)["parameters"]}
+    assert declared["length"]["default"] == 32
+    assert declared["length"]["constraints"] == ["must be from 1 to 512"]
+
+
+def test_a_template_of_a_misspelt_type_names_the_nearest(terminal: Terminal) -> None:
+    result = terminal.run("resource-type", "template", "OS::Heat::RandomStrin")
+    assert result.exit_code == 2
+    assert "'OS::Heat::RandomString'" in result.stderr

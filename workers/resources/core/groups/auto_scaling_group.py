@@ -42,6 +42,26 @@ class AutoScalingGroup(Group, ScalableResource):
     """Members with names that mean nothing; the oldest goes first."""
 
     description = "Makes resources by one definition, as many as scaling policies ask for."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  servers:
+    type: OS::Heat::AutoScalingGroup
+    properties:
+      min_size: 1
+      max_size: 4
+      desired_capacity: 2
+      cooldown: 60
+      resource:
+        type: OS::Heat::TestResource
+        properties: {value: a server}
+      rolling_updates:
+        min_in_service: 1
+        max_batch_size: 2
+outputs:
+  size:
+    value: {get_attr: [servers, current_size]}
+"""
     properties_schema = {
         "resource": Property(
             type=PropertyType.MAP,

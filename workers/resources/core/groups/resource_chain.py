@@ -14,6 +14,16 @@ class ResourceChain(MemberStack):
     """Members called 0, 1, 2 and so on in the order of their types."""
 
     description = "Makes a resource of each of several types, one after the other, with the same properties."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  steps:
+    type: OS::Heat::ResourceChain
+    properties:
+      resources: [OS::Heat::Delay, OS::Heat::Delay]
+      resource_properties:
+        min_wait: 2
+"""
     properties_schema = {
         "resources": Property(
             type=PropertyType.LIST,

@@ -25,6 +25,25 @@ class ResourceGroup(Group):
     """Members called 0, 1, 2 and so on, all made by one definition that may speak of its member's number."""
 
     description = "Makes a number of resources by one definition."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  passwords:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: 3
+      resource_def:
+        type: OS::Heat::RandomString
+        properties:
+          length: 16
+          salt: member %index%
+    update_policy:
+      rolling_update:
+        max_batch_size: 1
+outputs:
+  passwords:
+    value: {get_attr: [passwords, value]}
+"""
     properties_schema = {
         "count": Property(
             type=PropertyType.INTEGER,

@@ -41,6 +41,27 @@ class ScalingPolicy(RowResource, ScalingResource):
     """Changes the size of a group whenever it is signalled."""
 
     description = "Makes a group larger or smaller, once for each signal."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  servers:
+    type: OS::Heat::AutoScalingGroup
+    properties:
+      min_size: 1
+      max_size: 4
+      resource:
+        type: OS::Heat::TestResource
+  one_more:
+    type: OS::Heat::ScalingPolicy
+    properties:
+      auto_scaling_group_id: {get_resource: servers}
+      adjustment_type: change_in_capacity
+      scaling_adjustment: 1
+      cooldown: 60
+outputs:
+  signal:
+    value: {get_attr: [one_more, curl_cli]}
+"""
     scales = "auto_scaling_group_id"
     properties_schema = {
         "auto_scaling_group_id": Property(

@@ -13,6 +13,28 @@ class Stack(StackResource):
     """A stack made of a template's text."""
 
     description = "Makes a stack of a template that is given as text."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  inner:
+    type: OS::Heat::Stack
+    properties:
+      parameters: {length: 12}
+      template: |
+        heat_template_version: 2021-04-16
+        parameters:
+          length: {type: number}
+        resources:
+          password:
+            type: OS::Heat::RandomString
+            properties: {length: {get_param: length}}
+        outputs:
+          password:
+            value: {get_attr: [password, value]}
+outputs:
+  password:
+    value: {get_attr: [inner, outputs, password]}
+"""
     properties_schema = {
         "template": Property(
             type=PropertyType.STRING,

@@ -1,0 +1,143 @@
+"""Templates that show a resource type in use: the one that its class brings, or the least that will do."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from orchestrator import yaml_text
+from orchestrator.documentation.schema import plain
+from orchestrator.documentation.wrapping import VERSION, resource_name
+from orchestrator.limits import Limits
+from orchestrator.messages import StackJob
+from orchestrator.plugins.constraints import AllowedValues, Constraint, Length, Modulo, Range
+from orchestrator.plugins.properties import Property, PropertyType
+from orchestrator.plugins.resource import Resource
+from orchestrator.preparation import examine_job
+from orchestrator.settings import Settings
+from orchestrator.template.budget import evaluation
+
+#: Longer examples show nothing any more.
+_LONGEST: Final = 20_000
+#: A text or list that must be longer is not made up.
+_LONGEST_MADE_UP: Final = 256
+#: Texts to try where a rule is not known from outside; what stands first is shown if it will do.
+_TEXTS: Final = (
+    "example",
+    "192.0.2.7",
+    "192.0.2.0/24",
+    "00:16:3e:7f:00:01",
+    "https://example.org/",
+    "example.org",
+    "2026-01-01T00:00:00Z",
+    "0 3 * * *",
+    "Europe/London",
+    "{}",
+    "1",
+    "a",
+)
+_NUMBERS: Final = (1, 0, 2, 10, 100, 0.5, -1)
+
+
+class Examples:
+    """Examples of installed types; only what validates is one."""
+
+    def __init__(self, types: Mapping[str, type[Resource]], settings: Settings) -> None:
+        self._types, self._settings = types, settings
+
+    def of(self, name: str) -> str | None:
+        """Return a template that uses a type, as text: its class's own, else one made of its schema, else None."""
+        kind = self._types[name]
+        own = f"{str(kind.example).strip()}\n"
+        return own if self.shows(own, name) else self._made_up(name, kind)
+
+    def _made_up(self, name: str, kind: type[Resource]) -> str | None:
+        try:
+            for each in least_templates(name, kind):
+                written = yaml_text.write(plain(each), ascii_only=False)
+                if self.shows(written, name):
+                    return written
+        except Exception:  # noqa: BLE001  # constraints of plug-ins are asked: where one fails, nothing is made up
+            return None
+        return None
+
+    def shows(self, template: str, name: str) -> bool:
+        """Whether a template is valid and has a resource of a type."""
+        if len(template) > _LONGEST:
+            return False
+        job = StackJob(name="example", template=template, template_file="example.yaml")
+        try:
+            with evaluation(Limits.of(self._settings)):
+                examined = examine_job(
+                    job, self._types, self._settings, offline=True, values_required=False, stack_id="example"
+                )
+        except Exception:  # noqa: BLE001  # whatever a plug-in does to its own example, there is just none
+            return False
+        return any(each.type == name for each in examined.template.resources.values())
+
+
+def least_templates(name: str, kind: type[Resource]) -> Iterator[dict[str, Any]]:
+    """Yield templates with one resource of a type and no more properties than must be; not all need be valid."""
+    required = {key: schema for key, schema in kind.properties_schema.items() if _must_be_given(schema)}
+    yield _template(name, {key: made_up(schema) for key, schema in required.items()})
+
+
+def _template(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    resource = {"type": name, **({"properties": properties} if properties else {})}
+    return {"heat_template_version": VERSION, "resources": {resource_name(name): resource}}
+
+
+def _must_be_given(schema: Property) -> bool:
+    return schema.required and schema.default is None
+
+
+def made_up(schema: Property) -> Any:
+    """Return a value that a property may have, as far as its constraints can be asked here."""
+    tried = [*_candidates(schema)]
+    return next((value for value in tried if _holds(schema.constraints, value)), tried[0])
+
+
+def _holds(constraints: tuple[Constraint, ...], value: Any) -> bool:
+    return all(each.check(value) is None for each in constraints if each.needs_nothing)
+
+
+def _candidates(schema: Property) -> Iterator[Any]:
+    """Yield values of the type, likely ones first; never none."""
+    for constraint in schema.constraints:
+        if isinstance(constraint, AllowedValues):
+            yield from (
+                ([value] for value in constraint.values)
+                if schema.type is PropertyType.LIST
+                else constraint.values
+            )
+    least = max((each.min or 0 for each in schema.constraints if isinstance(each, Length)), default=0)
+    least = min(least, _LONGEST_MADE_UP)
+    match schema.type:
+        case PropertyType.STRING | PropertyType.ANY:
+            yield from _TEXTS
+            yield "x" * least
+        case PropertyType.INTEGER | PropertyType.NUMBER:
+            yield from _numbers(schema)
+        case PropertyType.BOOLEAN:
+            yield from (True, False)
+        case PropertyType.LIST:
+            item = made_up(schema.schema) if isinstance(schema.schema, Property) else "example"
+            yield from ([item] * max(least, 1), [])
+        case PropertyType.MAP:
+            yield _map(schema, least)
+
+
+def _numbers(schema: Property) -> Iterator[float]:
+    for constraint in schema.constraints:
+        match constraint:
+            case Range(min=low, max=high):
+                yield from (bound for bound in (low, high) if bound is not None)
+            case Modulo(step=step, offset=offset):
+                yield from (step + offset, offset)
+    yield from (
+        number for number in _NUMBERS if schema.type is PropertyType.NUMBER or isinstance(number, int)
+    )
+
+
+def _map(schema: Property, least: int) -> dict[str, Any]:
+    if isinstance(schema.schema, Mapping):
+        return {key: made_up(child) for key, child in schema.schema.items() if _must_be_given(child)}
+    return {f"example{number}": "example" for number in range(1, least + 1)}

@@ -1,0 +1,96 @@
+"""What plug-ins say, as HTML and as Markdown: text, in which only backticks mean something, code."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from markupsafe import Markup, escape
+
+_CODE: Final = re.compile(r"`+([^`]+)`+")
+#: What Markdown could take for markup anywhere in a line.
+_SPECIAL: Final = re.compile(r"[\\`*\[<|]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|&(?=[#\w])")
+#: What it could take for markup where a line begins: of a number, what follows it.
+_LEADING: Final = re.compile(r"^(?:[-+=#>:~]|\d+(?=[.)]))")
+
+
+def one_line(text: str) -> str:
+    """Return a text in one line, without characters that cannot be seen."""
+    return " ".join("".join(each if each.isprintable() else " " for each in text).split())
+
+
+def lines(text: str) -> str:
+    """Return a text with its lines, without other characters that cannot be seen."""
+    return "".join(each if each.isprintable() or each == "\n" else " " for each in text.expandtabs(4))
+
+
+def html_prose(text: str) -> Markup:
+    """Return a text as a part of a paragraph."""
+    return _with_code(one_line(text), escape, html_code)
+
+
+def html_code(text: str) -> Markup:
+    """Return a text as code in a line."""
+    return Markup("<code>{}</code>").format(text)
+
+
+def html_name(name: str) -> Markup:
+    """Return the name of a type, in which a line may break behind colons."""
+    return Markup("::<wbr>").join(one_line(name).split("::"))
+
+
+def markdown_prose(text: str) -> Markup:
+    """Return a text as a paragraph."""
+    return _leading(_with_code(one_line(text), _markdown_text, markdown_code))
+
+
+def markdown_cell(text: str) -> Markup:
+    """Return a text as a table's cell."""
+    return _with_code(one_line(text), _markdown_text, markdown_cell_code)
+
+
+def markdown_text(text: object) -> Markup:
+    """Return a text in which nothing is markup; what is markup already stays."""
+    return text if isinstance(text, Markup) else _leading(_markdown_text(one_line(str(text))))
+
+
+def markdown_code(text: str) -> Markup:
+    """Return a text as code in a line."""
+    fence = "`" * (_longest_run(text) + 1)
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return Markup(f"{fence}{space}{text}{space}{fence}")  # noqa: S704  # the fence is longer than any inside
+
+
+def markdown_cell_code(text: str) -> Markup:
+    """Return a text as code in a table's cell, which a bar would end even there."""
+    return Markup(markdown_code(text).replace("|", "\\|"))  # noqa: S704
+
+
+def markdown_block(text: str, language: str = "") -> Markup:
+    """Return a text of several lines as code."""
+    text = lines(text).strip("\n")
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return Markup(f"{fence}{language}\n{text}\n{fence}\n")  # noqa: S704  # as above
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)
+
+
+def _markdown_text(text: str) -> Markup:
+    return Markup(_SPECIAL.sub(lambda found: f"\\{found[0]}", text))  # noqa: S704  # nothing in it is markup now
+
+
+def _leading(text: Markup) -> Markup:
+    found = _LEADING.match(text)
+    if not found:
+        return text
+    number = found[0] if found[0][0].isdigit() else ""
+    return Markup(f"{number}\\{text[len(number) :]}")  # noqa: S704  # what it was, with a character escaped
+
+
+def _with_code(text: str, written: Callable[[str], Markup], code: Callable[[str], Markup]) -> Markup:
+    parts, end = [], 0
+    for found in _CODE.finditer(text):
+        parts += [written(text[end : found.start()]), code(found[1])]
+        end = found.end()
+    return Markup("").join([*parts, written(text[end:])])

@@ -1,0 +1,37 @@
+"""A resource type in plain types: what ``resource-type show`` writes, and what its page is made of."""
+
+from typing import Any
+
+from orchestrator.documentation.origin import UNKNOWN_ORIGIN, Origin
+from orchestrator.documentation.schema import describe_attribute, describe_properties, text
+from orchestrator.errors import PluginMistake
+from orchestrator.plugins.resource import Resource
+
+
+def describe_type(
+    name: str, kind: type[Resource], *, origin: Origin = UNKNOWN_ORIGIN, example: str | None = None
+) -> dict[str, Any]:
+    """Return what a resource type takes and tells.
+
+    ``example`` is the text of a template that uses the type.
+
+    Raises:
+        PluginMistake: its class says what cannot be read; the sentence names the type.
+    """
+    try:
+        return {
+            "name": name,
+            "description": text(kind.description),
+            "origin": origin.to_dict(),
+            "accepts_anything": kind.accepts_anything,
+            "properties": describe_properties(kind.properties_schema),
+            "attributes": {
+                text(key): describe_attribute(schema) for key, schema in kind.attributes_schema.items()
+            },
+            "update_policy": describe_properties(kind.update_policy_schema),
+            "example": example,
+        }
+    except Exception as error:
+        whose = f" of {origin.package}" if origin.package else ""
+        message = f"resource type {name!r}{whose} cannot be described: {error or type(error).__name__}"
+        raise PluginMistake(message) from error

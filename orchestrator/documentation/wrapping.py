@@ -1,0 +1,199 @@
+"""A template around a resource type: parameters for its properties, outputs for its attributes."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestrator.documentation.hot_constraint import hot_constraint
+from orchestrator.documentation.schema import plain, text
+from orchestrator.plugins.constraints import AllowedPattern, AllowedValues, Constraint, Length
+from orchestrator.plugins.properties import Property, PropertyType
+from orchestrator.plugins.resource import Resource
+from orchestrator.template.parameter_types import KINDS, ParameterType
+
+#: The first version of the language in which an ``if`` may leave a property out.
+VERSION: Final = "2021-04-16"
+#: What a template is known by where it is used as a type.
+_REFERENCE: Final = "OS::stack_id"
+
+_TYPES: Final[Mapping[PropertyType, ParameterType]] = {
+    PropertyType.STRING: ParameterType.STRING,
+    PropertyType.INTEGER: ParameterType.NUMBER,
+    PropertyType.NUMBER: ParameterType.NUMBER,
+    PropertyType.BOOLEAN: ParameterType.BOOLEAN,
+    PropertyType.MAP: ParameterType.JSON,
+    PropertyType.LIST: ParameterType.JSON,
+    PropertyType.ANY: ParameterType.JSON,
+}
+#: A parameter of these types cannot be empty: one that may be is a text, which the property reads all the same.
+_WORDS: Final[Mapping[PropertyType, tuple[str, dict[str, Any]]]] = {
+    PropertyType.INTEGER: ("A whole number, or nothing.", {"allowed_pattern": "(-?[0-9]+)?"}),
+    PropertyType.NUMBER: (
+        "A number, or nothing.",
+        {"allowed_pattern": r"(-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?)?"},
+    ),
+    PropertyType.BOOLEAN: ("true, false, or nothing.", {"allowed_values": ["", "true", "false"]}),
+}
+
+
+def resource_name(type_name: str) -> str:
+    """Return a name for a resource of a type, such as ``random_string`` for ``OS::Heat::RandomString``."""
+    last = type_name.rpartition("::")[2]
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", last)
+    return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_") or "resource"
+
+
+def wrapping_template(
+    name: str, kind: type[Resource], *, without_default: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """Return a HOT template that makes one resource of a type, and asks for whatever the type can be given.
+
+    A property that need not be given, and has no default, has a parameter that may be empty; then it is not given.
+    ``without_default`` are properties for which even that must be said.
+    """
+    resource = resource_name(name)
+    while resource in kind.properties_schema:
+        # Parameters, conditions and resources share their names.
+        resource = f"{resource}_resource"
+    asked = {
+        key: _Asked.of(key, schema, must_be_said=key in without_default)
+        for key, schema in kind.properties_schema.items()
+    }
+    outputs = {
+        key: {**_about(schema.description), "value": {"get_attr": [resource, key]}}
+        for key, schema in kind.attributes_schema.items()
+    }
+    reference = {
+        "description": f"What get_resource gives of {resource}.",
+        "value": {"get_resource": resource},
+    }
+    sections: dict[str, Any] = {
+        "description": f"A resource of the type {name}. {text(kind.description)}".strip(),
+        "parameters": {key: each.parameter for key, each in asked.items()},
+        "conditions": {each.condition: each.is_given for each in asked.values() if each.condition},
+        "resources": {
+            resource: {"type": name, **_said(properties={key: each.value for key, each in asked.items()})}
+        },
+        "outputs": {**outputs, _REFERENCE: reference},
+    }
+    whole: dict[str, Any] = plain({"heat_template_version": VERSION, **_said(**sections)})
+    return whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """The parameter for a property, and how the property takes its value."""
+
+    parameter: dict[str, Any]
+    value: Any
+    #: The name of the condition under which the property is given; empty: it always is.
+    condition: str = ""
+    is_given: Any = None
+
+    @classmethod
+    def of(cls, key: str, schema: Property, *, must_be_said: bool) -> "_Asked":
+        value = {"get_param": key}
+        if schema.default is not None:
+            return cls(parameter=_declared(schema, default=schema.default), value=value)
+        if schema.required:
+            return cls(parameter=_declared(schema), value=value)
+        condition = f"{key}_given"
+        parameter, nothing = _optional(schema)
+        if must_be_said:
+            del parameter["default"]
+        return cls(
+            parameter=parameter,
+            value={"if": [condition, value]},
+            condition=condition,
+            is_given={"not": {"equals": [value, nothing]}},
+        )
+
+
+def _said(**sections: Any) -> dict[str, Any]:
+    return {name: section for name, section in sections.items() if section}
+
+
+def _about(description: object) -> dict[str, str]:
+    return _said(description=text(description))
+
+
+def _type_of(schema: Property) -> ParameterType:
+    items = schema.schema
+    if schema.type is PropertyType.LIST and isinstance(items, Property) and items.type is PropertyType.STRING:
+        return ParameterType.LIST
+    return _TYPES[schema.type]
+
+
+def _declared(schema: Property, **default: Any) -> dict[str, Any]:
+    """Return the declaration of a parameter for a property that is always given."""
+    kind = _type_of(schema)
+    return {
+        "type": str(kind),
+        **_about(schema.description),
+        **default,
+        **_said(immutable=schema.immutable, constraints=_constraints(schema, kind)),
+    }
+
+
+def _optional(schema: Property) -> tuple[dict[str, Any], Any]:
+    """Return the declaration of a parameter that may be empty, and the value that it then has."""
+    words, rule = _WORDS.get(schema.type, ("Empty: not given.", None))
+    kind = ParameterType.STRING if rule else _type_of(schema)
+    nothing: Any = ""
+    if kind is ParameterType.LIST or (kind is ParameterType.JSON and schema.type is PropertyType.LIST):
+        nothing = []
+    elif schema.type is PropertyType.MAP:
+        nothing = {}
+    constraints = [{**rule, "description": words}] if rule else _constraints(schema, kind, or_empty=True)
+    declared = {
+        "type": str(kind),
+        "description": f"{text(schema.description)} {words}".strip(),
+        "default": nothing,
+        **_said(immutable=schema.immutable, constraints=constraints),
+    }
+    return declared, nothing
+
+
+def _constraints(schema: Property, kind: ParameterType, *, or_empty: bool = False) -> list[dict[str, Any]]:
+    """Return what can be said of a parameter's value; the property itself is asked about the rest."""
+    asked = list(schema.constraints)
+    if kind is ParameterType.LIST and isinstance(schema.schema, Property):
+        # These ask a list about each of its items.
+        asked += [
+            each
+            for each in schema.schema.constraints
+            if "list" in each.valid_for and not isinstance(each, Length)
+        ]
+    found = []
+    for constraint in asked:
+        said = _or_empty(constraint, kind) if or_empty else hot_constraint(constraint)
+        if said and KINDS[kind] <= constraint.valid_for and _can_be_read(said):
+            found.append({**said, **_about(constraint.description)})
+    return found
+
+
+def _or_empty(constraint: Constraint, kind: ParameterType) -> dict[str, Any] | None:
+    """Return a constraint for a value that may be empty, too; None if that cannot be said."""
+    said = hot_constraint(constraint)
+    if said is None or (kind is ParameterType.LIST and isinstance(constraint, AllowedValues)):
+        return said
+    match constraint:
+        case AllowedValues():
+            return {"allowed_values": ["", *constraint.values]}
+        case AllowedPattern():
+            return {"allowed_pattern": f"(?:{constraint.pattern})?"}
+        case Length(max=int() as most):
+            return {"length": {"max": most}}
+    return None
+
+
+def _can_be_read(said: Mapping[str, Any]) -> bool:
+    """Whether a template could hold it: JSON can say it, and a pattern is still one."""
+    try:
+        json.dumps(said)
+        re.compile(str(said.get("allowed_pattern", "")))
+    except (TypeError, ValueError, re.error):
+        return False
+    return True
