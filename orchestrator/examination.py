@@ -92,9 +92,9 @@ class Examiner:
     ) -> None:
         """Keep what is needed.
 
-        With ``offline``, constraints are left out whose plug-in is not installed here; without ``clients``, those that
-        ask other systems; without ``values_required`` a parameter of
-        the root template may have no value.
+        With ``offline``, constraints are left out whose plug-in is not installed here. By ``clients``, other systems
+        are asked about parameters; about properties see :mod:`orchestrator.outside_findings`. Without
+        ``values_required`` a parameter of the root template may have no value.
         """
         self.problems: list[Problem] = []
         self._types, self._settings, self._files = types, settings, files
@@ -180,7 +180,6 @@ class Examiner:
                 kind,
                 examined.blank,
                 examined.parameters.hidden,
-                clients=self._clients,
             )
 
     # -- templates as types ------------------------------------------------------------------------------------

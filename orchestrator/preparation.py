@@ -26,6 +26,7 @@ from orchestrator.messages import StackJob
 from orchestrator.names import check_project, check_stack_name
 from orchestrator.nested import NestedJob
 from orchestrator.nesting import environment_within
+from orchestrator.outside_findings import outside_problems
 from orchestrator.plan import Plan, Wish, plan_create
 from orchestrator.plugins.clients import Clients
 from orchestrator.settings import Settings
@@ -140,6 +141,8 @@ def examine_job(
     except InvalidInput as error:
         raise InvalidInput(in_order([*problems, *examiner.problems, *error.problems])) from error
     problems += examiner.problems
+    if clients and not problems:
+        problems += outside_problems(examined, types, clients.of(job.project))
     if problems:
         raise InvalidInput(in_order(problems))
     return examined
