@@ -13,6 +13,7 @@ from orchestrator.examination import Examined
 from orchestrator.findings import Types, property_problems
 from orchestrator.plugins.clients import ProjectClients
 from orchestrator.plugins.custom import Custom, CustomConstraints
+from orchestrator.plugins.groups import VersionedProperties
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.resource import Resource
 from orchestrator.template.budget import outside
@@ -62,6 +63,8 @@ def _asking(
 
 def asks_outside(kind: type[Resource]) -> bool:
     """Tell whether another system may have to be asked whether properties of this type are right."""
+    if any(isinstance(group, VersionedProperties) for group in kind.properties_groups):
+        return True
     return any(
         isinstance(constraint, Custom) and _is_outside(constraint.name)
         for constraint in _constraints(kind.properties_schema.values())

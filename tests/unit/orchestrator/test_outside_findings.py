@@ -13,6 +13,7 @@ from orchestrator.plugins import custom
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.clients import ClientPlugin, Clients
 from orchestrator.plugins.custom import ClientConstraint, Custom, CustomConstraints
+from orchestrator.plugins.groups import API_VERSIONS, CLIENT_PLUGIN, PROPERTIES, VERSIONS
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
@@ -80,12 +81,12 @@ def test_every_use_of_what_is_not_there_is_told_with_its_place() -> None:
         examine(
             "  a: {type: Server, properties: {image: none, disks: [{image: a}, {image: nope}]}}\n"
             "  b: {type: Server, properties: {image: b}}\n"
-            "  c: {type: Server, properties: {image: no}}\n"
+            "  c: {type: Server, properties: {image: nowhere}}\n"
         )
     assert [(problem.path, problem.message.partition(";")[0]) for problem in raised.value.problems] == [
         ("resources.a.properties.image", "there is no image 'none'"),
         ("resources.a.properties.disks[1].image", "there is no image 'nope'"),
-        ("resources.c.properties.image", "there is no image 'no'"),
+        ("resources.c.properties.image", "there is no image 'nowhere'"),
     ]
     positions = [problem.position and problem.position.line for problem in raised.value.problems]
     assert positions == [3, 3, 5]
@@ -121,7 +122,7 @@ def test_many_are_asked_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_nobody_can_tell_ends_the_examination_with_a_place() -> None:
     resources = "  a: {type: Server, properties: {image: down}}\n"
     with pytest.raises(
-        NotVerified, match=r"^t\.yaml:3:\d+: resources\.a\.properties\..image: nobody can tell"
+        NotVerified, match=r"^t\.yaml:3:\d+: resources\.a\.properties\.image: nobody can tell"
     ) as raised:
         examine(resources)
     assert "'down' exists: ConnectionError: SECRET is down" in str(raised.value)
@@ -156,3 +157,11 @@ def test_types_ask_if_a_constraint_of_theirs_does_however_deep() -> None:
         properties_schema: ClassVar[Mapping[str, Property]] = {"disks": Server.properties_schema["disks"]}
 
     assert asks_outside(Deep)
+
+    class Versioned(Resource):
+        properties_schema: ClassVar[Mapping[str, Property]] = {"new": Property(type=PropertyType.STRING)}
+        properties_groups_schema = (
+            {API_VERSIONS: {CLIENT_PLUGIN: "images", VERSIONS: ["2"], PROPERTIES: [["new"]]}},
+        )
+
+    assert asks_outside(Versioned)
