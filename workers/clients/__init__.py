@@ -1,4 +1,5 @@
-"""Client plug-ins that ship with Isotherm: how it speaks to other systems.
+"""Client plug-ins: one for each external system, with what it takes to ask that system.
 
-A client knows its system's interface and its errors, and nothing of stacks.
+A module here knows the plug-in contract and the library of its system, never the store, the queue, or a resource type.
+Clients are found through entry points; of other modules, only the resource types of their system import these.
 """

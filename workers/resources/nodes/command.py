@@ -14,9 +14,6 @@ from workers.resources.nodes.launcher import MARKER
 #: What a command inherits of the worker. The rest stays behind: a worker's environment may hold its secrets.
 _INHERITED: Final = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR")
 
-#: Shorter values are words such as "on" and numbers of threads: no secrets, and found in every text.
-_SHORTEST_SECRET: Final = 4
-
 
 def parse_command(command: Any) -> list[str]:
     """Return the arguments of a command given as a list, or as one text in the words of a shell.
@@ -78,14 +75,6 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
         name: value for name, value in os.environ.items() if name in _INHERITED or name.startswith("LC_")
     }
     return {"PATH": os.defpath, **inherited, **given}
-
-
-def masked(text: str, given: Mapping[str, str]) -> str:
-    """Return ``text`` without the values that a template put into the environment: programs print them."""
-    for value in sorted(given.values(), key=len, reverse=True):
-        if len(value) >= _SHORTEST_SECRET:
-            text = text.replace(value, "******")
-    return text
 
 
 def parse_signal(name: str) -> signal.Signals:

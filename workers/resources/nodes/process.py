@@ -10,8 +10,9 @@ from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, Wait
+from workers.masking import masked
 from workers.resources.nodes.allowed import allowed_directory, fault_of_path
-from workers.resources.nodes.command import environment, masked, parse_command, parse_env, parse_signal
+from workers.resources.nodes.command import environment, parse_command, parse_env, parse_signal
 from workers.resources.nodes.host import NODE_PROPERTY, refuse_other_nodes
 from workers.resources.nodes.journal import records_directory
 from workers.resources.nodes.readiness import READY_SCHEMA, Readiness, ReadyWhen
@@ -328,7 +329,7 @@ outputs:
 
     def _failed(self, sentence: str) -> ResourceFailure:
         env = parse_env(self.properties["env"])
-        said = masked(tail(self._process.log, lines=_LINES_SHOWN), env)
+        said = masked(tail(self._process.log, lines=_LINES_SHOWN), env.values())
         return ResourceFailure(
             f"{sentence}; it printed:\n{said}" if said else f"{sentence}; it printed nothing"
         )

@@ -1,0 +1,409 @@
+"""One HTTP API is asked in bounded time and size, again where that does no harm, and fails in sentences."""
+
+import datetime
+import ipaddress
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from orchestrator.plugins.clients import ClientMisconfigured
+from tests.services.http_api import Fault, How, HttpApi
+from workers.clients.http_failures import HttpError, HttpUnavailable
+from workers.clients.http_options import ApiOptions
+from workers.clients.rest import RestApi
+
+HASTY = {"retry_base_seconds": 0.001, "retry_max_seconds": 0.001}
+
+
+@contextmanager
+def asking(
+    http_api: HttpApi, *, project: str = "p", pauses: list[float] | None = None, **given: Any
+) -> Iterator[RestApi]:
+    """Ask an API; ``pauses`` is given the seconds that would be slept."""
+    options = ApiOptions.parse("default", {"base_url": http_api.url, **HASTY, **given})
+    sleep: Callable[[float], None] = time.sleep if pauses is None else pauses.append
+    api = RestApi(options, project, sleep=sleep)
+    try:
+        yield api
+    finally:
+        api.close()
+
+
+@pytest.fixture
+def rest(http_api: HttpApi) -> Iterator[RestApi]:
+    with asking(http_api) as api:
+        yield api
+
+
+def failure(attempt: Callable[[], object]) -> HttpError:
+    with pytest.raises(HttpError) as caught:
+        attempt()
+    return caught.value
+
+
+# -- answers -----------------------------------------------------------------------------------------------------
+
+
+def test_json_goes_there_and_comes_back(http_api: HttpApi, rest: RestApi) -> None:
+    made = rest.ask("POST", "/disks", body={"name": "ä", "size": 3})
+    assert (made.status, made.headers["location"]) == (201, "/disks/1")
+    assert made.document() == {"id": "1", "name": "ä", "size": 3, "status": "ready"}
+    assert rest.ask("GET", "/disks?name=%C3%A4").document()["items"][0]["id"] == "1"
+    assert rest.ask("DELETE", "/disks/1").document() is None
+    assert http_api.requests[0].headers["content-type"] == "application/json"
+
+
+def test_paths_come_after_the_base_url_and_stay_below_it(http_api: HttpApi) -> None:
+    http_api.put("/v2/disks/a/x")
+    with asking(http_api, base_url=f"{http_api.url}/v2/disks/") as rest:
+        assert rest.ask("GET", "/a/x").status == 200
+        for path in (
+            "/../secret",
+            "/a/%2e%2e/b",
+            "//other.example/x",
+            "a",
+            "",
+            "/a b",
+            "/a#b",
+            "/a\\b",
+            "/a\nb",
+        ):
+            assert "a path" in str(failure(lambda path=path: rest.ask("GET", path)))  # type: ignore[misc]
+    assert http_api.count() == 1
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b'{"a": NaN}', b'{"a": 1e', b'"\\ud800"', b"[" * 3000 + b"]" * 3000, b"9" * 40]
+)
+def test_what_is_no_json_that_can_be_kept_is_a_failure_that_may_pass(
+    http_api: HttpApi, rest: RestApi, body: bytes
+) -> None:
+    http_api.fail(Fault(status=200, body=body))
+    answer = rest.ask("GET", "/disks")
+    with pytest.raises(HttpUnavailable, match="it answered 200 with something that is no JSON we can keep"):
+        answer.document()
+
+
+def test_an_answer_is_cut_off_at_its_bound(http_api: HttpApi) -> None:
+    with asking(http_api, max_response_bytes=1000) as rest:
+        http_api.fail(Fault(how=How.ENDLESS))
+        assert "more than 1000 bytes" in str(failure(lambda: rest.ask("GET", "/disks")))
+        http_api.fail(Fault(how=How.ENDLESS))
+        assert rest.ask("GET", "/disks", keeps_body=False).status == 200
+        # The connection that was left in the middle is not used again.
+        assert rest.ask("GET", "/disks").document() == {"items": []}
+
+
+def test_a_body_that_was_packed_is_refused(http_api: HttpApi, rest: RestApi) -> None:
+    http_api.fail(Fault(status=200, body=b"x" * 10, headers={"Content-Encoding": "gzip"}))
+    assert "in an encoding that nobody asked for" in str(failure(lambda: rest.ask("GET", "/disks")))
+    assert http_api.requests[0].headers["accept-encoding"] == "identity"
+
+
+# -- again -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_what_may_pass_is_tried_again(http_api: HttpApi, rest: RestApi, status: int) -> None:
+    http_api.fail(Fault(status=status), times=2)
+    assert rest.ask("GET", "/disks").status == 200
+    assert http_api.count() == 3
+
+
+@pytest.mark.parametrize("how", [How.CLOSE, How.CLOSE_HALF_WAY])
+def test_a_broken_connection_is_tried_again(http_api: HttpApi, rest: RestApi, how: How) -> None:
+    http_api.fail(Fault(how=how))
+    assert rest.ask("GET", "/disks").status == 200
+    assert http_api.count() == 2
+
+
+def test_retries_end(http_api: HttpApi, rest: RestApi) -> None:
+    http_api.fail(Fault(status=503, body=b"resting"), times=-1)
+    error = failure(lambda: rest.ask("GET", "/disks?token=s3cret"))
+    assert str(error) == f"GET {http_api.url}/disks: it answered 503 (Service Unavailable): resting"
+    assert isinstance(error, HttpUnavailable)
+    assert error.retryable
+    assert not error.undone
+    assert http_api.count() == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 409, 410, 412, 422, 501])
+def test_what_will_not_pass_is_not(http_api: HttpApi, rest: RestApi, status: int) -> None:
+    http_api.fail(Fault(status=status))
+    error = failure(lambda: rest.ask("GET", "/disks"))
+    assert (error.status, error.retryable, http_api.count()) == (status, False, 1)
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_what_may_have_been_done_is_not_done_again(http_api: HttpApi, rest: RestApi, method: str) -> None:
+    for fault in (Fault(status=500), Fault(how=How.CLOSE, has_effect=True)):
+        http_api.forget_requests()
+        http_api.fail(fault)
+        error = failure(lambda: rest.ask(method, "/disks", body={}))
+        assert isinstance(error, HttpUnavailable)
+        assert not error.undone
+        assert http_api.count() == 1
+
+
+def test_what_was_certainly_not_done_is_tried_again_whatever_it_is(http_api: HttpApi, rest: RestApi) -> None:
+    http_api.fail(Fault(status=429), method="POST")
+    assert rest.ask("POST", "/disks", body={}).status == 201
+    assert http_api.made == 1
+    http_api.close()
+    error = failure(lambda: rest.ask("POST", "/disks", body={}))
+    assert isinstance(error, HttpUnavailable)
+    assert error.undone
+    assert "cannot connect: Connection refused" in str(error)
+
+
+def test_who_says_so_may_repeat_a_create(http_api: HttpApi, rest: RestApi) -> None:
+    http_api.fail(Fault(how=How.CLOSE, has_effect=True), method="POST")
+    headers = {"Idempotency-Key": "k"}
+    assert rest.ask("POST", "/disks", body={}, headers=headers, repeatable=True).status == 200
+    assert (http_api.made, http_api.count("POST")) == (1, 2)
+
+
+def test_retry_after_is_waited_for_up_to_its_bound(http_api: HttpApi) -> None:
+    later = format_datetime(datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=120))
+    pauses: list[float] = []
+    with asking(http_api, pauses=pauses, total_seconds=60, max_retry_after_seconds=20) as rest:
+        http_api.fail(Fault(status=503, headers={"Retry-After": "20"}))
+        assert rest.ask("GET", "/disks").status == 200
+        assert pauses == [20.0]
+        for long in ("21", later):
+            http_api.fail(Fault(status=503, headers={"Retry-After": long}))
+            assert failure(lambda: rest.ask("GET", "/disks")).retryable
+        http_api.fail(Fault(status=503, headers={"Retry-After": "soon"}))
+        assert rest.ask("GET", "/disks").status == 200
+    assert len(pauses) == 2
+    assert pauses[1] <= 0.001
+
+
+def test_no_pause_reaches_beyond_the_time_there_is(http_api: HttpApi) -> None:
+    pauses: list[float] = []
+    with asking(http_api, pauses=pauses, total_seconds=10, max_retry_after_seconds=20) as rest:
+        http_api.fail(Fault(status=503, headers={"Retry-After": "15"}))
+        assert failure(lambda: rest.ask("GET", "/disks")).status == 503
+    assert pauses == []
+
+
+def test_pauses_grow_and_are_jittered(http_api: HttpApi) -> None:
+    pauses: list[float] = []
+    patience: dict[str, Any] = {"retries": 4, "retry_base_seconds": 1, "retry_max_seconds": 4}
+    with asking(http_api, pauses=pauses, **patience) as rest:
+        http_api.fail(Fault(status=500), times=-1)
+        failure(lambda: rest.ask("GET", "/disks"))
+    assert all(0 <= pause <= bound for pause, bound in zip(pauses, (1, 2, 4, 4), strict=True))
+    assert len(set(pauses)) == 4
+
+
+def test_a_server_that_hangs_is_given_up(http_api: HttpApi) -> None:
+    http_api.fail(Fault(how=How.HANG), times=-1)
+    with asking(http_api, read_seconds=0.05, retries=1) as rest:
+        error = failure(lambda: rest.ask("GET", "/disks"))
+        assert str(error).endswith("/disks: no whole answer came in time")
+    assert http_api.count() == 2
+    with asking(http_api, total_seconds=0.05, read_seconds=5) as rest:
+        began = time.monotonic()
+        failure(lambda: rest.ask("GET", "/disks"))
+        assert time.monotonic() - began < 2
+    http_api.heal()
+
+
+def test_a_body_that_drips_is_given_up(http_api: HttpApi) -> None:
+    # It never is silent for long, and would never end.
+    http_api.fail(Fault(how=How.ENDLESS), times=-1)
+    with asking(http_api, total_seconds=0.1, max_response_bytes=1024**3) as rest:
+        assert "no whole answer came in time" in str(failure(lambda: rest.ask("GET", "/disks")))
+
+
+def test_no_more_connections_than_allowed(http_api: HttpApi) -> None:
+    http_api.latency_seconds = 0.01
+    with asking(http_api, max_connections=2) as rest, ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: rest.ask("GET", "/disks"), range(16)))
+    assert http_api.most_at_once == 2
+
+
+# -- who we are --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [
+        {"user": "u", "password_env": "SECRET"},
+        {"token_env": "SECRET"},
+        {"token_env": "SECRET", "header": "X-Auth-Token"},
+    ],
+    ids=["basic", "bearer", "header"],
+)
+def test_who_we_are_is_said_and_never_shown(auth: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "s3cret-pass")
+    with (
+        HttpApi(tokens={"s3cret-pass": "one", "u:s3cret-pass": "one"}) as api,
+        asking(api, auth=auth) as rest,
+    ):
+        assert rest.ask("GET", "/disks").status == 200
+        (asked,) = api.requests
+        said = asked.headers.get("authorization") or asked.headers["x-auth-token"]
+        api.fail(Fault(status=403, body=f"not you: {said} or s3cret-pass".encode()))
+        error = failure(lambda: rest.ask("GET", "/disks"))
+        assert "not you: ******" in str(error)
+        for secret in ("s3cret-pass", said):
+            assert secret not in str(error)
+            assert secret not in repr(rest.options)
+
+
+def test_a_new_secret_in_a_file_is_taken_up(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("old-token\n")
+    with (
+        HttpApi(tokens={"old-token": "a", "new-token": "a"}) as api,
+        asking(api, auth={"token_file": str(file)}) as rest,
+    ):
+        assert rest.ask("GET", "/disks").status == 200
+        del api.tokens["old-token"]
+        assert failure(lambda: rest.ask("GET", "/disks")).status == 401
+        file.write_text("new-token\n")
+        assert rest.ask("POST", "/disks", body={}).status == 201
+        assert api.count() == 4
+
+
+def test_a_secret_that_is_missing_is_named_by_its_place(
+    http_api: HttpApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH", raising=False)
+    file = tmp_path / "token"
+    file.write_text("two\nlines")
+    for auth, said in (
+        ({"token_env": "NO_SUCH"}, "the environment variable NO_SUCH is not set, which should hold a secret"),
+        ({"token_file": str(tmp_path / "none")}, "cannot be read: No such file or directory"),
+        ({"token_file": str(file)}, "holds more than one line"),
+    ):
+        with pytest.raises(ClientMisconfigured, match=said), asking(http_api, auth=auth):
+            pass
+
+
+def test_the_project_goes_with_every_request_and_nobody_takes_its_place(http_api: HttpApi) -> None:
+    with asking(http_api, project="blue", project_header="X-Project", headers={"X-Zone": "z"}) as rest:
+        rest.ask("POST", "/disks", body={}, headers={"X-Extra": "e"})
+        assert http_api.requests[0].tenant == "blue"
+        assert [http_api.requests[0].headers[name] for name in ("x-zone", "x-extra")] == ["z", "e"]
+        for name in ("X-Project", "x_project", "AUTHORIZATION", "Host", "Cookie", "X-Zone"):
+            error = failure(lambda name=name: rest.ask("GET", "/disks", headers={name: "red"}))  # type: ignore[misc]
+            assert repr(name) in str(error)
+            assert "red" not in str(error)
+        assert "no header can" in str(
+            failure(lambda: rest.ask("GET", "/", headers={"X": "a\r\nX-Project: red"}))
+        )
+    assert http_api.count() == 1
+    with (
+        pytest.raises(ClientMisconfigured, match="can be sent in no header"),
+        asking(http_api, project="a\nb", project_header="X-Project"),
+    ):
+        pass
+
+
+def test_cookies_are_not_kept(http_api: HttpApi, rest: RestApi) -> None:
+    http_api.fail(Fault(status=200, headers={"Set-Cookie": "session=1; Path=/"}))
+    for _ in range(2):
+        rest.ask("GET", "/disks")
+    assert "cookie" not in http_api.requests[1].headers
+
+
+# -- where it leads ----------------------------------------------------------------------------------------------
+
+
+def test_only_redirects_on_the_same_server_are_followed(http_api: HttpApi, rest: RestApi) -> None:
+    http_api.put("/disks/a")
+    http_api.fail(Fault(status=302, headers={"Location": "/disks/a"}), path="/old")
+    assert rest.ask("GET", "/old").document()["id"] == "a"
+    with HttpApi() as other:
+        http_api.fail(Fault(status=302, headers={"Location": f"{other.url}/disks/a"}))
+        error = failure(lambda: rest.ask("GET", "/disks/a"))
+        assert "it answered 302 (Found), to another server, where we do not follow" in str(error)
+        assert other.count() == 0
+    http_api.fail(Fault(status=307, headers={"Location": "/disks"}))
+    assert "which only reading follows" in str(failure(lambda: rest.ask("POST", "/old", body={})))
+    http_api.fail(Fault(status=302, headers={"Location": "/disks"}), times=-1)
+    assert "more than 5 redirects" in str(failure(lambda: rest.ask("GET", "/disks")))
+
+
+# -- TLS ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with a key and the certificate of 127.0.0.1 that it has signed itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
+    now = datetime.datetime.now(datetime.UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path_factory.mktemp("tls") / "server.pem"
+    file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        + signed.public_bytes(serialization.Encoding.PEM)
+    )
+    return file
+
+
+def test_a_server_must_prove_who_it_is_unless_told_otherwise(certificate: Path) -> None:
+    with HttpApi(certificate=certificate) as api:
+        for trusting in ({"ca_file": str(certificate)}, {"verify": False}):
+            with asking(api, **trusting) as rest:
+                assert rest.ask("GET", "/disks").status == 200
+        with asking(api) as rest:
+            error = failure(lambda: rest.ask("GET", "/disks"))
+            assert "the server's certificate is not trusted (verify, ca_file)" in str(error)
+            assert not error.retryable
+        assert api.count() == 2
+        with (
+            pytest.raises(ClientMisconfigured, match="No such file or directory"),
+            asking(api, ca_file="/nowhere"),
+        ):
+            pass
+
+
+# -- sentences ---------------------------------------------------------------------------------------------------
+
+
+def test_what_was_sent_does_not_come_back_in_a_sentence(http_api: HttpApi, rest: RestApi) -> None:
+    password = 'pass "word" é'
+    echoed = '{"error": "bad value pass \\"word\\" \\u00e9 for 1234567"}'
+    http_api.fail(Fault(status=422, body=echoed.encode()))
+    error = failure(lambda: rest.ask("POST", "/disks", body={"a": [{"password": password}], "pin": 1234567}))
+    assert str(error) == (
+        f"POST {http_api.url}/disks: it answered 422 (Unprocessable Entity): "
+        '{"error": "bad value ****** for ******"}'
+    )
+
+
+def test_a_long_answer_is_cut_and_kept_on_one_line(http_api: HttpApi, rest: RestApi) -> None:
+    http_api.fail(Fault(status=400, body=b"no\n\x1b[31m" + b"x" * 100_000))
+    sentence = str(failure(lambda: rest.ask("GET", "/disks")))
+    assert len(sentence) < 500
+    assert "no ?[31mxxx" in sentence

@@ -1,0 +1,324 @@
+"""What the settings say of an HTTP API: where it is, who we are to it, and how much patience we have with it."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from orchestrator.errors import Problem
+from orchestrator.plugins.clients import ClientMisconfigured
+from orchestrator.plugins.constraints import Range
+from orchestrator.plugins.properties import Property, PropertyError, PropertyType, convert_properties
+
+#: What the API that stands in ``[clients.http]`` itself is called.
+DEFAULT: Final = "default"
+
+_SECONDS: Final = (Range(0.001, 3600),)
+
+
+def _text(description: str) -> Property:
+    return Property(type=PropertyType.STRING, default="", description=description)
+
+
+def _number(default: float, description: str, *constraints: Range) -> Property:
+    return Property(
+        type=PropertyType.NUMBER, default=default, description=description, constraints=constraints
+    )
+
+
+AUTH_SCHEMA: Final[Mapping[str, Property]] = {
+    "user": _text("The user of basic authentication; it needs password_file or password_env."),
+    "password_file": _text("A file that holds the password, and nothing else."),
+    "password_env": _text("The environment variable that holds the password."),
+    "token_file": _text("A file that holds a token, and nothing else."),
+    "token_env": _text("The environment variable that holds a token."),
+    "header": _text("The header that carries the token; without it, Authorization does, as a bearer token."),
+}
+#: What is said of one API alone.
+IDENTITY_SCHEMA: Final[Mapping[str, Property]] = {
+    "base_url": _text("Where the API is, such as https://api.example.com/v2: paths come after it."),
+    "auth": Property(
+        type=PropertyType.MAP,
+        schema=AUTH_SCHEMA,
+        description="Who we are. Secrets are in files or environment variables, never here.",
+    ),
+    "headers": Property(
+        type=PropertyType.MAP, default={}, description="Headers that go with every request; none is a secret."
+    ),
+    "project_header": _text("The header that tells the API for which project it is asked; none without it."),
+    "verify": Property(
+        type=PropertyType.BOOLEAN,
+        default=True,
+        description="Whether the server must prove by its certificate who it is.",
+    ),
+    "ca_file": _text("A file of certificates to trust; without it, those that the system trusts."),
+    "api_version": _text("The version of the API that is spoken, where it is known."),
+    "api_version_path": _text("The path that tells the version where it is not."),
+    "api_version_json": Property(
+        type=PropertyType.STRING,
+        default="version",
+        description="Where in the answer the version is (JMESPath).",
+    ),
+}
+#: What holds for every API that says nothing else.
+PATIENCE_SCHEMA: Final[Mapping[str, Property]] = {
+    "connect_seconds": _number(5.0, "How long a connection may take.", *_SECONDS),
+    "read_seconds": _number(15.0, "How long the server may be silent.", *_SECONDS),
+    "total_seconds": _number(30.0, "How long all tries of a request may take together.", *_SECONDS),
+    "max_connections": Property(
+        type=PropertyType.INTEGER,
+        default=10,
+        constraints=(Range(1, 1000),),
+        description="How many connections a process keeps for each project, and opens at most.",
+    ),
+    "retries": Property(
+        type=PropertyType.INTEGER,
+        default=2,
+        constraints=(Range(0, 10),),
+        description="How often a request that may be repeated is, within total_seconds. The engine tries again after.",
+    ),
+    "retry_base_seconds": _number(
+        0.2, "The first retry waits up to this long, each further one twice as long.", *_SECONDS
+    ),
+    "retry_max_seconds": _number(2.0, "No retry waits longer, unless the server says so.", *_SECONDS),
+    "max_retry_after_seconds": _number(
+        5.0,
+        "A server that wants to be left alone for longer (Retry-After) is not waited for.",
+        Range(0, 3600),
+    ),
+    "max_response_bytes": Property(
+        type=PropertyType.INTEGER,
+        default=4 * 1024 * 1024,
+        constraints=(Range(1, 1024**3),),
+        description="Longer answers are refused.",
+    ),
+}
+API_SCHEMA: Final[Mapping[str, Property]] = {**IDENTITY_SCHEMA, **PATIENCE_SCHEMA}
+OPTIONS_SCHEMA: Final[Mapping[str, Property]] = {
+    **API_SCHEMA,
+    "apis": Property(
+        type=PropertyType.MAP,
+        default={},
+        description="Further APIs by name, with the same options. Where one is and who we are to it is said there; "
+        "time-outs, retries and limits are those of [clients.http] unless it says others.",
+    ),
+}
+
+
+_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+#: The headers that belong to the connection, and to who we are.
+_OWN_HEADERS: Final = frozenset(
+    {
+        "authorization",
+        "connection",
+        "content-length",
+        "cookie",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+
+
+def misconfigured(option: str, message: str, hint: str = "") -> ClientMisconfigured:
+    """Return the error that a setting of ``[clients.http]`` is wrong."""
+    return ClientMisconfigured([Problem(message=message, path=f"settings.clients.http.{option}", hint=hint)])
+
+
+def plain_header(name: str) -> str:
+    """Return what servers may take a header's name for: many tell neither case nor hyphens from underscores."""
+    return name.lower().replace("_", "-")
+
+
+def fault_of_headers(headers: Mapping[str, Any]) -> str:
+    """Return what is wrong with headers that are to be sent along, in a sentence without their values."""
+    for name, value in headers.items():
+        if not _HEADER.fullmatch(str(name)):
+            return f"{str(name)!r} cannot be the name of a header"
+        if plain_header(name) in _OWN_HEADERS:
+            return f"the header {name!r} belongs to the connection, and cannot be given"
+        if not isinstance(value, str):
+            return f"the value of the header {name!r} must be a text"
+        if not (value.isascii() and value.isprintable()) or value != value.strip():
+            return f"the value of the header {name!r} holds what no header can: only printable ASCII may be in it"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Where a secret is; it is read when it is needed, and kept nowhere."""
+
+    file: str = ""
+    variable: str = ""
+
+    def read(self) -> str:
+        """Return the secret, without white space around it.
+
+        Raises:
+            ClientMisconfigured: it is not there, or is none that a header can carry.
+        """
+        where = f"the file {self.file!r}" if self.file else f"the environment variable {self.variable}"
+        try:
+            text = Path(self.file).read_text(encoding="utf-8") if self.file else os.environ[self.variable]
+        except KeyError:
+            raise misconfigured("auth", f"{where} is not set, which should hold a secret") from None
+        except OSError as error:
+            raise misconfigured("auth", f"{where} cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError:
+            raise misconfigured("auth", f"{where} holds no text in UTF-8") from None
+        secret = text.strip()
+        if not secret or not secret.isprintable():
+            what = "more than one line, or what cannot be printed" if secret else "nothing"
+            raise misconfigured("auth", f"{where} should hold a secret, and holds {what}")
+        return secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who we are to an API."""
+
+    #: Empty: there is only a token.
+    user: str = ""
+    #: The header that carries the token; empty: Authorization.
+    header: str = ""
+    #: None: we are nobody.
+    secret: Secret | None = None
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any] | None) -> "Identity":
+        """Return the identity that ``auth`` says.
+
+        Raises:
+            PropertyError: the parts do not fit.
+        """
+        said = {name: value for name, value in (given or {}).items() if value}
+        secrets = sorted(name for name in said if name.endswith(("_file", "_env")))
+        if len(secrets) > 1:
+            raise PropertyError(("auth",), f"there is one secret, found {' and '.join(secrets)}")
+        wanted = "password" if "user" in said else "token"
+        if said and not (secrets and secrets[0].startswith(wanted)):
+            both = f"expected {wanted}_file or {wanted}_env"
+            raise PropertyError(("auth",), f"{both}, found {', '.join(sorted(said))}")
+        if not said:
+            return cls()
+        header = said.get("header", "")
+        if header and (fault := _fault_of_token_header(header, said)):
+            raise PropertyError(("auth", "header"), fault)
+        (name,) = secrets
+        secret = Secret(file=said[name]) if name.endswith("_file") else Secret(variable=said[name])
+        return cls(user=said.get("user", ""), header=header, secret=secret)
+
+
+def _fault_of_token_header(header: str, said: Mapping[str, Any]) -> str:
+    if "user" in said:
+        return "a user and a password are sent as basic authentication, in no other header"
+    return "" if plain_header(header) == "authorization" else fault_of_headers({header: ""})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiOptions:
+    """The options of one API."""
+
+    name: str
+    base_url: httpx.URL
+    identity: Identity
+    headers: Mapping[str, str]
+    project_header: str
+    verify: bool
+    ca_file: str
+    api_version: str
+    api_version_path: str
+    api_version_json: str
+    connect_seconds: float
+    read_seconds: float
+    total_seconds: float
+    max_connections: int
+    retries: int
+    retry_base_seconds: float
+    retry_max_seconds: float
+    max_retry_after_seconds: float
+    max_response_bytes: int
+
+    @classmethod
+    def parse(cls, name: str, given: Mapping[str, Any]) -> "ApiOptions":
+        """Return the options that ``given`` says by the schema.
+
+        Raises:
+            PropertyError: with the path of what is wrong.
+        """
+        said = convert_properties(API_SCHEMA, given)
+        for header in ("headers", "project_header"):
+            headers = said[header] if header == "headers" else {said[header]: ""} if said[header] else {}
+            if fault := fault_of_headers(headers):
+                raise PropertyError((header,), fault)
+        said["identity"] = Identity.parse(said.pop("auth"))
+        return cls(name=name, **{**said, "base_url": _parsed_url(said["base_url"])})
+
+    @property
+    def own_headers(self) -> frozenset[str]:
+        """The headers that nobody else may give, as :func:`plain_header` has them."""
+        names = {*self.headers, self.identity.header, self.project_header} - {""}
+        return _OWN_HEADERS | {plain_header(name) for name in names}
+
+
+def _parsed_url(text: str) -> httpx.URL:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        raise PropertyError(("base_url",), "it is no URL") from None
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise PropertyError(("base_url",), "expected a URL such as https://api.example.com/v2")
+    if url.userinfo:
+        raise PropertyError(("base_url",), "a user and a password belong into auth, where they are not shown")
+    if url.query or url.fragment:
+        raise PropertyError(("base_url",), "a base URL has neither a query nor a fragment")
+    return url
+
+
+def apis_of(options: Mapping[str, Any]) -> dict[str, ApiOptions]:
+    """Return the APIs that ``[clients.http]`` names.
+
+    Raises:
+        ClientMisconfigured: there is none, or its options are wrong; the sentence says which and what.
+    """
+    try:
+        return dict(_apis_of(options))
+    except PropertyError as error:
+        # The value is not shown: it may be a password.
+        fault = error.veil(error.path)
+        option = ".".join(map(str, fault.path))
+        raise misconfigured(option, fault.message, fault.hint) from error
+
+
+def _apis_of(options: Mapping[str, Any]) -> Iterator[tuple[str, ApiOptions]]:
+    own = {name: value for name, value in options.items() if name != "apis" and value is not None}
+    others = convert_properties({"apis": OPTIONS_SCHEMA["apis"]}, {"apis": options.get("apis") or {}})["apis"]
+    if own.get("base_url"):
+        yield DEFAULT, ApiOptions.parse(DEFAULT, own)
+    elif not others:
+        raise PropertyError(("base_url",), "a value is required: where is the API?")
+    shared = {name: own[name] for name in PATIENCE_SCHEMA if name in own}
+    for name, given in others.items():
+        path = ("apis", name)
+        if name == DEFAULT and own.get("base_url"):
+            raise PropertyError(path, "the API of this name is the one that [clients.http] itself describes")
+        if ":" in name or "/" in name:
+            raise PropertyError(path, "the name of an API holds neither a colon nor a slash")
+        if not isinstance(given, Mapping):
+            raise PropertyError(path, "expected a map of options")
+        try:
+            yield name, ApiOptions.parse(name, {**shared, **given})
+        except PropertyError as error:
+            raise PropertyError(
+                (*path, *error.path), error.message, error.hint, veiled=error.veiled
+            ) from error

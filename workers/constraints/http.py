@@ -1,0 +1,21 @@
+"""What is there in an HTTP API: ``http.exists``."""
+
+from typing import Any
+
+from orchestrator.plugins.constraints import shown
+from orchestrator.plugins.custom import ClientConstraint
+from workers.clients.http import PATH, split_path
+from workers.clients.http_failures import fault_of_path
+
+
+class HttpExists(ClientConstraint):
+    """A path that answers a GET with success, such as ``/images/cirros``, or ``images:/cirros`` of a named API."""
+
+    name = "http.exists"
+    client = "http"
+    entity = PATH
+
+    def fault(self, value: Any) -> str | None:
+        """Return what is wrong with a path as it is written."""
+        found = fault_of_path(split_path(value)[1]) if isinstance(value, str) else "a path is a text"
+        return f"{shown(value)} is no path of an HTTP API: {found}" if found else None
