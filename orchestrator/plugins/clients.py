@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, ClassVar, Final, Protocol
 
+from orchestrator.constraint_caches import ConstraintCaches
 from orchestrator.errors import InvalidInput, NotFound, PluginMistake, Problem
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.loading import load_classes
@@ -258,11 +259,12 @@ class Clients:
         Args:
             settings: What clients are built from.
             plugins: Those there are, instead of those installed.
-            caches: Returns the cache of a client by its name, or None if nothing is to be remembered.
+            caches: Returns the cache of a client by its name, or None if nothing is to be remembered; those that the
+                settings describe, if not given.
         """
         self._settings = settings
         self._plugins = None if plugins is None else ClientPlugins(plugins)
-        self._caches = caches
+        self._caches = caches or ConstraintCaches(settings).of
         self._projects: dict[str, ProjectClients] = {}
         self._lock = threading.Lock()
 
@@ -284,7 +286,7 @@ class Clients:
         plugins = self._plugins if self._plugins is not None else ClientPlugins.load()
         kind = plugins.find(name)
         options = options_of(kind, self._settings.clients.get(kind.section(), {}), context.project)
-        return kind(context, options, self._caches(name) if self._caches else None)
+        return kind(context, options, self._caches(name))
 
 
 def options_of(kind: type[ClientPlugin], said: Mapping[str, Any], project: str) -> dict[str, Any]:
