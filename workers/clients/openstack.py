@@ -129,13 +129,17 @@ class OpenStack(ClientPlugin):
         self._cloud.close()
 
     def _api_version(self) -> str:
+        from openstack.exceptions import ServiceDiscoveryException
+
         proxy = self.proxy()
         asked = proxy.default_microversion
         if asked and asked != "latest":
             return str(asked)
         data = proxy.get_endpoint_data()
-        version = (data.max_microversion or data.api_version) if data is not None else None
-        return ".".join(map(str, version)) if version else ""
+        if data is None or data.status is None:
+            # What the address of the service looks like is then taken for its version.
+            raise ServiceDiscoveryException(f"service {self.service} does not tell its versions")
+        return ".".join(map(str, data.max_microversion or data.api_version))
 
     def _patiently(self, ask: Callable[[], Answer]) -> Answer:
         """Return what ``ask`` does, tried again as the options say."""

@@ -189,9 +189,14 @@ def _load(access: Access) -> "CloudRegion":
         return config.get_one(
             cloud=access.cloud, region_name=access.region or None, api_timeout=access.timeout_seconds
         )
-    except (SDKException, ClientException, LookupError, TypeError, ValueError) as error:
-        option = "region" if access.region and "region" in str(error).lower() else "cloud"
-        raise BadAccess(option, f"{type(error).__name__}: {error}") from error
+    except (SDKException, ClientException) as error:
+        raise BadAccess(
+            "region" if access.region and "Region" in str(error) else "cloud", str(error)
+        ) from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        # What the error says may be a part of the file.
+        message = f"openstacksdk cannot make sense of what the file says ({type(error).__name__})"
+        raise BadAccess("cloud", message) from error
 
 
 def _unknown(cloud: str, known: list[str], file: str | None) -> BadAccess:
