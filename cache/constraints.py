@@ -147,6 +147,11 @@ class ConstraintCache:
             here.store.forget(here.stored(key))
         return answer
 
+    def forget(self, entity: str, name: str, scope: Sequence[str]) -> None:
+        """Let nobody find what stood for ``name`` any more: whoever changed the outside system knows better."""
+        here = self._here()
+        here.store.forget(here.stored(self._key(entity, name, scope)))
+
     def flush(self) -> bool:
         """Forget all answers of this system, for every process that uses the same store.
 

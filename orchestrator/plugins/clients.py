@@ -47,6 +47,9 @@ class RemembersYes(Protocol):
     def refresh(self, entity: str, name: str, scope: tuple[str, ...], ask: Callable[[], str]) -> str:
         """Return what ``ask`` answers, and remember that."""
 
+    def forget(self, entity: str, name: str, scope: tuple[str, ...]) -> None:
+        """Remember nothing of this name."""
+
 
 class ClientPlugin(ABC):
     """Base of client plug-ins; one serves all threads of a process."""
@@ -120,6 +123,14 @@ class ClientPlugin(ABC):
         with outside():
             answer = self._cache.get if use_cache else self._cache.refresh
             return answer(entity, name, scope, ask)
+
+    def forget(self, entity: str, name: str) -> None:
+        """Let nobody be told any more what the cache remembers of this id or name.
+
+        Whoever has just made, renamed or deleted something says so by this.
+        """
+        if self._cache is not None:
+            self._cache.forget(entity, name, (self.context.project, *self.scope(entity)))
 
     @abstractmethod
     def look_up(self, entity: str, name: str) -> str:

@@ -85,3 +85,15 @@ def test_flushed_cache_asks_again() -> None:
     cache.flush()
     cache.get("flavor", "small", ("p",), cloud.ask)
     assert cloud.asked == 2
+
+
+def test_what_is_said_to_have_changed_is_asked_for_again_and_nothing_else() -> None:
+    cache, cloud = ConstraintCache("nova"), Cloud()
+    cloud.things.update(small="f-1", large="f-2")
+    cache.get("flavor", "small", ("p",), cloud.ask)
+    cache.get("flavor", "large", ("p",), lambda: cloud.ask("large"))
+    cloud.things.clear()
+    cache.forget("flavor", "small", ("p",))
+    with pytest.raises(Missing):
+        cache.get("flavor", "small", ("p",), cloud.ask)
+    assert cache.get("flavor", "large", ("p",), cloud.ask) == "f-2"

@@ -31,6 +31,9 @@ class FakeCache:
     def refresh(self, entity: str, name: str, scope: tuple[str, ...], ask: Callable[[], str]) -> str:
         return ask()
 
+    def forget(self, entity: str, name: str, scope: tuple[str, ...]) -> None:
+        pass
+
     def take(self) -> Counts:
         return self.counters.take()
 

@@ -244,3 +244,15 @@ def test_time_outside_does_not_count_as_evaluation(monkeypatch: pytest.MonkeyPat
 
 def _problem(message: str, hint: str) -> Problem:
     return Problem(message=message, hint=hint)
+
+
+def test_answers_are_remembered_for_those_who_want_it_until_somebody_knows_better() -> None:
+    clients = clients_of().of("p").get("images")
+    assert isinstance(clients, Images)
+    assert [clients.find("image", "ubuntu", use_cache=True) for _ in range(3)] == ["1"] * 3
+    assert clients.asked == ["ubuntu"]
+    assert clients.find("image", "ubuntu") == "1"
+    assert clients.asked == ["ubuntu"] * 2
+    clients.forget("image", "ubuntu")
+    assert clients.find("image", "ubuntu", use_cache=True) == "1"
+    assert clients.asked == ["ubuntu"] * 3
