@@ -31,7 +31,7 @@ from cache.counters import Counters, Counts
 from cache.fail_open import PAUSE_SECONDS, FailOpen
 from cache.flights import Flights
 from cache.keys import key_of
-from cache.regions import LASTING, MAX_ENTRIES, make_region, stored_key
+from cache.regions import LASTING, MAX_ENTRIES, make_region, masked, stored_key
 
 #: How answers are written: this number, their generation, when they were asked for, the id. Another number is that
 #: of another version of this program, whose answers are replaced.
@@ -55,6 +55,8 @@ class Description:
 
     client: str
     backend: str
+    #: Where the store is, without what may be a password.
+    url: str
     expiration_seconds: float
     max_entries: int
     #: How many answers the store holds; None where it cannot tell.
@@ -178,6 +180,7 @@ class ConstraintCache:
         return Description(
             client=self.client,
             backend=self.backend,
+            url=masked(self._url),
             expiration_seconds=self._expiration_seconds,
             max_entries=self._max_entries,
             entries=store.count() if reachable else None,

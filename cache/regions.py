@@ -118,7 +118,7 @@ def make_region(
         ) from error
     except OSError as error:
         raise CacheMisconfigured(
-            f"cache backend {backend!r} cannot use {_masked(url)!r}: {error.strerror}", "url"
+            f"cache backend {backend!r} cannot use {masked(url)!r}: {error.strerror}", "url"
         ) from error
     except Exception as error:  # noqa: BLE001  # each backend has errors of its own
         if isinstance(error, ValueError) and url:
@@ -155,13 +155,13 @@ def _check_arguments(backend: str, given: Mapping[str, Any]) -> None:
 
 
 def _not_a_url(url: str, backend: str, error: ValueError) -> CacheMisconfigured:
-    masked = _masked(url)
+    shown = masked(url)
     # The client library's own words may quote a piece of the password.
-    reason = f": {error}" if masked == url else ""
-    return CacheMisconfigured(f"cache URL {masked!r} is not one for {backend!r}{reason}", "url")
+    reason = f": {error}" if shown == url else ""
+    return CacheMisconfigured(f"cache URL {shown!r} is not one for {backend!r}{reason}", "url")
 
 
-def _masked(url: str) -> str:
+def masked(url: str) -> str:
     """Return ``url`` without what may be a password: all before its last @, and its query."""
     scheme, user, host, query = _URL.findall(url)[0]
     return f"{scheme}{user and '***@'}{host}{query and '?***'}"

@@ -4,9 +4,8 @@ Nothing here is on the path of a look-up: a cache is handed out once, and a thre
 (:mod:`orchestrator.cache_tally`).
 """
 
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 import structlog
@@ -58,6 +57,7 @@ class Flushed(Protocol):
 class Cache(RemembersYes, Protocol):
     """One client plug-in's cache: :class:`cache.constraints.ConstraintCache`."""
 
+    client: str
     backend: str
 
     def take(self) -> Counts:
@@ -70,11 +70,21 @@ class Cache(RemembersYes, Protocol):
         """Return what it is, and how it is; asks the store."""
 
 
+class Caches(Protocol):
+    """The caches by client plug-in: :class:`orchestrator.constraint_caches.ConstraintCaches`."""
+
+    def of(self, client: str) -> Cache | None:
+        """Return the cache of a client, made when it is first asked for; None if it has none."""
+
+    def made(self) -> Sequence[Cache]:
+        """Return those that have been asked for."""
+
+
 class ProcessCaches:
     """The constraint caches of one process; safe for threads.
 
     Args:
-        make: Makes the cache of a client plug-in; None where nothing is to be remembered.
+        caches: The caches themselves.
         counted: Where counts are brought together.
         flushed: Where word of flushes is left.
         every_seconds: How often counts are told, and word of flushes is looked for.
@@ -83,19 +93,17 @@ class ProcessCaches:
 
     def __init__(
         self,
-        make: Callable[[str], Cache | None],
+        caches: Caches,
         counted: Counted,
         flushed: Flushed,
         *,
         every_seconds: float = EVERY_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._make = make
+        self._caches = caches
         self._flushed = flushed
         self._clock = clock
         self._began = clock()
-        self._caches: dict[str, Cache | None] = {}
-        self._lock = threading.Lock()
         #: The flushes that were heeded, by client.
         self._heeded: dict[str, float] = {}
         #: Until then some answer that only this process has may be young enough to be given.
@@ -106,19 +114,16 @@ class ProcessCaches:
         """Return the cache of a client plug-in, made when it is first asked for; None if it has none.
 
         Raises:
-            CacheMisconfigured: it cannot be made of the settings.
+            InvalidInput: it cannot be made of the settings.
         """
-        with self._lock:
-            if client not in self._caches:
-                self._caches[client] = self._make(client)
-            found = self._caches[client]
+        found = self._caches.of(client)
         if found is not None:
             self.tally.start()
         return found
 
     def heed(self) -> None:
         """Empty what others want to be empty, where they cannot do it themselves; no fault ever comes of it."""
-        mine = {name: cache for name, cache in self._made().items() if cache.backend not in COMMON_STORES}
+        mine = [cache for cache in self._caches.made() if cache.backend not in COMMON_STORES]
         if not mine or self._clock() > self._until:
             return
         try:
@@ -128,24 +133,20 @@ class ProcessCaches:
             return
         # What was flushed before there was anything to flush needs no heed.
         began = flushes.now - (self._clock() - self._began) - _SLACK_SECONDS
-        for name, cache in mine.items():
-            at = flushes.at.get(name, began - 1)
-            if at >= began and at != self._heeded.get(name):
+        for cache in mine:
+            at = flushes.at.get(cache.client, began - 1)
+            if at >= began and at != self._heeded.get(cache.client):
                 cache.flush()
-                self._heeded[name] = at
+                self._heeded[cache.client] = at
 
     def close(self) -> None:
         """Tell what was counted and not told yet, if the store takes it within moments."""
         self.tally.close()
 
-    def _made(self) -> dict[str, Cache]:
-        with self._lock:
-            return {name: cache for name, cache in self._caches.items() if cache is not None}
-
     def _take(self) -> dict[str, Counts]:
-        made = self._made()
-        taken = {name: cache.take() for name, cache in made.items()}
-        for name, counts in taken.items():
-            if counts != Counts() and made[name].backend not in COMMON_STORES:
-                self._until = max(self._until, self._clock() + made[name].describe().expiration_seconds)
+        taken = {}
+        for cache in self._caches.made():
+            counts = taken[cache.client] = cache.take()
+            if counts != Counts() and cache.backend not in COMMON_STORES:
+                self._until = max(self._until, self._clock() + cache.describe().expiration_seconds)
         return taken

@@ -11,11 +11,13 @@ from stevedore.driver import DriverManager
 
 from hooks.events import EventSink, load_event_sinks
 from hooks.lifecycle import LifecyclePlugin, load_lifecycle_plugins
+from orchestrator.constraint_caches import ConstraintCaches
 from orchestrator.coordinator import Coordinator
 from orchestrator.messages import CheckOrder
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
+from orchestrator.process_caches import ProcessCaches
 from orchestrator.publishing import Publisher
 from orchestrator.settings import Settings
 from orchestrator.store.store import Store
@@ -74,7 +76,14 @@ class Runtime:
     @cached_property
     def clients(self) -> Clients:
         """The clients of other systems."""
-        return Clients(self.settings)
+        return Clients(self.settings, caches=self.caches.of)
+
+    @cached_property
+    def caches(self) -> ProcessCaches:
+        """What clients remember of other systems."""
+        return ProcessCaches(
+            ConstraintCaches(self.settings), self.store.cache_counters, self.store.cache_flushes
+        )
 
     @cached_property
     def coordinator(self) -> Coordinator:
@@ -113,5 +122,7 @@ class Runtime:
             self.checker.close()
         if "clients" in self.__dict__:
             self.clients.close()
+        if "caches" in self.__dict__:
+            self.caches.close()
         if "store" in self.__dict__:
             self.store.close()

@@ -11,6 +11,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from orchestrator.adoption import adopted_rows
+from orchestrator.cache_admin import CacheAdmin
+from orchestrator.cache_views import CacheView, FlushView
+from orchestrator.constraint_caches import make_constraint_cache
 from orchestrator.embedded import Embedded
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.health import mark_healthy, mark_unhealthy
@@ -44,7 +47,7 @@ from orchestrator.messages import (
     StackJob,
 )
 from orchestrator.operable import CHECK, RESUME, SUSPEND
-from orchestrator.plugins.clients import Clients
+from orchestrator.plugins.clients import ClientPlugins, Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.preparation import prepare, prepare_update, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
@@ -483,3 +486,31 @@ class Service(Showing):
             dry_run=dry_run,
         )
         return self._store.purger.purge(wanted)
+
+    # -- constraint caches -------------------------------------------------------------------------------------
+
+    def cache_stats(self, client: str | None = None, *, reset: bool = False) -> list[CacheView]:
+        """Return what the constraint caches are, or that of one client, and what all processes counted.
+
+        With ``reset`` counting begins again at zero afterwards.
+
+        Raises:
+            NotFound: there is no such client.
+        """
+        return self._cache_admin().stats(client, reset=reset)
+
+    def flush_caches(self, client: str | None = None) -> list[FlushView]:
+        """Have what the constraint caches hold forgotten, or that of one client; return what became of it.
+
+        Raises:
+            NotFound: there is no such client.
+        """
+        return self._cache_admin().flush(client)
+
+    def _cache_admin(self) -> CacheAdmin:
+        return CacheAdmin(
+            lambda client: make_constraint_cache(self.settings, client),
+            {*ClientPlugins.load(), *self.settings.constraint_cache.clients},
+            self._store.cache_counters,
+            self._store.cache_flushes,
+        )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from orchestrator.cache_views import CacheView, FlushView
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.messages import AdoptJob, StackJob
 from orchestrator.purge import Removed
@@ -138,3 +139,9 @@ class StackService(Protocol):
         self, *, older_than_seconds: float, project: str | None = None, dry_run: bool = False
     ) -> Iterator[Removed]:
         """Remove for good what nobody needs any more; yield after each step what went, or would go."""
+
+    def cache_stats(self, client: str | None = None, *, reset: bool = False) -> list[CacheView]:
+        """Return what the constraint caches are and counted; with ``reset`` counting begins again at zero."""
+
+    def flush_caches(self, client: str | None = None) -> list[FlushView]:
+        """Have what the constraint caches hold forgotten; return what became of it."""

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from orchestrator.cli import errors
+from orchestrator.cli.cache import cache
 from orchestrator.cli.database import db
 from orchestrator.cli.db_purge import purge
 from orchestrator.cli.docs import docs
@@ -86,7 +87,7 @@ for child in (mark_unhealthy, metadata):
 for child in (functions, versions):
     template.add_command(child)
 db.add_command(purge)
-for command in (stack, template, resource_type, docs, worker, coordinator, db, doctor):
+for command in (stack, template, resource_type, docs, worker, coordinator, cache, db, doctor):
     isotherm.add_command(command)
 
 

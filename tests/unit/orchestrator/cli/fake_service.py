@@ -8,6 +8,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
+from orchestrator.cache_views import CacheView, FlushView
 from orchestrator.cli.main import isotherm
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import Conflict, NotFound
@@ -143,6 +144,11 @@ class FakeService:
     abandoned: list[str] = field(default_factory=list)
     snapshots_held: list[SnapshotView] = field(default_factory=list)
     restored: list[tuple[str, float | None, bool]] = field(default_factory=list)
+    caches_held: list[CacheView] = field(default_factory=list)
+    #: Of which client counters were reset; None: of all.
+    resets: list[str | None] = field(default_factory=list)
+    #: What becomes of a flush.
+    flushes_held: list[FlushView] = field(default_factory=list)
     closed: int = 0
 
     def close(self) -> None:
@@ -339,6 +345,13 @@ class FakeService:
         yield from self.purged
         if self.interrupt and not dry_run:
             raise self.interrupt
+
+    def cache_stats(self, client: str | None = None, *, reset: bool = False) -> list[CacheView]:
+        self.resets += [client] if reset else []
+        return [view for view in self.caches_held if client in (None, view.client)]
+
+    def flush_caches(self, client: str | None = None) -> list[FlushView]:
+        return [view for view in self.flushes_held if client in (None, view.client)]
 
     def outputs(self, name: str, /) -> tuple[OutputView, ...]:
         self.stack(name)
