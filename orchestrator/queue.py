@@ -4,11 +4,12 @@ Every queue is reached through the broker's default exchange, by its name alone.
 which lost its memory could forget: what is sent next arrives.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from celery import Celery
+from celery.signals import worker_process_shutdown, worker_shutdown
 from celery.utils.nodenames import default_nodename, host_format
 from kombu.entity import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES
@@ -240,6 +241,16 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
 def node_name(name: str) -> str:
     """Return the name that Celery's tools show: ``name@host``, unless the host was named too."""
     return str(host_format(default_nodename(name if "@" in name else f"{name}@%h")))
+
+
+def at_the_end(call: Callable[[], None]) -> None:
+    """Have something called when a process of a worker ends in good order, or the worker itself does."""
+
+    def end(**_: Any) -> None:
+        call()
+
+    worker_process_shutdown.connect(end, weak=False)
+    worker_shutdown.connect(end, weak=False)
 
 
 def _require_broker(settings: Settings) -> None:

@@ -116,13 +116,17 @@ class Runtime:
         )
         return checker
 
+    def say_last_words(self) -> None:
+        """Tell what is told now and then and was not told yet; for a process that ends without closing anything."""
+        if "caches" in self.__dict__:
+            self.caches.close()
+
     def close(self) -> None:
         """Close what was opened."""
         if "checker" in self.__dict__:
             self.checker.close()
         if "clients" in self.__dict__:
             self.clients.close()
-        if "caches" in self.__dict__:
-            self.caches.close()
+        self.say_last_words()
         if "store" in self.__dict__:
             self.store.close()

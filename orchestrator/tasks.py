@@ -39,7 +39,7 @@ from orchestrator.messages import (
 )
 from orchestrator.names import is_name
 from orchestrator.operable import CHECK, RESUME, SUSPEND
-from orchestrator.queue import QueuePublisher, default_app
+from orchestrator.queue import QueuePublisher, at_the_end, default_app
 from orchestrator.refusals import refusal_of
 from orchestrator.runtime import Runtime
 from orchestrator.settings import load_settings
@@ -152,6 +152,13 @@ def _refuse(job: Mapping[str, Any], error: Exception) -> None:
     if is_name(job_id):
         runtime().store.stacks.refuse_job(job_id, refusal_of(error))
 
+
+def _end() -> None:
+    if runtime.cache_info().currsize:
+        runtime().say_last_words()
+
+
+at_the_end(_end)
 
 _LATE = {"acks_late": True, "reject_on_worker_lost": True, "acks_on_failure_or_timeout": False}
 

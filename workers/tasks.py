@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from orchestrator.messages import CHECK_TASK, CheckOrder
-from orchestrator.queue import QueuePublisher, default_app
+from orchestrator.queue import QueuePublisher, at_the_end, default_app
 from orchestrator.runtime import Runtime
 from orchestrator.settings import load_settings
 
@@ -23,4 +23,10 @@ def check_resource(order: list[Any]) -> None:
     runtime().checker.check(CheckOrder.from_wire(order))
 
 
+def _end() -> None:
+    if runtime.cache_info().currsize:
+        runtime().say_last_words()
+
+
+at_the_end(_end)
 default_app().task(name=CHECK_TASK)(check_resource)
