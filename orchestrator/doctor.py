@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.diagnosis import PATIENCE_SECONDS, Check
+from orchestrator.doctor_caches import check_constraint_caches
 from orchestrator.doctor_clients import check_clients
 from orchestrator.errors import InvalidInput, IsothermError, Unavailable
 from orchestrator.messages import CHECKS_QUEUE, STACKS_QUEUE
@@ -27,6 +28,7 @@ def checks(settings: Settings) -> Iterator[Check]:
         yield check_schema(settings)
     yield check_cache(settings)
     yield from check_clients(settings)
+    yield from check_constraint_caches(settings)
     broker = check_broker(settings)
     yield broker
     if broker.ok and not settings.embedded:
