@@ -33,9 +33,9 @@ from orchestrator.nesting import (
     parent_of,
 )
 from orchestrator.plugins.asking import AskedClients
-from orchestrator.plugins.properties import PropertyError, check_properties
+from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.stack_resource import Blueprint, StackResource
-from orchestrator.plugins.validating import typed_properties
+from orchestrator.plugins.validating import schema_faults, typed_properties
 from orchestrator.settings import Settings
 from orchestrator.template.budget import check_time
 from orchestrator.template.definitions import ResolveError, ResourceDefinition
@@ -266,7 +266,7 @@ def _blueprint_of(
         if definition.properties_expression.is_call:
             return None
         given = definition.resolve_properties(blank)
-        if list(check_properties(kind.properties_schema, given, accepts_anything=kind.accepts_anything)):
+        if schema_faults(kind, given):
             # Which is told elsewhere.
             return None
         return kind.blueprint(definition.name, typed_properties(kind, given))

@@ -34,7 +34,7 @@ def changes_of(resource: Resource, claim: Claim) -> PropertyChanges:
     """
     if reason := _why_replaced(resource, claim):
         raise ReplaceResource(reason)
-    before = typed_properties(type(resource), claim.properties or {})
+    before = typed_properties(type(resource), claim.properties or {}, clients=resource.clients)
     asked = PropertyChanges(before=before, after=resource.properties)
     _refuse_immutable(resource, asked)
     changes = asked

@@ -307,7 +307,7 @@ class _Step:
         if as_it_is or self.claim.started:
             # What was fit to be made is fit to be deleted or looked at, by whatever schema the type has today; and what
             # is under way was found to be right when it began.
-            return typed_properties(kind, given)
+            return typed_properties(kind, given, clients=self._clients)
         return valid_properties(kind, given, clients=self._clients)
 
     @property

@@ -68,6 +68,10 @@ class PropertyError(ValueError):
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
+class MissingProperty(PropertyError):
+    """A required property is not given, at least not under this name."""
+
+
 class PropertyNotVerified(NotVerified):
     """A system that knows whether a property's value is right does not tell; ``fault`` says which property."""
 
@@ -235,6 +239,17 @@ def convert_properties(
     return _convert_map(schema, given, (), walk, accepts_anything)
 
 
+def convert_by(
+    schema: Mapping[str, Property], given: Mapping[str, Any], walk: Walk, *, accepts_anything: bool = False
+) -> dict[str, Any]:
+    """Return what :func:`convert_properties` returns, with ``UNKNOWN`` in place of what ``walk`` was told is wrong.
+
+    Raises:
+        PropertyNotVerified: another system was to be asked, and does not tell.
+    """
+    return _convert_map(schema, given, (), walk, accepts_anything)
+
+
 def _checked(constraint: Constraint, value: Any, path: PropertyPath, walk: Walk) -> str | None:
     try:
         return constraint.check(value, clients=walk.clients)
@@ -263,7 +278,7 @@ def _convert_map(
                 message = f"a value is required: {expected}"
                 # Its path may not be shown where the map around it may not.
                 veiled = f"a value of {name!r} is required: {expected}"
-                walk.report(PropertyError((*path, name), message, veiled=veiled))
+                walk.report(MissingProperty((*path, name), message, veiled=veiled))
             converted[name] = prop.absent()
     if found < len(given):
         unknown = [name for name in given if name not in schema]

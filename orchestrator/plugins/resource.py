@@ -4,7 +4,7 @@ The engine calls one step at a time, in any process on any machine, and writes d
 before the next: nothing may be kept in memory between two steps. A step that died half-way is run again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Final
@@ -19,8 +19,9 @@ from orchestrator.plugins.mistakes import (
     property_mistakes,
     refuse_mistakes,
 )
-from orchestrator.plugins.properties import Attribute, Property
+from orchestrator.plugins.properties import Attribute, Property, convert_properties
 from orchestrator.plugins.support import SUPPORTED, SupportStatus
+from orchestrator.plugins.translation import Rule, rule_mistakes
 from orchestrator.settings import Settings
 
 
@@ -143,20 +144,31 @@ class Resource:
             PluginMistake: with everything that is wrong.
         """
         super().__init_subclass__(**kwargs)
+        owner = f"{cls.__module__}:{cls.__qualname__}"
         refuse_mistakes(
-            f"{cls.__module__}:{cls.__qualname__}",
+            owner,
             [
                 *property_mistakes(cls.properties_schema, "properties_schema"),
                 *property_mistakes(cls.update_policy_schema, "update_policy_schema"),
                 *attribute_mistakes(cls.attributes_schema, "attributes_schema"),
             ],
         )
+        refuse_mistakes(owner, cls._translation_mistakes())
         try:
             cls.properties_groups = properties_groups(
                 cls.properties_groups_schema, cls.properties_schema, accepts_anything=cls.accepts_anything
             )
         except PluginMistake as error:
-            refuse_mistakes(f"{cls.__module__}:{cls.__qualname__}", [str(error)])
+            refuse_mistakes(owner, [str(error)])
+
+    @classmethod
+    def _translation_mistakes(cls) -> Iterator[str]:
+        """Yield what is wrong with the rules that hold where nothing is given."""
+        try:
+            nothing = convert_properties(cls.properties_schema, {}, constraints=False)
+            yield from rule_mistakes(cls.properties_schema, cls.translation_rules(nothing))
+        except Exception as error:  # noqa: BLE001 (the boundary to other people's code)
+            yield f"translation_rules fails where no property is given: {type(error).__name__}: {error}"
 
     def __init__(
         self,
@@ -364,6 +376,14 @@ class Resource:
         raise ResourceFailure(f"resources of type {self.type_name} take no signals")
 
     # -- validating --------------------------------------------------------------------------------------------
+
+    @classmethod
+    def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:
+        """Return the old names of properties, and names that stand for ids; :mod:`orchestrator.plugins.translation`.
+
+        ``properties`` have their types; nothing is translated yet, and what is not known is ``UNKNOWN``.
+        """
+        return ()
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:

@@ -2,16 +2,26 @@
 
 Twice of each resource: when its stack is examined, where much is not known yet and every fault is wanted; and just
 before an action begins, where everything is known and the first fault ends it. Each time the schema comes first, with
-its constraints, then the type's groups, which say what goes together, and then what the type itself says.
+its constraints, and the type's translation rules; then the type's groups, which say what goes together; and then what
+the type itself says.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.groups import group_errors
-from orchestrator.plugins.properties import PropertyError, check_properties, convert_properties
+from orchestrator.plugins.properties import (
+    MissingProperty,
+    Property,
+    PropertyError,
+    PropertyNotVerified,
+    PropertyPath,
+    Walk,
+    convert_by,
+)
 from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.translating import Translated, translate
 
 
 def property_faults(
@@ -25,18 +35,24 @@ def property_faults(
     Raises:
         PropertyNotVerified: another system was to be asked, and does not tell.
     """
-    faults = check_properties(
-        kind.properties_schema, given, accepts_anything=kind.accepts_anything, clients=clients
-    )
-    if faults := faults or group_errors(kind.properties_groups, given, clients):
+    faults: list[PropertyError] = []
+    made = _made(kind, given, Walk(faults.append, constraints=True, clients=clients))
+    faults = list(_standing(faults, made))
+    if faults := faults or group_errors(kind.properties_groups, made.given, clients):
         return faults
     try:
-        properties = typed_properties(kind, given)
-        kind.validate(properties)
-        kind.validate_written(properties)
+        kind.validate(made.properties)
+        kind.validate_written(made.properties)
     except PropertyError as error:
         return [error]
     return []
+
+
+def schema_faults(kind: type[Resource], given: Mapping[str, Any]) -> list[PropertyError]:
+    """Return what is wrong with ``given`` by the schema and the translation rules alone; nobody is asked."""
+    faults: list[PropertyError] = []
+    made = _made(kind, given, Walk(faults.append, constraints=True))
+    return list(_standing(faults, made))
 
 
 def valid_properties(
@@ -50,21 +66,94 @@ def valid_properties(
         PropertyError: the first fault found.
         PropertyNotVerified: another system was to be asked, and does not tell.
     """
-    properties = convert_properties(
-        kind.properties_schema, given, accepts_anything=kind.accepts_anything, clients=clients
-    )
-    if errors := group_errors(kind.properties_groups, given, clients):
+    made = _sound(kind, given, constraints=True, clients=clients)
+    if errors := group_errors(kind.properties_groups, made.given, clients):
         raise errors[0]
-    kind.validate(properties)
-    return properties
+    kind.validate(made.properties)
+    return made.properties
 
 
-def typed_properties(kind: type[Resource], given: Mapping[str, Any]) -> dict[str, Any]:
+def typed_properties(
+    kind: type[Resource], given: Mapping[str, Any], *, clients: AskedClients | None = None
+) -> dict[str, Any]:
     """Return ``given`` as a type sees its properties, whatever rules they break: nothing is required either.
+
+    With ``clients``, names become ids where a translation rule says so; one that leads to nothing any more stays.
 
     Raises:
         PropertyError: a value is none of its type.
+        PropertyNotVerified: a client does not tell what a name stands for.
     """
-    return convert_properties(
-        kind.properties_schema, given, accepts_anything=kind.accepts_anything, constraints=False
-    )
+    return _sound(kind, given, constraints=False, clients=clients).properties
+
+
+def outdated_properties(kind: type[Resource], given: Mapping[str, Any]) -> list[PropertyError]:
+    """Return what is given under names that work, but should not be used any more; each says so in a sentence."""
+    return list(_outdated(kind.properties_schema, given, ()))
+
+
+def _sound(
+    kind: type[Resource], given: Mapping[str, Any], *, constraints: bool, clients: AskedClients | None
+) -> Translated:
+    faults: list[PropertyError] = []
+    try:
+        made = _made(kind, given, Walk(faults.append, constraints=constraints, clients=clients))
+    except PropertyNotVerified:
+        # What is wrong for certain needs no other try.
+        certain = [fault for fault in faults if not isinstance(fault, MissingProperty)]
+        if certain:
+            raise certain[0] from None
+        raise
+    for fault in _standing(faults, made):
+        raise fault
+    return made
+
+
+def _made(kind: type[Resource], given: Mapping[str, Any], walk: Walk) -> Translated:
+    properties = convert_by(kind.properties_schema, given, walk, accepts_anything=kind.accepts_anything)
+    rules = kind.translation_rules(properties)
+    if not rules:
+        return Translated(properties=properties, given=given)
+    return translate(rules, kind.properties_schema, properties, given, walk)
+
+
+def _standing(faults: Sequence[PropertyError], made: Translated) -> Iterator[PropertyError]:
+    """Yield the faults that translation leaves, each once: nothing is missing that an old name brought."""
+    told = set()
+    for fault in faults:
+        if isinstance(fault, MissingProperty) and _value_at(made.properties, fault.path) is not None:
+            continue
+        names = tuple(step for step in fault.path if isinstance(step, str))
+        if any(names[: len(path)] == path for path in made.deleted):
+            continue
+        if (fault.path, fault.message) not in told:
+            told.add((fault.path, fault.message))
+            yield fault
+
+
+def _value_at(value: Any, path: PropertyPath) -> Any:
+    for step in path:
+        if isinstance(value, Mapping):
+            value = value.get(str(step))
+        elif isinstance(value, list) and isinstance(step, int):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def _outdated(schema: Mapping[str, Property], given: Any, path: PropertyPath) -> Iterator[PropertyError]:
+    if not isinstance(given, Mapping):
+        return
+    for name, prop in schema.items():
+        value = given.get(name)
+        if value is None:
+            continue
+        status = prop.support_status
+        if status.is_outdated:
+            yield PropertyError((*path, name), f"the property {name!r} is {status.describe()}")
+        if isinstance(prop.schema, Mapping):
+            yield from _outdated(prop.schema, value, (*path, name))
+        elif isinstance(prop.schema, Property) and isinstance(prop.schema.schema, Mapping):
+            for index, item in enumerate(value if isinstance(value, (list, tuple)) else ()):
+                yield from _outdated(prop.schema.schema, item, (*path, name, index))

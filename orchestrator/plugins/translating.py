@@ -1,0 +1,243 @@
+"""Rules of translation applied to the properties of a resource: see :mod:`orchestrator.plugins.translation`."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from orchestrator.definition import UNKNOWN
+from orchestrator.errors import IsothermError, PluginMistake
+from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
+from orchestrator.plugins.properties import (
+    Property,
+    PropertyError,
+    PropertyNotVerified,
+    PropertyPath,
+    PropertyType,
+    Walk,
+    dotted,
+)
+from orchestrator.plugins.translation import (
+    Add,
+    Delete,
+    Nothing,
+    Replace,
+    Resolve,
+    Rule,
+    RulePath,
+    property_at,
+    rule_mistakes,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translated:
+    """What rules made of properties."""
+
+    #: By their types, every name of the schema among them.
+    properties: dict[str, Any]
+    #: Those that were given, under the names that they have now.
+    given: Mapping[str, Any]
+    #: The paths of those that read as null now, of which nothing wrong is told.
+    deleted: frozenset[RulePath] = frozenset()
+
+
+def translate(
+    rules: Iterable[Rule],
+    schema: Mapping[str, Property],
+    properties: Mapping[str, Any],
+    given: Mapping[str, Any],
+    walk: Walk,
+) -> Translated:
+    """Apply rules to converted ``properties``, of which ``given`` were given; neither is changed.
+
+    What is wrong is told to ``walk``, where the value was given: under its old name. With its clients names are
+    resolved; where it asks no constraints, those that lead to nothing stay.
+
+    Raises:
+        PluginMistake: a rule is about a property that there is not.
+        PropertyNotVerified: a client does not tell what a name stands for.
+    """
+    work = _Work(schema, _copied(properties), _copied(given), walk)
+    ordered = sorted(rules, key=lambda rule: rule.rank)
+    for rule in ordered:
+        for mistake in rule_mistakes(schema, [rule]):
+            raise PluginMistake(mistake)
+        work.apply(rule)
+    deleted = frozenset(rule.path for rule in ordered if isinstance(rule, Delete))
+    return Translated(properties=work.properties, given=work.given, deleted=deleted)
+
+
+class _Slot(NamedTuple):
+    """Where a property is: the map that holds it, the same map as it was given, its name, and its place."""
+
+    held: dict[str, Any]
+    given: dict[str, Any]
+    name: str
+    place: PropertyPath
+
+    @property
+    def value(self) -> Any:
+        return self.held.get(self.name)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether somebody gave a value; null is none, but what is not known yet is one."""
+        return self.given.get(self.name) is not None
+
+    def set(self, value: Any) -> None:
+        self.held[self.name] = self.given[self.name] = value
+
+    def clear(self) -> None:
+        self.held[self.name] = None
+        self.given.pop(self.name, None)
+
+
+@dataclass(slots=True)
+class _Work:
+    """Properties that are being translated."""
+
+    schema: Mapping[str, Property]
+    properties: dict[str, Any]
+    given: dict[str, Any]
+    walk: Walk
+    #: Where the value at a place was given, if not there.
+    origins: dict[PropertyPath, PropertyPath] = field(default_factory=dict)
+    #: By client, entity and name: the id, or why there is none.
+    answers: dict[tuple[str, str, str], str | EntityNotFound | AmbiguousName] = field(default_factory=dict)
+
+    def apply(self, rule: Rule) -> None:
+        match rule:
+            case Add():
+                self._add(rule)
+            case Replace():
+                if rule.source and (source := next(self._slots(rule.source), None)) and source.is_given:
+                    self._open(rule.path)
+                for slot in self._slots(rule.path):
+                    self._replace(rule, slot)
+            case Resolve() if self.walk.clients is not None:
+                for slot in self._slots(rule.path):
+                    if slot.value:
+                        slot.held[slot.name] = self._resolved(rule, slot.value, slot.place)
+            case Delete():
+                for slot in self._slots(rule.path):
+                    slot.clear()
+
+    def _slots(self, path: RulePath) -> Iterator[_Slot]:
+        yield from _slots(self.properties, self.given, path, ())
+
+    def _open(self, path: RulePath) -> None:
+        """Make the maps around a property, as far as nobody gave them."""
+        held, given = self.properties, self.given
+        for length, name in enumerate(path[:-1], 1):
+            around = property_at(self.schema, path[:length])
+            if around is None or around.type is not PropertyType.MAP:
+                return
+            if held.get(name) is None:
+                held[name] = around.convert({}, (), Walk(lambda _: None, constraints=False))
+            if not isinstance(given.get(name), dict):
+                given[name] = {}
+            if not isinstance(held[name], dict):
+                return
+            held, given = held[name], given[name]
+
+    def _add(self, rule: Add) -> None:
+        more: list[Any] = list(rule.values)
+        if rule.source:
+            source = next(self._slots(rule.source), None)
+            if source is None or not source.is_given:
+                return
+            value = source.value
+            more = list(value) if isinstance(value, list) else [value]
+            source.clear()
+        for slot in self._slots(rule.path):
+            if slot.value is UNKNOWN or (slot.value is not None and not isinstance(slot.value, list)):
+                continue
+            slot.set([*(slot.value or ()), *more])
+
+    def _replace(self, rule: Replace, slot: _Slot) -> None:
+        if not isinstance(rule.value, Nothing):
+            slot.set(rule.value)
+            return
+        if rule.sibling:
+            source: _Slot | None = slot._replace(name=rule.sibling, place=(*slot.place[:-1], rule.sibling))
+        else:
+            source = next(self._slots(rule.source), None)
+        if source is None or not source.is_given:
+            return
+        if slot.is_given:
+            if not self.walk.constraints:
+                return
+            new, old = dotted(slot.place), dotted(source.place)
+            message = f"it cannot be given together with {new}: they are two names of one thing"
+            self.walk.report(PropertyError(source.place, message, f"give only {new}, and take {old} away"))
+            return
+        found = property_at(self.schema, rule.path)
+        value = source.value
+        self.origins[slot.place] = source.place
+        source.clear()
+        slot.set(value)
+        # It keeps the rules of its new name as well; what is wrong is told where it was written.
+        slot.held[slot.name] = value if found is None else found.convert(value, source.place, self.walk)
+
+    def _resolved(self, rule: Resolve, value: Any, place: PropertyPath) -> Any:
+        if isinstance(value, list):
+            return [self._resolved(rule, item, (*place, index)) for index, item in enumerate(value)]
+        if not isinstance(value, str) or not value:
+            return value
+        key = rule.client, rule.entity, value
+        if key not in self.answers:
+            self.answers[key] = self._found(rule, value, place)
+        answer = self.answers[key]
+        if isinstance(answer, str):
+            return answer
+        if self.walk.constraints:
+            veiled = f"it must be the name or id of one {rule.entity}"
+            self.walk.report(PropertyError(self._origin(place), str(answer), veiled=veiled))
+        return value
+
+    def _found(self, rule: Resolve, name: str, place: PropertyPath) -> str | EntityNotFound | AmbiguousName:
+        assert self.walk.clients is not None  # noqa: S101  # else nobody comes here
+        try:
+            return self.walk.clients.get(rule.client).find(rule.entity, name, use_cache=True)
+        except (EntityNotFound, AmbiguousName) as error:
+            return error
+        except PluginMistake:
+            raise
+        except Exception as error:
+            why = str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
+            veiled = f"nobody can tell which {rule.entity} it names"
+            fault = PropertyError(self._origin(place), f"{veiled}: {why}", veiled=veiled)
+            raise PropertyNotVerified(fault) from error
+
+    def _origin(self, place: PropertyPath) -> PropertyPath:
+        """Return where the value at a place was written."""
+        for length in range(len(place), 0, -1):
+            if place[:length] in self.origins:
+                return (*self.origins[place[:length]], *place[length:])
+        return place
+
+
+def _slots(held: Any, given: Any, path: RulePath, place: PropertyPath) -> Iterator[_Slot]:
+    if isinstance(held, list):
+        for index, item in enumerate(held):
+            yield from _slots(item, _item(given, index), path, (*place, index))
+    elif isinstance(held, dict):
+        given = given if isinstance(given, dict) else {}
+        name = path[0]
+        if len(path) == 1:
+            yield _Slot(held, given, name, (*place, name))
+        else:
+            yield from _slots(held.get(name), given.get(name), path[1:], (*place, name))
+
+
+def _item(given: Any, index: int) -> Any:
+    return given[index] if isinstance(given, list) and index < len(given) else None
+
+
+def _copied(value: Any) -> Any:
+    """Return a value whose maps and lists are nobody else's."""
+    if isinstance(value, Mapping):
+        return {key: _copied(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_copied(item) for item in value]
+    return value
