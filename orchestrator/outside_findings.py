@@ -63,7 +63,9 @@ def _asking(
 
 def asks_outside(kind: type[Resource]) -> bool:
     """Tell whether another system may have to be asked whether properties of this type are right."""
-    if any(isinstance(group, VersionedProperties) for group in kind.properties_groups):
+    # Which rules there are depends on the properties: any of them may resolve a name.
+    translates = kind.translation_rules.__func__ is not Resource.translation_rules.__func__
+    if translates or any(isinstance(group, VersionedProperties) for group in kind.properties_groups):
         return True
     return any(
         isinstance(constraint, Custom) and _is_outside(constraint.name)
