@@ -64,7 +64,7 @@ def _asking(
 def asks_outside(kind: type[Resource]) -> bool:
     """Tell whether another system may have to be asked whether properties of this type are right."""
     # Which rules there are depends on the properties: any of them may resolve a name.
-    translates = kind.translation_rules.__func__ is not Resource.translation_rules.__func__
+    translates = any("translation_rules" in vars(base) for base in kind.__mro__ if base is not Resource)
     if translates or any(isinstance(group, VersionedProperties) for group in kind.properties_groups):
         return True
     return any(
