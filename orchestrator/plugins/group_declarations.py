@@ -213,6 +213,9 @@ class _Check:
             if step not in children:
                 self._refuse(path, place, children)
             found = children[step]
+            if not found.implemented or found.support_status.is_refused:
+                inside = ".".join(path.steps[: place + 1])
+                raise PluginMistake(f"{self._where}: {path} can never be given: {inside} is not supported")
             always = always and step != ANY_ITEM and found.required and found.default is None
             children = _children(found)
         return always
