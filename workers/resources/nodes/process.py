@@ -15,7 +15,7 @@ from workers.resources.nodes.allowed import allowed_directory, fault_of_path
 from workers.resources.nodes.command import environment, parse_command, parse_env, parse_signal
 from workers.resources.nodes.host import NODE_PROPERTY, refuse_other_nodes
 from workers.resources.nodes.journal import records_directory
-from workers.resources.nodes.readiness import READY_SCHEMA, Readiness, ReadyWhen
+from workers.resources.nodes.readiness import READY_GROUP, READY_SCHEMA, Readiness, ReadyWhen
 from workers.resources.nodes.supervised import Status, SupervisedProcess, tail
 
 #: The run of a create; one of its own for each row, so that a create done again is the same run.
@@ -87,7 +87,7 @@ outputs:
             default={},
             update_allowed=True,
             schema=READY_SCHEMA,
-            description="What to wait for: one of tcp, http and exit; none: that it runs.",
+            description="What to wait for: one of tcp, http and exit; without one, that it runs.",
         ),
         "stop_signal": Property(
             type=PropertyType.STRING, default="TERM", update_allowed=True, description="What asks it to end."
@@ -101,6 +101,7 @@ outputs:
         ),
         "node": NODE_PROPERTY,
     }
+    properties_groups_schema = (READY_GROUP,)
     attributes_schema = {
         "pid": Attribute("The number of the process.", PropertyType.INTEGER),
         "state": Attribute(

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from orchestrator.definition import is_unknown
 from orchestrator.plugins.constraints import Range
+from orchestrator.plugins.groups import AT_MOST_ONE
 from orchestrator.plugins.properties import Property, PropertyError, PropertyType
 
 #: One question is not waited for longer than this; the next poll asks again.
@@ -57,6 +58,11 @@ class ReadyWhen(StrEnum):
     EXIT = "exit"
 
 
+#: What ``ready`` can ask for, one at most.
+_WAITED_FOR: Final = (ReadyWhen.TCP, ReadyWhen.HTTP, ReadyWhen.EXIT)
+READY_GROUP: Final[Mapping[str, Any]] = {AT_MOST_ONE: [["ready", str(when)] for when in _WAITED_FOR]}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
     """The readiness of one process, as its template asks for it."""
@@ -76,25 +82,20 @@ class Readiness:
         """Read the property ``ready``; a value not known yet counts as not given.
 
         Raises:
-            PropertyError: more than one thing is to be waited for, or an address cannot be read.
+            PropertyError: an address cannot be read.
         """
         given = {name: value for name, value in (ready or {}).items() if not is_unknown(value)}
-        kinds = [when for when in (ReadyWhen.TCP, ReadyWhen.HTTP, ReadyWhen.EXIT) if given.get(when)]
-        if len(kinds) > 1:
-            names = " and ".join(kinds)
-            raise PropertyError(("ready",), f"expected one of tcp, http and exit, found {names}")
         number = {
             name: given[name] for name in ("status", "timeout", "interval") if given.get(name) is not None
         }
-        match kinds:
-            case [ReadyWhen.TCP]:
+        match next((when for when in _WAITED_FOR if given.get(when)), ReadyWhen.RUNNING):
+            case ReadyWhen.TCP:
                 host, port = _address(str(given["tcp"]))
                 return cls(when=ReadyWhen.TCP, host=host, port=port, **number)
-            case [ReadyWhen.HTTP]:
+            case ReadyWhen.HTTP:
                 return cls(when=ReadyWhen.HTTP, **_page(str(given["http"])), **number)
-            case [when]:
+            case when:
                 return cls(when=when, **number)
-        return cls(**number)
 
     def fault(self) -> str:
         """Ask once, for two seconds at most, and return what is still missing; empty: it is ready."""

@@ -133,8 +133,9 @@ def known(value: Any) -> bool:
 def completions(value: Any, shape: str = "") -> list[Any]:
     """Return what a value may turn out to be, other than null: what a template names counts as given."""
     if value is UNKNOWN:
-        maps = [{}, {"x": 1}, {"y": 1}, {"x": 1, "y": 1}]
-        return {"": ["some"], "m": maps, "*": maps, "l": [[], *([each] for each in maps)]}[shape]
+        maps: list[Any] = [{}, {"x": 1}, {"y": 1}, {"x": 1, "y": 1}]
+        lists: list[Any] = [[], *([each] for each in maps)]
+        return {"": ["some"], "m": maps, "*": maps, "l": lists}[shape]
     if isinstance(value, Mapping):
         options = [completions(child, name if name in "ml" else "") for name, child in value.items()]
         return [dict(zip(value, chosen, strict=True)) for chosen in product(*options)]

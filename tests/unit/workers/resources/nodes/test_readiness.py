@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError, check_properties
+from orchestrator.plugins.validating import property_faults
 from tests.unit.workers.resources.nodes.machine import free_port
 from workers.resources.nodes.process import NodeProcess
 from workers.resources.nodes.readiness import Readiness, ReadyWhen
@@ -74,7 +75,6 @@ def test_http_takes_a_url_with_path_and_query() -> None:
         ({"http": "http://localhost:x/"}, ("ready", "http"), "expected a URL such as"),
         ({"http": "http://localhost/a b"}, ("ready", "http"), "expected a URL such as"),
         ({"http": "http://localhost/\r\nX: y"}, ("ready", "http"), "expected a URL such as"),
-        ({"tcp": "80", "exit": True}, ("ready",), "found tcp and exit"),
     ],
 )
 def test_what_cannot_be_waited_for_is_refused(
@@ -83,6 +83,20 @@ def test_what_cannot_be_waited_for_is_refused(
     with pytest.raises(PropertyError, match=message) as refused:
         Readiness.parse(ready)
     assert refused.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("ready", "found"),
+    [
+        ({"tcp": "80", "exit": True}, "ready.tcp and ready.exit"),
+        ({"tcp": "80", "exit": False}, "ready.tcp and ready.exit"),
+        ({"tcp": UNKNOWN, "http": UNKNOWN, "exit": None}, "ready.tcp and ready.http"),
+    ],
+)
+def test_no_more_than_one_thing_is_waited_for(ready: dict[str, Any], found: str) -> None:
+    [error] = property_faults(NodeProcess, {"command": "x", "ready": ready})
+    expected = "expected at most one of ready.tcp, ready.http and ready.exit"
+    assert str(error) == f"ready: {expected}, found {found}"
 
 
 def test_nothing_given_means_that_it_runs() -> None:
