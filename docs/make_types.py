@@ -36,10 +36,12 @@ all its children at once: `isotherm stack update --dry-run` tells it of one stac
 | --- | --- |
 | `name` | the type's name |
 | `description` | a sentence |
+| `support_status` | how far the type can be relied on, see below |
 | `origin` | an object of `package`, `version` and `target`, the class; empty texts where that is not known |
 | `accepts_anything` | whether any property and any attribute will do |
 | `properties` | an object: what each property may be, by its name |
-| `attributes` | an object: of each attribute, by its name, `type` (null: that depends) and `description` |
+| `properties_groups` | a list: what must, or may, be given together, see below |
+| `attributes` | an object: of each attribute, by its name, `type` (may be null), `description`, `support_status` |
 | `update_policy` | an object like `properties`: what `update_policy` may say |
 | `example` | the text of a template that uses the type; null if there is none |
 
@@ -53,8 +55,29 @@ What a property may be is an object:
 | `default` | its value where it is not given; null if it has none |
 | `update_allowed` | whether a change is made in place; else it replaces the resource, or see `immutable` |
 | `immutable` | whether a change is refused |
+| `implemented` | whether a value does anything; else giving one is refused |
+| `support_status` | how far it can be relied on |
 | `constraints` | a list of objects: `description`, and the key by which HOT says the same, such as `range` |
 | `schema` | an object: what its children may be, by their names, or of a list every item, by the name `*` |
+
+Hidden properties and attributes, which are there for the sake of old templates alone, are left out. How far something
+can be relied on is an object:
+
+| Key | Value |
+| --- | --- |
+| `status` | `supported`, `deprecated`, `unsupported` or `hidden` |
+| `version` | the version of the package since which that is so; may be empty |
+| `substitute` | of a type, the name of the one to use instead; may be empty |
+| `description` | the same in words, with what to use instead; empty of what is supported |
+
+What goes together is an object:
+
+| Key | Value |
+| --- | --- |
+| `declared` | the group as the type declares it |
+| `description` | the same in words |
+| `columns` | the head of a table: the paths of properties, and last `allowed` |
+| `rows` | its lines: of each combination, which are `given`, and last `yes` or `no`; none if there are too many |
 
 ## The types
 

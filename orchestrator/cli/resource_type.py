@@ -18,11 +18,18 @@ def resource_type() -> None:
 @resource_type.command("list", epilog=example("isotherm resource-type list"))
 @format_option()
 def list_types(form: str) -> None:
-    """List the installed types."""
+    """List the installed types.
+
+    Those that are there for the sake of old templates alone are left out; `show` knows them.
+    """
     # Loads every plugin there is, which the commands about stacks leave to the service.
     from orchestrator.plugins.registry import ResourceTypes
 
-    types = [{"name": name, "description": found.description} for name, found in ResourceTypes.load().items()]
+    types = [
+        {"name": name, "description": found.description}
+        for name, found in ResourceTypes.load().items()
+        if not found.support_status.is_hidden
+    ]
     table = Table(columns=("name", "description"), rows=[list(entry.values()) for entry in types])
     show(form, types, table)
 
@@ -73,7 +80,7 @@ def template_of_type(name: str, form: str) -> None:
 
 
 def _tables(described: Mapping[str, Any]) -> Iterator[Table]:
-    from orchestrator.documentation.words import flat
+    from orchestrator.documentation.words import flat, sentence, support
 
     origin = described["origin"]
     fields = {
@@ -82,6 +89,8 @@ def _tables(described: Mapping[str, Any]) -> Iterator[Table]:
         "package": " ".join(part for part in (origin["package"], origin["version"]) if part),
         "class": origin["target"],
     }
+    if described["support_status"]["description"]:
+        fields["support"] = described["support_status"]["description"]
     if described["accepts_anything"]:
         fields["properties"] = fields["attributes"] = "any name, any value"
     yield fields_table(fields)
@@ -91,7 +100,13 @@ def _tables(described: Mapping[str, Any]) -> Iterator[Table]:
     ]
     if properties:
         yield Table(columns=("name", "type", "given", "about"), rows=properties, title="properties")
-    attributes = [(key, each["type"], each["description"]) for key, each in described["attributes"].items()]
+    for group in described["properties_groups"]:
+        title = sentence(group["description"])
+        yield Table(columns=tuple(group["columns"]), rows=group["rows"], title=title)
+    attributes = [
+        (key, each["type"], " ".join(part for part in (each["description"], support(each)) if part))
+        for key, each in described["attributes"].items()
+    ]
     if attributes:
         yield Table(columns=("name", "type", "description"), rows=attributes, title="attributes")
     policy = [(path, each["type"], _about(each)) for path, each, _ in flat(described["update_policy"])]
@@ -110,7 +125,9 @@ def _tables(described: Mapping[str, Any]) -> Iterator[Table]:
 def _about(described: Mapping[str, Any], *, changes: bool = False) -> str:
     from orchestrator.documentation.words import when_changed
 
-    notes = [rule["description"] for rule in described["constraints"]]
+    notes = [described["support_status"]["description"]] if described["support_status"]["description"] else []
+    notes += [] if described["implemented"] else ["not implemented: giving a value is refused"]
+    notes += [rule["description"] for rule in described["constraints"]]
     if described["default"] not in (None, "", {}, []):
         notes.append(f"default {text_of(described['default'])}")
     # What a change means is decided by the outermost property.

@@ -1,15 +1,20 @@
 """Everything that is installed, with its descriptions; read once, and the same for the same packages."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from inspect import cleandoc
 from typing import Any
 
 from orchestrator.documentation.example import Examples
 from orchestrator.documentation.origin import UNKNOWN_ORIGIN, Origin, origins
 from orchestrator.documentation.resource_type import describe_type
-from orchestrator.documentation.schema import text
+from orchestrator.documentation.schema import describe_properties, text
+from orchestrator.errors import PluginMistake
+from orchestrator.plugins import clients as client_plugins
 from orchestrator.plugins import custom, registry
-from orchestrator.plugins.custom import CustomConstraint, CustomConstraints
+from orchestrator.plugins.clients import ClientPlugin, ClientPlugins
+from orchestrator.plugins.custom import ClientConstraint, CustomConstraint, CustomConstraints
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.settings import Settings
 
@@ -20,6 +25,7 @@ class Catalogue:
 
     types: Mapping[str, Mapping[str, Any]]
     constraints: Mapping[str, Mapping[str, Any]]
+    clients: Mapping[str, Mapping[str, Any]]
 
     @classmethod
     def load(
@@ -29,25 +35,27 @@ class Catalogue:
         names: Collection[str] = (),
         types: str = registry.NAMESPACE,
         constraints: str = custom.NAMESPACE,
+        clients: str = client_plugins.NAMESPACE,
     ) -> "Catalogue":
-        """Return what is installed; of the resource types only those in ``names``, if there are any.
+        """Return what is installed; of the resource types those in ``names``, or if it is empty, all but hidden ones.
 
         Args:
             settings: What examples are validated under.
             names: Resource types.
             types: The group of entry points of resource types.
             constraints: That of custom constraints.
+            clients: That of client plug-ins.
 
         Raises:
             NotFound: there is no such type; the sentence names the nearest.
             PluginMistake: something cannot be loaded, or described.
         """
         found = ResourceTypes.load(types)
-        for name in names:
-            found.find(name)
+        shown = names or [name for name, kind in found.items() if not kind.support_status.is_hidden]
         return cls(
-            types=described_types(found, settings, names=names or found, namespace=types),
+            types=described_types(found, settings, names=shown, namespace=types),
             constraints=_constraints(constraints),
+            clients=_clients(clients),
         )
 
 
@@ -78,10 +86,41 @@ def _constraints(namespace: str) -> dict[str, dict[str, Any]]:
 
 
 def _describe_constraint(name: str, constraint: CustomConstraint, origin: Origin) -> dict[str, Any]:
+    asks = constraint if isinstance(constraint, ClientConstraint) else None
     return {
         "name": name,
-        # Of the class itself: what its base promises is not what it checks.
-        "description": text(type(constraint).__doc__ or ""),
+        "description": _about(type(constraint)),
         "origin": origin.to_dict(),
         "asks_outside": constraint.asks_outside,
+        "client": text(asks.client) if asks else None,
+        "entity": text(asks.entity) if asks else None,
     }
+
+
+def _clients(namespace: str) -> dict[str, dict[str, Any]]:
+    known = origins(namespace)
+    return {
+        name: _describe_client(name, kind, known.get(name, UNKNOWN_ORIGIN))
+        for name, kind in sorted(ClientPlugins.load(namespace).items())
+    }
+
+
+def _describe_client(name: str, kind: type[ClientPlugin], origin: Origin) -> dict[str, Any]:
+    try:
+        return {
+            "name": name,
+            "description": text(kind.description) or _about(kind),
+            "origin": origin.to_dict(),
+            "settings_of": text(kind.settings_of or name),
+            "options": describe_properties(kind.options_schema),
+            "entities": sorted(map(text, kind.entities)),
+        }
+    except Exception as error:
+        message = f"client plug-in {name!r} cannot be described: {error or type(error).__name__}"
+        raise PluginMistake(message) from error
+
+
+def _about(kind: type) -> str:
+    """Return what a class says of itself, not what its base promises, as far as it is for those who use it."""
+    said = cleandoc(kind.__doc__ or "")
+    return text(re.split(r"^(?:Args|Attributes|Raises):$", said, maxsplit=1, flags=re.MULTILINE)[0])

@@ -1,9 +1,11 @@
 """Templates that show a resource type in use: the one that its class brings, or the least that will do."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from orchestrator import yaml_text
+from orchestrator.documentation.group import least_given, put, schema_at
 from orchestrator.documentation.schema import plain
 from orchestrator.documentation.wrapping import VERSION, resource_name
 from orchestrator.limits import Limits
@@ -19,6 +21,8 @@ from orchestrator.template.budget import evaluation
 _LONGEST: Final = 20_000
 #: A text or list that must be longer is not made up.
 _LONGEST_MADE_UP: Final = 256
+#: So many ways to make one up are tried.
+_MOST_TEMPLATES: Final = 20
 #: Texts to try where a rule is not known from outside; what stands first is shown if it will do.
 _TEXTS: Final = (
     "example",
@@ -76,8 +80,13 @@ class Examples:
 
 def least_templates(name: str, kind: type[Resource]) -> Iterator[dict[str, Any]]:
     """Yield templates with one resource of a type and no more properties than must be; not all need be valid."""
-    required = {key: schema for key, schema in kind.properties_schema.items() if _must_be_given(schema)}
-    yield _template(name, {key: made_up(schema) for key, schema in required.items()})
+    schemas = kind.properties_schema
+    for chosen in islice(least_given(kind), _MOST_TEMPLATES):
+        properties = {key: made_up(schema) for key, schema in schemas.items() if _must_be_given(schema)}
+        for path in chosen:
+            schema = schema_at(schemas, path.steps)
+            put(properties, path.steps, made_up(schema) if schema is not None else "example")
+        yield _template(name, properties)
 
 
 def _template(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,17 @@ def html_prose(text: str) -> Markup:
 
 def html_code(text: str) -> Markup:
     """Return a text as code in a line."""
-    return Markup("<code>{}</code>").format(text)
+    return Markup("<code>{}</code>").format(one_line(text))
+
+
+def html_block(text: str) -> Markup:
+    """Return a text with its lines, for an element that keeps them."""
+    return escape(lines(text))
+
+
+def html_text(text: object) -> Markup:
+    """Return a text in which nothing is markup; what is markup already stays."""
+    return text if isinstance(text, Markup) else escape(one_line(str(text)))
 
 
 def html_name(name: str) -> Markup:
@@ -55,6 +65,7 @@ def markdown_text(text: object) -> Markup:
 
 def markdown_code(text: str) -> Markup:
     """Return a text as code in a line."""
+    text = one_line(text)
     fence = "`" * (_longest_run(text) + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return Markup(f"{fence}{space}{text}{space}{fence}")  # noqa: S704  # the fence is longer than any inside

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from orchestrator.documentation.group import describe_groups
 from orchestrator.documentation.origin import UNKNOWN_ORIGIN, Origin
-from orchestrator.documentation.schema import describe_attribute, describe_properties, text
+from orchestrator.documentation.schema import describe_attributes, describe_properties, describe_support, text
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.resource import Resource
 
@@ -22,12 +23,12 @@ def describe_type(
         return {
             "name": name,
             "description": text(kind.description),
+            "support_status": describe_support(kind.support_status),
             "origin": origin.to_dict(),
             "accepts_anything": kind.accepts_anything,
             "properties": describe_properties(kind.properties_schema),
-            "attributes": {
-                text(key): describe_attribute(schema) for key, schema in kind.attributes_schema.items()
-            },
+            "properties_groups": describe_groups(kind),
+            "attributes": describe_attributes(kind.attributes_schema),
             "update_policy": describe_properties(kind.update_policy_schema),
             "example": example,
         }

@@ -8,6 +8,7 @@ from orchestrator.documentation.hot_constraint import hot_constraint
 from orchestrator.errors import cut
 from orchestrator.plugins.constraints import Constraint
 from orchestrator.plugins.properties import Attribute, Property
+from orchestrator.plugins.support import SupportStatus
 
 #: Longer descriptions are cut.
 LONGEST_TEXT: Final = 4_000
@@ -32,12 +33,16 @@ def plain(value: Any) -> Any:
 
 
 def describe_properties(schemas: Mapping[str, Property], depth: int = 0) -> dict[str, Any]:
-    """Return what properties may be, by name.
+    """Return what properties may be, by name, without hidden ones.
 
     Raises:
         ValueError: they are nested too deep.
     """
-    return {text(name): describe_property(schema, depth) for name, schema in schemas.items()}
+    return {
+        text(name): describe_property(schema, depth)
+        for name, schema in schemas.items()
+        if not schema.support_status.is_hidden
+    }
 
 
 def describe_property(schema: Property, depth: int = 0) -> dict[str, Any]:
@@ -55,6 +60,8 @@ def describe_property(schema: Property, depth: int = 0) -> dict[str, Any]:
         "default": plain(schema.default),
         "update_allowed": schema.update_allowed,
         "immutable": schema.immutable,
+        "implemented": schema.implemented,
+        "support_status": describe_support(schema.support_status),
         "constraints": [describe_constraint(constraint) for constraint in schema.constraints],
         "schema": describe_properties(_children(schema), depth + 1),
     }
@@ -71,6 +78,24 @@ def describe_constraint(constraint: Constraint) -> dict[str, Any]:
     return {**plain(hot_constraint(constraint) or {}), "description": text(constraint.describe())}
 
 
-def describe_attribute(schema: Attribute) -> dict[str, Any]:
-    """Return what an attribute is."""
-    return {"type": str(schema.type) if schema.type else None, "description": text(schema.description)}
+def describe_attributes(schemas: Mapping[str, Attribute]) -> dict[str, Any]:
+    """Return what attributes are, by name, without hidden ones."""
+    return {
+        text(name): {
+            "type": str(schema.type) if schema.type else None,
+            "description": text(schema.description),
+            "support_status": describe_support(schema.support_status),
+        }
+        for name, schema in schemas.items()
+        if not schema.support_status.is_hidden
+    }
+
+
+def describe_support(status: SupportStatus) -> dict[str, Any]:
+    """Return how far something can be relied on; ``description`` is empty of what is supported."""
+    return {
+        "status": str(status.status),
+        "version": text(status.version),
+        "substitute": text(status.substitute),
+        "description": text(status.describe()),
+    }

@@ -30,7 +30,7 @@ _FILTERS: Final[Mapping[PageFormat, Mapping[str, Callable[..., Any]]]] = {
         "prose": markup.html_prose,
         "code": markup.html_code,
         "name": markup.html_name,
-        "lines": markup.lines,
+        "block": markup.html_block,
     },
     PageFormat.MARKDOWN: {
         "prose": markup.markdown_prose,
@@ -40,9 +40,11 @@ _FILTERS: Final[Mapping[PageFormat, Mapping[str, Callable[..., Any]]]] = {
         "block": markup.markdown_block,
     },
 }
+#: How a text is written that no filter was asked for.
+_WRITTEN: Final = {PageFormat.HTML: markup.html_text, PageFormat.MARKDOWN: markup.markdown_text}
 _WORDS: Final[tuple[Callable[..., Any], ...]] = (
     *(words.when_changed, words.sentence, words.default_of, words.value, words.flat),
-    *(words.paragraphs, words.first_paragraph, words.meaning),
+    *(words.paragraphs, words.first_paragraph, words.meaning, words.support),
 )
 
 
@@ -52,7 +54,7 @@ def environment(form: PageFormat) -> Environment:
         loader=PackageLoader("orchestrator.documentation", f"templates/{form}"),
         # Of Markdown, too: what is escaped already is marked so, and this leaves it as it is.
         autoescape=True,
-        finalize=markup.markdown_text if form is PageFormat.MARKDOWN else None,
+        finalize=_WRITTEN[form],
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -72,7 +74,11 @@ def _pages(catalogue: Catalogue, form: PageFormat) -> Iterator[tuple[str, str]]:
     templates, ending = environment(form), _ENDINGS[form]
     names = {
         kind: {name: f"{kind}/{page}{ending}" for name, page in page_names(list(described)).items()}
-        for kind, described in (("types", catalogue.types), ("constraints", catalogue.constraints))
+        for kind, described in (
+            ("types", catalogue.types),
+            ("constraints", catalogue.constraints),
+            ("clients", catalogue.clients),
+        )
     }
     shared = {"catalogue": catalogue, "pages": names, "ending": ending, "anchors": Anchors}
 
@@ -89,6 +95,9 @@ def _pages(catalogue: Catalogue, form: PageFormat) -> Iterator[tuple[str, str]]:
         yield page(
             "constraint", names["constraints"][name], constraint=described, users=_users(catalogue, name)
         )
+    for name, described in catalogue.clients.items():
+        asking = [each for each, about in catalogue.constraints.items() if about["client"] == name]
+        yield page("client", names["clients"][name], client=described, asking=asking)
     for name in _FILES[form]:
         yield name, templates.get_template(name).render()
 

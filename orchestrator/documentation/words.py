@@ -10,6 +10,9 @@ from orchestrator.errors import cut
 #: Longer defaults are cut for people.
 _LONGEST_VALUE: Final = 200
 
+#: What is said of a property that does nothing.
+NOT_IMPLEMENTED: Final = "Not implemented: giving a value is refused."
+
 
 def when_changed(described: Mapping[str, Any]) -> str:
     """Return what a change of a property means, as a sentence."""
@@ -26,8 +29,20 @@ def sentence(rule: str) -> str:
 def meaning(described: Mapping[str, Any], *, changes: bool) -> list[str]:
     """Return the sentences about a property, with ``changes`` also what a change of it means."""
     rules = [sentence(rule["description"]) for rule in described["constraints"]]
-    said = [described["description"], *rules, when_changed(described) if changes else ""]
+    said = [
+        described["description"],
+        support(described),
+        "" if described["implemented"] else NOT_IMPLEMENTED,
+        *rules,
+        when_changed(described) if changes else "",
+    ]
     return [part for part in said if part]
+
+
+def support(described: Mapping[str, Any]) -> str:
+    """Return how far something can be relied on, as a sentence; empty of what is supported."""
+    said = described["support_status"]["description"]
+    return sentence(said) if said else ""
 
 
 def default_of(described: Mapping[str, Any]) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from orchestrator.documentation.group import least_given, paths_in_groups
 from orchestrator.documentation.hot_constraint import hot_constraint
 from orchestrator.documentation.schema import plain, text
 from orchestrator.plugins.constraints import AllowedPattern, AllowedValues, Constraint, Length
-from orchestrator.plugins.properties import Property, PropertyType
+from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.template.parameter_types import KINDS, ParameterType
 
@@ -45,25 +46,28 @@ def resource_name(type_name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_") or "resource"
 
 
-def wrapping_template(
-    name: str, kind: type[Resource], *, without_default: frozenset[str] = frozenset()
-) -> dict[str, Any]:
+def wrapping_template(name: str, kind: type[Resource]) -> dict[str, Any]:
     """Return a HOT template that makes one resource of a type, and asks for whatever the type can be given.
 
     A property that need not be given, and has no default, has a parameter that may be empty; then it is not given.
-    ``without_default`` are properties for which even that must be said.
+    So has one that goes together with others, where its parameter keeps the default. What is hidden or does not work
+    is left out.
     """
     resource = resource_name(name)
     while resource in kind.properties_schema:
         # Parameters, conditions and resources share their names.
         resource = f"{resource}_resource"
+    in_groups = frozenset(path.steps[0] for path in paths_in_groups(kind.properties_groups))
+    must_be_said = frozenset(path.steps[0] for path in next(least_given(kind), ()))
     asked = {
-        key: _Asked.of(key, schema, must_be_said=key in without_default)
+        key: _Asked.of(key, schema, in_group=key in in_groups, must_be_said=key in must_be_said)
         for key, schema in kind.properties_schema.items()
+        if schema.implemented and _can_be_used(schema)
     }
     outputs = {
         key: {**_about(schema.description), "value": {"get_attr": [resource, key]}}
         for key, schema in kind.attributes_schema.items()
+        if _can_be_used(schema)
     }
     reference = {
         "description": f"What get_resource gives of {resource}.",
@@ -93,22 +97,30 @@ class _Asked:
     is_given: Any = None
 
     @classmethod
-    def of(cls, key: str, schema: Property, *, must_be_said: bool) -> "_Asked":
+    def of(cls, key: str, schema: Property, *, in_group: bool, must_be_said: bool) -> "_Asked":
         value = {"get_param": key}
-        if schema.default is not None:
-            return cls(parameter=_declared(schema, default=schema.default), value=value)
         if schema.required:
             return cls(parameter=_declared(schema), value=value)
-        condition = f"{key}_given"
-        parameter, nothing = _optional(schema)
+        if schema.default is not None and not in_group:
+            return cls(parameter=_declared(schema, default=schema.default), value=value)
+        if schema.default is not None:
+            parameter, nothing = _declared(schema, default=schema.default), schema.default
+        else:
+            parameter, nothing = _optional(schema)
         if must_be_said:
+            # One of those that go together has to be given: without a value of this one, nobody knows which.
             del parameter["default"]
+        condition = f"{key}_given"
         return cls(
             parameter=parameter,
             value={"if": [condition, value]},
             condition=condition,
             is_given={"not": {"equals": [value, nothing]}},
         )
+
+
+def _can_be_used(schema: Property | Attribute) -> bool:
+    return not (schema.support_status.is_hidden or schema.support_status.is_refused)
 
 
 def _said(**sections: Any) -> dict[str, Any]:

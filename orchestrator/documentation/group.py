@@ -1,0 +1,73 @@
+"""Properties groups in plain types, and the least that they let one give."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, Final
+
+from orchestrator.definition import UNKNOWN
+from orchestrator.documentation.schema import plain, text
+from orchestrator.plugins.group_tables import columns, rows
+from orchestrator.plugins.groups import ANY_ITEM, GivenPath, PropertiesGroup, group_errors, in_words
+from orchestrator.plugins.properties import Property
+from orchestrator.plugins.resource import Resource
+
+#: Groups that name more paths than this are not tried out.
+_MOST_PATHS: Final = 10
+
+
+def describe_groups(kind: type[Resource]) -> list[dict[str, Any]]:
+    """Return which properties of a type go together: declared, in words, and as a table."""
+    return [
+        {
+            "declared": plain(declared),
+            "description": text(in_words(group, _named)),
+            "columns": list(columns(group)),
+            "rows": [list(row) for row in rows(group)],
+        }
+        for declared, group in zip(kind.properties_groups_schema, kind.properties_groups, strict=True)
+    ]
+
+
+def _named(path: GivenPath) -> str:
+    return f"`{path}`"
+
+
+def least_given(kind: type[Resource]) -> Iterator[tuple[GivenPath, ...]]:
+    """Yield what must be given besides what is required, so that the groups of a type hold: least first."""
+    paths = paths_in_groups(kind.properties_groups)
+    required = {name: UNKNOWN for name, schema in kind.properties_schema.items() if schema.required}
+    for count in range(len(paths) + 1) if len(paths) <= _MOST_PATHS else (0,):
+        for chosen in combinations(paths, count):
+            given: dict[str, Any] = dict(required)
+            for path in chosen:
+                put(given, path.steps, UNKNOWN)
+            if not group_errors(kind.properties_groups, given):
+                yield chosen
+
+
+def paths_in_groups(groups: Sequence[PropertiesGroup]) -> list[GivenPath]:
+    """Return the paths that groups name, each once."""
+    return list(dict.fromkeys(path for group in groups for path in group.paths))
+
+
+def put(given: dict[str, Any], steps: Sequence[str], value: Any) -> None:
+    """Put a value at a path, with what has to be around it; what is unknown, or there already, stays."""
+    here: Any = given
+    for step, following in zip(steps, (*steps[1:], None), strict=True):
+        inner: Any = value if following is None else [] if following == ANY_ITEM else {}
+        if isinstance(here, list):
+            if not here:
+                here.append(inner)
+            here = here[0]
+        elif isinstance(here, dict):
+            here = here.setdefault(step, inner)
+
+
+def schema_at(schemas: Mapping[str, Property], steps: Sequence[str]) -> Property | None:
+    """Return the schema of the property at a path; None where anything goes."""
+    found: Property | None = None
+    inside: Any = schemas
+    for step in steps:
+        found = inside if isinstance(inside, Property) else (inside or {}).get(step)
+        inside = found.schema if found is not None else None
+    return found
