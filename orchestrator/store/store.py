@@ -27,13 +27,15 @@ class Store:
 
     def __init__(
         self,
-        url: str,
+        where: str | Database,
         *,
         codec: Codec | None = None,
         timings: Timings | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Prepare to connect; nothing is touched yet. ``clock`` replaces the database's clock in simulations.
+        """Prepare to connect to a URL; nothing is touched yet. ``clock`` replaces the database's clock in simulations.
+
+        ``where`` may be a database that is there already, with its own clock.
 
         Raises:
             InvalidInput: the URL is none.
@@ -42,7 +44,7 @@ class Store:
         timings = timings or Timings()
         self.codec = codec
         self.timings = timings
-        self.database = Database(url, clock=clock)
+        self.database = where if isinstance(where, Database) else Database(where, clock=clock)
         self.nodes = Nodes(self.database, codec, timings)
         self.traversals = Traversals(self.database, codec, timings)
         self.sweeper = Sweeper(self.database, self.nodes, timings)

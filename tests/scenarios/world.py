@@ -28,6 +28,7 @@ from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Outcome, Timings
+from orchestrator.store.database import Database
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
 from workers.check import Checker
@@ -279,6 +280,47 @@ def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whos
     return CloudObject
 
 
+class Place:
+    """An in-memory database with a clock, where one world may be after the other.
+
+    What takes longest about a new database is not that it is empty but that every statement is compiled for it anew:
+    hence a world moves in where another one has been.
+    """
+
+    #: Those where no world is.
+    empty: ClassVar[list["Place"]] = []
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.before_transaction: Callable[[], None] = _nothing
+        self.database = Database("sqlite://", clock=lambda: self.now)
+        self.database.before_direct = self._begin
+        sa.event.listen(self.database.engine, "begin", self._begin)
+        metadata.create_all(self.database.engine)
+
+    @classmethod
+    def free(cls) -> "Place":
+        """Return a place with nothing in it."""
+        return cls.empty.pop() if cls.empty else cls()
+
+    def leave(self) -> None:
+        """Take everything away."""
+        self.before_transaction = _nothing
+        with self.database.write() as connection:
+            for table in reversed(metadata.sorted_tables):
+                connection.execute(table.delete())
+            # The next event is number one again.
+            connection.exec_driver_sql("DELETE FROM sqlite_sequence")
+        self.empty.append(self)
+
+    def _begin(self, _connection: sa.Connection | None = None) -> None:
+        self.before_transaction()
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class World:
     """The engine, its messages, its clock, its cloud."""
 
@@ -289,17 +331,17 @@ class World:
         """Make a world; ``types`` are there besides that of the objects in its cloud."""
         self.open.append(self)
         self.cloud = Cloud()
+        self._place = Place.free()
         self.now = 1_000_000.0
         self.messages: list[CheckOrder] = []
         #: Steps whose worker did its work and then stood still, perhaps for longer than its lease.
         self.stalled: list[tuple[Claim, Outcome]] = []
         self.store = Store(
-            "sqlite://",
+            self._place.database,
             timings=Timings(lease_seconds=60, redeliver_seconds=10, locked_seconds=5),
-            clock=lambda: self.now,
         )
-        metadata.create_all(self.store.database.engine)
-        self._watch_transactions()
+        # The instants before and after each transaction are instructions at which a process may die.
+        self._place.before_transaction = self.cloud.instruction
         types = {"Cloud::Object": cloud_type(self.cloud), **(types or {})}
         # Where nobody asks for more patience, what fails has failed.
         made = Settings(_env_file=None, **{"cleanup_retry_limit": 0, **settings})  # type: ignore[call-arg]  # pydantic-settings takes it
@@ -317,14 +359,14 @@ class World:
             coordinator=self.coordinator,
         )
 
-    def _watch_transactions(self) -> None:
-        """Make the instants before and after each transaction instructions at which a process may die."""
+    @property
+    def now(self) -> float:
+        """The time in this world, in seconds; it passes when a test says so."""
+        return self._place.now
 
-        self.store.database.before_direct = self.cloud.instruction
-
-        @sa.event.listens_for(self.store.database.engine, "begin")
-        def before(_connection: sa.Connection) -> None:
-            self.cloud.instruction()
+    @now.setter
+    def now(self, seconds: float) -> None:
+        self._place.now = seconds
 
     def publish(self, orders: Sequence[CheckOrder]) -> None:
         """Put messages on the network; the process may die between any two."""
@@ -490,10 +532,10 @@ class World:
         return [name for action, name in self.cloud.log if action == "unmake"]
 
     def close(self) -> None:
-        """Close the store."""
+        """End the world, and leave its place to the next one."""
         self.open.remove(self)
         self.checker.close()
-        self.store.close()
+        self._place.leave()
 
 
 def template_of(requires: Mapping[str, Sequence[str]], *, by: str = "depends_on") -> str:
