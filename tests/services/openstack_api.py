@@ -6,7 +6,9 @@ from the others, is what the real ones of release 2026.2 do:
 - Nova narrows servers down by a regular expression, flavors and key pairs not at all; key pairs are the user's.
 - Glance takes what is before a colon for an operator, refuses those it does not know, and leaves out hidden images.
 - Neutron and Cinder find exact names; Cinder answers ``/types/default`` with its default type.
-- Keystone lets only administrators list, and others look only at what they are or have.
+- Keystone lets only administrators list, and others look only at what they are or have; it refuses to look for what
+  could be nobody's name.
+- Only Nova and Keystone tell strangers their versions at the address of one of them.
 - Databases take upper and lower case for the same, ``/flavors/detail`` and its like are lists, and lists have pages.
 
 Paths begin with the service's name: ``/compute/v2.1/flavors``.
@@ -186,7 +188,7 @@ class OpenStackApi(HttpApi):
         if service not in _VERSIONS:
             return _NOT_FOUND
         version = _VERSIONS[service][0]
-        if below in ("", version):
+        if below == "" or (below == version and service in ("compute", "identity")):
             return self._version(service, whole=below == "")
         if (service, asked.method, below) == ("identity", "POST", "v3/auth/tokens"):
             return self._log_in(asked.body)
@@ -325,6 +327,9 @@ def _fits(service: str, collection: _Collection, thing: Mapping[str, Any], query
     if service == "image" and bool(thing.get("os_hidden")) != (query.get("os_hidden", "").lower() == "true"):
         return False
     wanted = query.get("name")
+    if service == "identity" and wanted is not None and not may_be_called(wanted):
+        message = f"Invalid input for field/attribute name. Value: {wanted}."
+        raise ValueError(message)
     if wanted is None or not collection.lists_names:
         return True
     if collection.many == "servers":
@@ -335,6 +340,11 @@ def _fits(service: str, collection: _Collection, thing: Mapping[str, Any], query
             message = f"Unable to filter by unknown operator '{operator}'."
             raise ValueError(message)
     return bool(thing["name"].casefold() == wanted.casefold())
+
+
+def may_be_called(name: str) -> bool:
+    """Tell whether Keystone takes a name."""
+    return bool(name.strip()) and len(name) <= 64
 
 
 @contextmanager

@@ -61,6 +61,8 @@ class OpenStack(ClientPlugin):
     entities = frozenset(KINDS)
     #: The service whose version is told, as openstacksdk calls it.
     service: ClassVar[str] = "identity"
+    #: Whether it does so where openstacksdk asks; otherwise its address has its version.
+    tells_versions: ClassVar[bool] = True
     #: The first pause between two attempts is at most so long, each further one twice as long.
     first_pause_seconds: ClassVar[float] = 0.5
 
@@ -79,14 +81,17 @@ class OpenStack(ClientPlugin):
             self._cloud = Cloud.shared(access)
         except BadAccess as error:
             raise self.misconfigured(error.option, error.message, error.hint) from error
+        self._version: str | None = None
 
     @property
     def api_version(self) -> str:
         """The newest version that the service speaks, such as ``2.96`` of Nova, or the one clouds.yaml asks for.
 
-        Of services with microversions that is one of those.
+        Of services with microversions that is one of those. It is asked for once.
         """
-        return self._patiently(self._api_version)
+        if self._version is None:
+            self._version = self._patiently(self._api_version)
+        return self._version
 
     def proxy(self) -> Any:
         """Return openstacksdk's proxy of the service, which all threads may use.
@@ -136,8 +141,8 @@ class OpenStack(ClientPlugin):
         if asked and asked != "latest":
             return str(asked)
         data = proxy.get_endpoint_data()
-        if data is None or data.status is None:
-            # What the address of the service looks like is then taken for its version.
+        if data is None or (data.status is None and self.tells_versions):
+            # What the address of the service looks like was then taken for its version.
             raise ServiceDiscoveryException(f"service {self.service} does not tell its versions")
         return ".".join(map(str, data.max_microversion or data.api_version))
 
@@ -168,7 +173,7 @@ class _Service(OpenStack):
 
     def probe(self) -> str:
         """Ask for the version."""
-        return f"speaks version {self._api_version()}"
+        return f"speaks version {self.api_version}"
 
     def scope(self, entity: str) -> tuple[str, ...]:
         """Refuse: see :meth:`look_up`."""
@@ -201,6 +206,8 @@ class Neutron(_Service):
     name = "neutron"
     description = "OpenStack's network service; its settings are those of openstack."
     service = "network"
+    # It has had the one version ever since; what differs between clouds are its extensions.
+    tells_versions = False
 
 
 class Cinder(_Service):

@@ -7,7 +7,7 @@ found, which may mean that something between here and there is broken.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 #: ``name{domain}``: the way to say which domain's user, project or role is meant.
 _WITH_DOMAIN: Final = re.compile(r"(?P<name>.+)\{(?P<domain>[^{}]+)\}", re.DOTALL)
+_NO_NAME: Final = re.compile(r"Invalid input for (?:field/attribute|query parameters) name\b")
 _LONGEST_ID: Final = 255
 #: What services answer that know nothing of an id, or find it no id, or do not tell strangers whether it is one.
 _NOT_THIS: Final = frozenset({400, 403, 404})
@@ -188,7 +189,18 @@ def _by_id(proxy: Any, kind: Kind, text: str) -> str | None:
 def _by_name(proxy: Any, kind: Kind, name: str, within: Mapping[str, str]) -> tuple[str, ...]:
     narrowed = {} if kind.narrowed is None else {"name": kind.narrowed(name)}
     for query in kind.queries:
-        listed = getattr(proxy, kind.lists)(**query, **narrowed, **within)
-        if ids := tuple(sorted({str(thing.id) for thing in listed if thing.name == name})):
+        if ids := _named(getattr(proxy, kind.lists)(**query, **narrowed, **within), name):
             return ids
     return ()
+
+
+def _named(listed: Iterable[Any], name: str) -> tuple[str, ...]:
+    from openstack.exceptions import BadRequestException
+
+    try:
+        return tuple(sorted({str(thing.id) for thing in listed if thing.name == name}))
+    except BadRequestException as error:
+        # Keystone refuses to look for what it would not take for a name.
+        if _NO_NAME.search(str(error)):
+            return ()
+        raise

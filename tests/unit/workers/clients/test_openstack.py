@@ -8,7 +8,7 @@ from openstack.exceptions import ForbiddenException, NotFoundException
 
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
 from tests.services.http_api import Fault
-from tests.services.openstack_api import OpenStackApi, User, openstack_api
+from tests.services.openstack_api import OpenStackApi, User, may_be_called, openstack_api
 from tests.unit.workers.clients.openstack import PLACES, client
 from workers.clients.openstack import OpenStack
 from workers.clients.openstack_entities import KINDS
@@ -139,6 +139,8 @@ def test_odd_names_are_names_like_others(name: str, api: OpenStackApi, root: Ope
         api.have(*place, name="web", of="root")
         with pytest.raises(EntityNotFound):
             root.look_up(kind, name)
+        if place[0] == "identity" and not may_be_called(name):
+            continue
         its_id = api.have(*place, name=name, of="root")
         assert root.look_up(kind, name) == its_id
 
