@@ -11,7 +11,7 @@ from openstack.exceptions import ServiceDisabledException
 from orchestrator.plugins.asking import EntityNotFound
 from tests.services.http_api import Fault, How
 from tests.services.openstack_api import OpenStackApi, openstack_api
-from tests.unit.workers.clients.openstack import Hasty, client, client_of
+from tests.unit.workers.clients.openstack import PLACES, Hasty, client, client_of
 from workers.clients.openstack import OpenStack
 
 FLAVORS = "/compute/*/flavors*"
@@ -92,24 +92,21 @@ def test_a_cloud_that_hangs_is_waited_for_so_long(api: OpenStackApi, tmp_path: P
     assert api.count("GET", FLAVORS) == 2
 
 
+@pytest.mark.parametrize("kind", ["image", "network", "volume", "server"])
 @pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param("/identity/v3/auth/tokens", id="login"),
-        pytest.param("/identity/v3", id="versions of identity"),
-        pytest.param("/image", id="versions of the service"),
-        pytest.param("/image/v2*", id="the service"),
-    ],
+    "part", ["/identity/v3/auth/tokens", "/identity/v3", "/SERVICE", "/SERVICE/v2*", "/SERVICE*"]
 )
 def test_whatever_part_is_out_of_order_nothing_is_said_to_be_absent(
-    path: str, api: OpenStackApi, tmp_path: Path
+    part: str, kind: str, api: OpenStackApi, tmp_path: Path
 ) -> None:
-    its_id = api.have("image", "images", name="debian")
-    user = client(api, tmp_path, retries=0)
-    for status in (500, 503, 404):
+    place = PLACES[kind]
+    path = part.replace("SERVICE", place[0])
+    its_id = api.have(*place, name="web")
+    for status in (503, 404):
+        user = client(api, tmp_path, retries=0)
         api.fail(Fault(status=status), path=path, times=-1)
-        for text in ("debian", its_id):
-            found = outcome(user, "image", text)
+        for text in ("web", its_id):
+            found = outcome(user, kind, text)
             assert not isinstance(found, EntityNotFound), f"{path} answers {status}, and {found}"
             # Where versions cannot be had, some of the services are found all the same.
             assert (
@@ -118,7 +115,8 @@ def test_whatever_part_is_out_of_order_nothing_is_said_to_be_absent(
                 or (isinstance(found, Exception) and user.is_retryable(found))
             )
         api.heal()
-    assert user.look_up("image", "debian") == its_id
+        assert user.look_up(kind, "web") == its_id
+        user.close()
 
 
 def outcome(user: OpenStack, entity: str, text: str) -> str | Exception:
