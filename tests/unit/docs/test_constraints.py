@@ -19,6 +19,13 @@ def test_the_page_names_every_constraint_that_asks_nobody() -> None:
     assert list(ROWS) == sorted(pure())
 
 
+def test_the_page_names_every_constraint_that_asks_another_system_and_whom() -> None:
+    asking = {entry.name: entry.load() for entry in declared()}
+    rows = {row[0]: row[1] for row in table(section(PAGE, "Those that ask another system"))}
+    assert list(rows) == sorted(rows)
+    assert rows == {name: kind.client for name, kind in asking.items() if kind.asks_outside}
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_the_example_satisfies_its_constraint_and_the_empty_text_as_it_is_said(name: str) -> None:
     _, demand, example, empty = ROWS[name]
