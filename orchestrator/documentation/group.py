@@ -21,8 +21,8 @@ def describe_groups(kind: type[Resource]) -> list[dict[str, Any]]:
         {
             "declared": plain(declared),
             "description": text(in_words(group, _named)),
-            "columns": list(columns(group)),
-            "rows": [list(row) for row in rows(group)],
+            "columns": [text(column) for column in columns(group)],
+            "rows": [[text(cell) for cell in row] for row in rows(group)],
         }
         for declared, group in zip(kind.properties_groups_schema, kind.properties_groups, strict=True)
     ]

@@ -7,6 +7,8 @@ from typing import Final
 from markupsafe import Markup, escape
 
 _CODE: Final = re.compile(r"`+([^`]+)`+")
+#: Where the words of a type's name part.
+_WORD_ENDS: Final = re.compile(r"(?<=::)|(?<=[a-z0-9])(?=[A-Z])")
 #: What Markdown could take for markup anywhere in a line.
 _SPECIAL: Final = re.compile(r"[\\`*\[<|]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|&(?=[#\w])")
 #: What it could take for markup where a line begins: of a number, what follows it.
@@ -44,8 +46,8 @@ def html_text(text: object) -> Markup:
 
 
 def html_name(name: str) -> Markup:
-    """Return the name of a type, in which a line may break behind colons."""
-    return Markup("::<wbr>").join(one_line(name).split("::"))
+    """Return the name of a type, in which a line may break between its words."""
+    return Markup("<wbr>").join(_WORD_ENDS.split(one_line(name)))
 
 
 def markdown_prose(text: str) -> Markup:

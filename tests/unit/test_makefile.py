@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TARGETS = {"help", "venv", "demo", "test", "check", "bench", "clean"}
+TARGETS = {"help", "venv", "demo", "test", "check", "docs", "bench", "clean"}
 
 pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
 
