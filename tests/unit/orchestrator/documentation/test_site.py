@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 
 from orchestrator.documentation.catalogue import Catalogue
 from orchestrator.documentation.site import PageFormat, pages
+from orchestrator.documentation.words import flat
 from orchestrator.plugins.custom import CustomConstraints
 from orchestrator.plugins.registry import ResourceTypes
 from tests.unit.orchestrator.documentation.reading import broken_links, read
@@ -136,12 +137,18 @@ def test_markdown_has_a_page_of_everything_that_html_has(
     }
 
 
-def test_tables_of_markdown_are_tables(markdown: dict[str, str], installed: Catalogue) -> None:
-    parsed = MarkdownIt().enable("table").render(markdown["types/isotherm-node-process.md"])
-    described = installed.types["Isotherm::Node::Process"]
-    assert parsed.count("<table>") == 2
-    rows = len(described["properties"]) + len(described["properties"]["ready"]["schema"])
-    assert parsed.count("<tr>") == rows + len(described["attributes"]) + 2
+@pytest.mark.parametrize("name", TYPES)
+def test_tables_of_markdown_are_tables(markdown: dict[str, str], installed: Catalogue, name: str) -> None:
+    (page,) = [text for text in markdown.values() if text.startswith(f"# {name}\n")]
+    parsed, described = MarkdownIt().enable("table").render(page), installed.types[name]
+    sizes = [
+        len([*flat(described["properties"])]),
+        len([*flat(described["update_policy"])]),
+        len(described["attributes"]),
+        *(len(group["rows"]) for group in described["properties_groups"]),
+    ]
+    assert parsed.count("<table>") == len([size for size in sizes if size])
+    assert parsed.count("<tr>") == sum(size + 1 for size in sizes if size)
 
 
 def test_the_same_packages_give_the_same_pages_in_another_process(
