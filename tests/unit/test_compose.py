@@ -1,6 +1,8 @@
 """compose.yaml runs what exists: commands that parse, settings that are known, services that can become healthy."""
 
+import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,10 @@ from celery.events.state import Task
 from tornado.options import options as flower_options
 
 from orchestrator.cli.main import isotherm
+from orchestrator.constraint_caches import make_constraint_cache
+from orchestrator.process_caches import COMMON_STORES
 from orchestrator.settings import Settings
+from tests.services.servers import MemcachedServer
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -115,20 +120,56 @@ def test_volumes_are_declared(name: str) -> None:
     assert set(sources) <= set(COMPOSE["volumes"])
 
 
-@each_of_ours
-def test_settings_are_known_and_valid(name: str) -> None:
+def settings_of(name: str, **others: str) -> Settings:
+    """Return the settings that the processes of a service have."""
     environment: dict[str, str] = OURS[name]["environment"]
     given = {
         variable.removeprefix("ISOTHERM_").lower(): value
         for variable, value in environment.items()
         if variable.startswith("ISOTHERM_")
     }
-    settings = Settings(**given)  # type: ignore[arg-type]
+    return Settings(**{**given, **others})  # type: ignore[arg-type]
+
+
+@each_of_ours
+def test_settings_are_known_and_valid(name: str) -> None:
+    settings = settings_of(name)
     assert not settings.embedded
     hosts = {"database_url": "postgres", "broker_url": "redis", "cache_url": "memcached"}
     for setting, host in hosts.items():
         assert host in SERVICES
         assert f"{host}:" in getattr(settings, setting)
+
+
+@each_of_ours
+def test_one_flush_of_the_constraint_cache_is_one_for_all_processes(name: str) -> None:
+    cache = make_constraint_cache(settings_of(name), "http")
+    assert cache is not None
+    assert cache.backend in COMMON_STORES
+    assert settings_of(name).cache_url == settings_of("worker").cache_url
+    host, _, port = settings_of(name).cache_url.partition(":")
+    assert SERVICES[host]["command"][0] == host
+    assert f" {port} " in SERVICES[host]["healthcheck"]["test"][1]
+
+
+def test_what_one_service_was_told_another_need_not_ask(memcached_server: MemcachedServer) -> None:
+    coordinator, worker = (
+        make_constraint_cache(settings_of(name, cache_url=memcached_server.url), "compose")
+        for name in ("coordinator", "worker")
+    )
+    assert coordinator is not None
+    assert worker is not None
+    asked = iter(["7"])
+    assert coordinator.get("image", "cirros", ("p",), lambda: next(asked)) == "7"
+    assert worker.get("image", "cirros", ("p",), lambda: next(asked)) == "7"
+    assert worker.flush()
+    assert coordinator.get("image", "cirros", ("p",), lambda: "8") == "8"
+
+
+def test_the_image_has_the_libraries_of_what_the_settings_may_name() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    installed = re.findall(r"\.\[([\w,]+)\]", (ROOT / ".docker" / "Dockerfile").read_text())
+    assert set(installed[0].split(",")) == set(project["optional-dependencies"]) - {"dev"}
 
 
 @each_of_ours
