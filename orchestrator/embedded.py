@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import structlog
 
 from orchestrator.errors import IsothermError
+from orchestrator.jobs import KINDS, Job
 from orchestrator.messages import END, CheckOrder
 from orchestrator.runtime import Runtime, is_dead_here
 from orchestrator.settings import Settings
@@ -57,6 +58,15 @@ class Embedded:
             self._threads.append(threading.Thread(target=self._sweep, name="sweeper", daemon=True))
             for thread in self._threads:
                 thread.start()
+
+    def take(self, task: str, job: Job, *, stack: str) -> str:  # noqa: ARG002  # the other desk wants to name it
+        """Begin what a job says, with all threads at work, and return the id of its stack.
+
+        Raises:
+            IsothermError: what the coordinator says against it.
+        """
+        self.start()
+        return KINDS[task].begin(self.runtime.coordinator, job)
 
     def close(self) -> None:
         """Let the steps under way end, start no further one, and close the store."""

@@ -1,7 +1,7 @@
 """The one Python API that every face uses: create, update, cancel, delete, watch, show.
 
-Embedded or distributed is decided by the settings and seen here only: embedded, this process does the work itself;
-distributed, jobs go to the queue and the store tells what became of them.
+Embedded or distributed is decided by the settings and seen here only: embedded, this process does the work itself
+(:mod:`orchestrator.embedded`); distributed, jobs go to the queue (:mod:`orchestrator.queue_desk`).
 """
 
 import time
@@ -15,7 +15,7 @@ from orchestrator.cache_admin import CacheAdmin
 from orchestrator.cache_views import CacheView, FlushView
 from orchestrator.constraint_caches import make_constraint_cache
 from orchestrator.embedded import Embedded
-from orchestrator.errors import NotFound, Unavailable
+from orchestrator.errors import Unavailable
 from orchestrator.health import mark_healthy, mark_unhealthy
 from orchestrator.hooking import (
     UNSET_HOOK,
@@ -52,7 +52,7 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.preparation import prepare, prepare_update, wishes
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.purge import Purge, Removed
-from orchestrator.refusals import raise_refusal
+from orchestrator.queue_desk import QueueDesk
 from orchestrator.settings import Settings
 from orchestrator.showing import Showing, stack_view
 from orchestrator.signals import Signals
@@ -66,10 +66,6 @@ from orchestrator.views import (
     StackView,
 )
 
-#: How long a submitted job may go unanswered before the sender is told that nobody seems to take jobs.
-ACCEPT_SECONDS = 15.0
-#: How long a job may be looked at by the coordinator that took it: other systems may have to be asked.
-ANSWER_SECONDS = 300.0
 #: By what is done with a stack as it is: the task that asks for it.
 _OPERATE_TASKS = {CHECK: CHECK_STACK_TASK, SUSPEND: SUSPEND_TASK, RESUME: RESUME_TASK}
 
@@ -80,6 +76,8 @@ class Service(Showing):
     def __init__(self, settings: Settings, *, store: Store, embedded: Embedded | None) -> None:
         super().__init__(settings, store)
         self._embedded = embedded
+        #: Where jobs are handed in.
+        self._desk: Embedded | QueueDesk = embedded or QueueDesk(settings, store)
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
@@ -135,13 +133,10 @@ class Service(Showing):
             Conflict: the name is taken, or a lifecycle plugin refused.
             Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
-        if self._embedded is not None:
-            self._embedded.start()
-            stack_id = self._embedded.runtime.coordinator.create(job)
-        else:
+        if self._embedded is None:
             # Refused here if it can be: with positions, at once, and without troubling anybody.
             prepare(job, ResourceTypes.load(), self.settings)
-            stack_id = self._submit(CREATE_TASK, job.to_wire(), job.name)
+        stack_id = self._desk.take(CREATE_TASK, job, stack=job.name)
         return self._begun(stack_id, job.job_id)
 
     def adopt(self, job: AdoptJob) -> StackView:
@@ -152,15 +147,12 @@ class Service(Showing):
             Conflict: the name is taken, or a lifecycle plugin refused.
             Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
-        if self._embedded is not None:
-            self._embedded.start()
-            stack_id = self._embedded.runtime.coordinator.adopt(job)
-        else:
+        if self._embedded is None:
             # As in create.
             types = ResourceTypes.load()
             prepared = prepare(job, types, self.settings)
             adopted_rows(prepared, wishes(prepared), job.resources, types)
-            stack_id = self._submit(ADOPT_TASK, job.to_wire(), job.name)
+        stack_id = self._desk.take(ADOPT_TASK, job, stack=job.name)
         return self.stack(stack_id)
 
     def update(self, job: StackJob) -> StackView:
@@ -172,16 +164,15 @@ class Service(Showing):
             Conflict: the stack is being deleted or is suspended, or a lifecycle plugin refused.
             Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
-        if self._embedded is not None:
-            self._embedded.start()
-            stack_id = self._embedded.runtime.coordinator.update(job)
-        else:
+        name = job.name
+        if self._embedded is None:
             # As in create.
             stack = self._find(job.name)
+            name = stack.name
             before = self._store.traversals.context(stack.traversal_id)["parameters"]
             told = replace(job, name=stack.name)
             prepare_update(told, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
-            stack_id = self._submit(UPDATE_TASK, job.to_wire(), stack.name)
+        stack_id = self._desk.take(UPDATE_TASK, job, stack=name)
         return self._begun(stack_id, job.job_id)
 
     def cancel(self, name: str, *, rollback: bool = True) -> StackView:
@@ -194,11 +185,7 @@ class Service(Showing):
         """
         stack = self._find(name)
         job = CancelJob(name=stack.id, project=self.settings.project, rollback=rollback)
-        if self._embedded is not None:
-            self._embedded.start()
-            stack_id = self._embedded.runtime.coordinator.cancel(job)
-        else:
-            stack_id = self._submit(CANCEL_TASK, job.to_wire(), stack.name)
+        stack_id = self._desk.take(CANCEL_TASK, job, stack=stack.name)
         return self._begun(stack_id, job.job_id)
 
     def operate(self, action: str, name: str) -> StackView:
@@ -211,11 +198,7 @@ class Service(Showing):
         """
         stack = self._find(name)
         job = OperateJob(action=action, name=stack.id, project=self.settings.project)
-        if self._embedded is not None:
-            self._embedded.start()
-            stack_id = self._embedded.runtime.coordinator.operate(job)
-        else:
-            stack_id = self._submit(_OPERATE_TASKS[action], job.to_wire(), stack.name)
+        stack_id = self._desk.take(_OPERATE_TASKS[action], job, stack=stack.name)
         return self.stack(stack_id)
 
     def take_snapshot(self, name: str, snapshot: str = "") -> StackView:
@@ -229,10 +212,7 @@ class Service(Showing):
         """
         stack = self._find(name)
         job = SnapshotJob(name=stack.id, snapshot=snapshot, project=self.settings.project)
-        if self._embedded is not None:
-            self._embedded.start()
-            return self.stack(self._embedded.runtime.coordinator.snapshot(job))
-        return self.stack(self._submit(SNAPSHOT_TASK, job.to_wire(), stack.name))
+        return self.stack(self._desk.take(SNAPSHOT_TASK, job, stack=stack.name))
 
     def restore(
         self, name: str, snapshot: str, *, timeout_minutes: float | None = None, rollback: bool = False
@@ -253,10 +233,7 @@ class Service(Showing):
             rollback=rollback,
             project=self.settings.project,
         )
-        if self._embedded is not None:
-            self._embedded.start()
-            return self.stack(self._embedded.runtime.coordinator.restore(job))
-        return self.stack(self._submit(RESTORE_TASK, job.to_wire(), stack.name))
+        return self.stack(self._desk.take(RESTORE_TASK, job, stack=stack.name))
 
     def delete_snapshot(self, name: str, snapshot: str) -> SnapshotView | None:
         """Delete a snapshot; return it as it is then: on its way, or failed. None: it is gone.
@@ -269,10 +246,7 @@ class Service(Showing):
         stack = self._find(name)
         row = self._store.snapshots.find(stack.id, snapshot)
         job = SnapshotJob(name=stack.id, snapshot=row.id, project=self.settings.project)
-        if self._embedded is not None:
-            self._embedded.runtime.coordinator.delete_snapshot(job)
-        else:
-            self._submit(DELETE_SNAPSHOT_TASK, job.to_wire(), stack.name)
+        self._desk.take(DELETE_SNAPSHOT_TASK, job, stack=stack.name)
         left = [each for each in self._store.snapshots.all(stack.id) if each.id == row.id]
         return snapshot_view(left[0]) if left else None
 
@@ -301,11 +275,7 @@ class Service(Showing):
         if stack.deleted_at is not None:
             return None
         job = DeleteJob(name=stack.id, project=self.settings.project, abandon=abandon)
-        if self._embedded is not None:
-            self._embedded.start()
-            stack_id = self._embedded.runtime.coordinator.delete(job)
-        else:
-            stack_id = self._submit(DELETE_TASK, job.to_wire(), stack.name)
+        stack_id = self._desk.take(DELETE_TASK, job, stack=stack.name)
         return self._begun(stack_id, job.job_id)
 
     def _begun(self, stack_id: str, job_id: str) -> StackView:
@@ -346,11 +316,7 @@ class Service(Showing):
             publish_or_leave(self._publisher(), signals.tell(stack, resource, details))
             return None
         job = SignalJob(name=stack.id, resource=resource, details=details, project=self.settings.project)
-        if self._embedded is not None:
-            self._embedded.start()
-            changed = self._embedded.runtime.coordinator.signal(job)
-        else:
-            changed = self._submit(SIGNAL_TASK, job.to_wire(), stack.name)
+        changed = self._desk.take(SIGNAL_TASK, job, stack=stack.name)
         return None if changed == stack.id else self._begun(changed, job.job_id)
 
     def mark_unhealthy(
@@ -395,41 +361,6 @@ class Service(Showing):
 
         return QueuePublisher(make_app(self.settings))
 
-    def _submit(self, task: str, job: dict[str, Any], stack: str) -> str:
-        from kombu.exceptions import OperationalError
-
-        from orchestrator.queue import make_app, send_job
-
-        try:
-            send_job(make_app(self.settings), task, job, stack=stack)
-        except (OperationalError, OSError) as error:
-            raise Unavailable(f"the broker does not answer: {error}") from error
-        return self._answer(job["job_id"])
-
-    def _answer(self, job_id: str) -> str:
-        """Wait until a coordinator has begun what the job says, and return the stack's id."""
-        began, is_taken = time.monotonic(), False
-        while time.monotonic() < began + (ANSWER_SECONDS if is_taken else ACCEPT_SECONDS):
-            row = self._store.stacks.job(job_id)
-            if row is None:
-                is_taken = is_taken or self._store.taken_jobs.is_taken(job_id)
-                time.sleep(0.05)
-                continue
-            if row.refusal is not None:
-                raise_refusal(row.refusal)
-            if row.stack_id is not None:
-                return row.stack_id
-            raise NotFound("the stack is gone already")
-        if is_taken:
-            raise Unavailable(
-                f"a coordinator took the job and has not answered within {ANSWER_SECONDS:g} seconds; it goes on: "
-                "'isotherm stack list' shows what comes of it"
-            )
-        raise Unavailable(
-            f"no coordinator took the job within {ACCEPT_SECONDS:g} seconds; is 'isotherm coordinator' running? "
-            "If the broker keeps the job, it is done when one starts"
-        )
-
     # -- watching ----------------------------------------------------------------------------------------------
 
     def watch(self, stack_id: str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
@@ -459,7 +390,11 @@ class Service(Showing):
             told = self._store.traversals.is_told(stack.traversal_id)
             over = told and not inside and not counts.get("running")
         elif stack.status == "FAILED":
-            over = not self._store.traversals.owes_rollback(stack.traversal_id)
+            # One that was owed when the stack was read may have begun since.
+            over = (
+                not self._store.traversals.owes_rollback(stack.traversal_id)
+                and self._find(stack.id).traversal_id == stack.traversal_id
+            )
         return Progress(
             stack=stack_view(stack),
             counts=counts,

@@ -1,15 +1,18 @@
 """What the service says when the rest of the engine does not answer."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from orchestrator import service
+from orchestrator import queue_desk
 from orchestrator.errors import Unavailable
 from orchestrator.messages import StackJob
+from orchestrator.runtime import Runtime
 from orchestrator.service import Service
 from orchestrator.settings import Settings
 from orchestrator.store import migrations
+from tests.unit.orchestrator.test_tasks import Silent
 
 TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::None}}"
 
@@ -17,8 +20,8 @@ TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::
 def test_a_sender_waits_longer_for_a_coordinator_that_has_taken_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "ACCEPT_SECONDS", 0.01)
-    monkeypatch.setattr(service, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(queue_desk, "ACCEPT_SECONDS", 0.01)
+    monkeypatch.setattr(queue_desk, "ANSWER_SECONDS", 0.5)
     settings = Settings(state_directory=tmp_path, broker_url="memory://")
     migrations.upgrade(settings.effective_database_url)
     with Service.open(settings) as distributed:
@@ -31,7 +34,7 @@ def test_a_sender_waits_longer_for_a_coordinator_that_has_taken_the_job(
 def test_a_sender_whom_nobody_answers_is_not_promised_what_only_the_broker_can_keep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "ACCEPT_SECONDS", 0.01)
+    monkeypatch.setattr(queue_desk, "ACCEPT_SECONDS", 0.01)
     settings = Settings(state_directory=tmp_path, broker_url="memory://")
     migrations.upgrade(settings.effective_database_url)
     with Service.open(settings) as distributed, pytest.raises(Unavailable) as error:
@@ -39,3 +42,19 @@ def test_a_sender_whom_nobody_answers_is_not_promised_what_only_the_broker_can_k
     assert str(error.value).endswith(
         "is 'isotherm coordinator' running? If the broker keeps the job, it is done when one starts"
     )
+
+
+def test_a_failed_stack_whose_rollback_began_just_now_is_not_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(state_directory=tmp_path, broker_url="memory://")
+    migrations.upgrade(settings.effective_database_url)
+    coordinator = Runtime(settings, Silent(), kind="coordinator").coordinator
+    coordinator.create(StackJob(name="s", template=TEMPLATE))
+    with Service.open(settings) as distributed:
+        now = distributed._find("s")
+        rows = [replace(now, status="FAILED", traversal_id="before"), now]
+        monkeypatch.setattr(distributed, "_find", lambda name: rows.pop(0))
+        assert not distributed.progress("s").finished
+        rows = [replace(now, status="FAILED")] * 2
+        assert distributed.progress("s").finished

@@ -10,7 +10,17 @@ from structlog.testing import capture_logs
 
 from orchestrator import tasks
 from orchestrator.errors import Bug, Conflict, InvalidInput, IsothermError, NotFound, PluginMistake
-from orchestrator.messages import STACKS_QUEUE, CheckOrder
+from orchestrator.messages import (
+    CANCEL_TASK,
+    CHECK_STACK_TASK,
+    CREATE_TASK,
+    DELETE_TASK,
+    RESUME_TASK,
+    STACKS_QUEUE,
+    SUSPEND_TASK,
+    UPDATE_TASK,
+    CheckOrder,
+)
 from orchestrator.plugins.resource import Resource
 from orchestrator.queue import ROUTES, default_app
 from orchestrator.refusals import raise_refusal, refusal_of
@@ -73,7 +83,7 @@ def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach(
     # The second cannot be read as a job, and its refusal cannot be written down either.
     for job in ({"job_id": "1", "name": "s", "template": TEMPLATE}, {"job_id": "1"}):
         with pytest.raises(Reject) as rejected:
-            tasks.create_stack(job)
+            tasks.carry_out(CREATE_TASK, job)
         assert rejected.value.requeue
 
 
@@ -86,7 +96,7 @@ def test_a_job_is_acknowledged_when_it_is_done_and_not_before(task: str) -> None
 
 def test_the_sender_learns_of_an_error_that_nobody_foresaw_and_the_log_of_its_place(runtime: Runtime) -> None:
     with capture_logs() as logs:
-        tasks.create_stack({"job_id": "1", "name": "s", "template": TEMPLATE})
+        tasks.carry_out(CREATE_TASK, {"job_id": "1", "name": "s", "template": TEMPLATE})
     row = answer(runtime, "1")
     assert (row.status, row.stack_id) == ("refused", None)
     assert row.refusal is not None
@@ -99,16 +109,16 @@ def test_the_sender_learns_of_an_error_that_nobody_foresaw_and_the_log_of_its_pl
 
 
 def test_the_sender_learns_why_a_job_was_refused(runtime: Runtime) -> None:
-    tasks.create_stack({"job_id": "1", "name": "s"})
-    tasks.delete_stack({"job_id": "2", "name": "s"})
-    tasks.update_stack({"job_id": "3", "name": "s", "template": TEMPLATE})
-    tasks.update_stack({"job_id": "4", "name": "s", "template": TEMPLATE, "colour": "red"})
-    tasks.cancel_stack({"job_id": "5", "name": "s"})
-    tasks.cancel_stack({"job_id": "6", "name": "s", "rollback": "no"})
-    tasks.check_stack({"job_id": "7", "name": "s"})
-    tasks.suspend_stack({"job_id": "8", "name": "s"})
-    tasks.resume_stack({"job_id": "9", "name": "s"})
-    tasks.resume_stack({"job_id": "10", "name": "s", "action": "CHECK"})
+    tasks.carry_out(CREATE_TASK, {"job_id": "1", "name": "s"})
+    tasks.carry_out(DELETE_TASK, {"job_id": "2", "name": "s"})
+    tasks.carry_out(UPDATE_TASK, {"job_id": "3", "name": "s", "template": TEMPLATE})
+    tasks.carry_out(UPDATE_TASK, {"job_id": "4", "name": "s", "template": TEMPLATE, "colour": "red"})
+    tasks.carry_out(CANCEL_TASK, {"job_id": "5", "name": "s"})
+    tasks.carry_out(CANCEL_TASK, {"job_id": "6", "name": "s", "rollback": "no"})
+    tasks.carry_out(CHECK_STACK_TASK, {"job_id": "7", "name": "s"})
+    tasks.carry_out(SUSPEND_TASK, {"job_id": "8", "name": "s"})
+    tasks.carry_out(RESUME_TASK, {"job_id": "9", "name": "s"})
+    tasks.carry_out(RESUME_TASK, {"job_id": "10", "name": "s", "action": "CHECK"})
     expected = {
         "1": InvalidInput,
         "2": NotFound,
@@ -130,12 +140,12 @@ def test_the_sender_learns_why_a_job_was_refused(runtime: Runtime) -> None:
 
 def test_an_update_that_is_delivered_twice_is_one(runtime: Runtime) -> None:
     runtime.types = {"Test": Resource}
-    tasks.create_stack({"job_id": "1", "name": "s", "template": TEMPLATE})
+    tasks.carry_out(CREATE_TASK, {"job_id": "1", "name": "s", "template": TEMPLATE})
     stack_id = answer(runtime, "1").stack_id
     job = {"job_id": "2", "name": "s", "template": f"{TEMPLATE}\ndescription: new"}
     operations = []
     for _ in range(2):
-        tasks.update_stack(job)
+        tasks.carry_out(UPDATE_TASK, job)
         operations.append(runtime.store.stacks.find("s", project="default").traversal_id)
     row = answer(runtime, "2")
     assert (row.status, row.stack_id) == ("accepted", stack_id)
@@ -162,11 +172,11 @@ def test_every_refusal_comes_back_as_the_error_it_was(error: IsothermError) -> N
 @pytest.mark.parametrize("job_id", [None, 5, "", "nul\0"])
 def test_a_job_whose_id_is_none_is_refused_all_the_same(job_id: object, runtime: Runtime) -> None:
     with capture_logs() as logs:
-        tasks.delete_stack({"name": "s", "job_id": job_id})
+        tasks.carry_out(DELETE_TASK, {"name": "s", "job_id": job_id})
     assert [line["event"] for line in logs] == ["a job was refused"]
 
 
 def test_a_job_is_known_to_be_taken_before_it_is_looked_at(runtime: Runtime) -> None:
     assert not runtime.store.taken_jobs.is_taken("1")
-    tasks.create_stack({"job_id": "1"})
+    tasks.carry_out(CREATE_TASK, {"job_id": "1"})
     assert runtime.store.taken_jobs.is_taken("1")
