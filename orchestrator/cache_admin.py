@@ -5,7 +5,7 @@ can see or reach: word is left in the state of record, where every process that 
 second (:mod:`orchestrator.process_caches`).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -28,7 +28,8 @@ class CacheAdmin:
 
     Args:
         make: Makes the cache of a client from the settings; None where nothing is remembered; raises InvalidInput.
-        clients: The clients there are, or that the settings speak of.
+        clients: The clients there are.
+        named: Those that the settings speak of.
         counters: What all processes counted.
         flushes: Where word of flushes is left.
     """
@@ -37,11 +38,12 @@ class CacheAdmin:
         self,
         make: Callable[[str], ConstraintCache | None],
         clients: Collection[str],
+        named: Collection[str],
         counters: CacheCounters,
         flushes: CacheFlushes,
     ) -> None:
         self._make = make
-        self._clients = clients
+        self._clients, self._named = clients, named
         self._counters, self._flushes = counters, flushes
 
     def stats(self, client: str | None = None, *, reset: bool = False) -> list[CacheView]:
@@ -54,7 +56,7 @@ class CacheAdmin:
             Unavailable: the database does not answer.
         """
         totals = self._counters.read()
-        names = self._names(client, totals)
+        names = self._names(client, {*self._named, *totals})
         if reset:
             totals = self._counters.reset(client)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -67,7 +69,7 @@ class CacheAdmin:
             NotFound: there is no such client; the sentence names the nearest.
             Unavailable: the database does not answer; nothing was flushed.
         """
-        names = self._names(client, {})
+        names = self._names(client)
         caches: dict[str, ConstraintCache | FlushView] = {name: self._made(name) for name in names}
         # Before the stores are emptied: who reads the word too early has nothing to lose by it.
         self._flushes.note(
@@ -80,8 +82,8 @@ class CacheAdmin:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(lambda name: _flushed(name, caches[name]), names))
 
-    def _names(self, client: str | None, totals: Mapping[str, CacheTotals]) -> list[str]:
-        names = sorted({*self._clients, *totals})
+    def _names(self, client: str | None, others: Collection[str] = ()) -> list[str]:
+        names = sorted({*self._clients, *others})
         if client is None:
             return names
         if client not in names:
@@ -101,6 +103,10 @@ class CacheAdmin:
     def _view(self, client: str, totals: CacheTotals | None) -> CacheView:
         counters = totals.counts if totals else Counts()
         since = totals.since if totals else None
+        if client not in self._clients:
+            hint = Nearest().hint(client, self._clients)
+            detail = "there is no such client plug-in here" + (hint and f"; {hint}")
+            return CacheView(client=client, state="unknown", detail=detail, since=since, counters=counters)
         cache = self._made(client)
         if isinstance(cache, FlushView):
             return CacheView(

@@ -13,7 +13,6 @@ from dataclasses import asdict
 import structlog
 
 from cache.counters import Counts
-from orchestrator.errors import IsothermError
 
 log = structlog.get_logger()
 
@@ -29,13 +28,13 @@ Deltas = Mapping[str, Counts]
 
 
 class CacheTally:
-    """One thread that tells, of the process that started it last.
+    """One thread that tells. Make it after a fork, not before, as the store that it tells.
 
     Args:
         take: Returns what was counted since the last call, and begins again at zero.
         add: Adds it to what all processes counted, or raises.
         every_seconds: How often it is told.
-        then: What else is to be done as often.
+        then: What else is to be done as often; raises nothing.
     """
 
     def __init__(
@@ -55,9 +54,9 @@ class CacheTally:
         self._telling = threading.Lock()
 
     def start(self) -> None:
-        """Begin to tell, unless it was begun in this process."""
+        """Begin to tell, unless it was begun."""
         with self._starting:
-            if self._thread is None or not self._thread.is_alive():
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="cache tally", daemon=True)
                 self._thread.start()
 
@@ -71,7 +70,7 @@ class CacheTally:
                 return True
             try:
                 self._add(owed)
-            except IsothermError as error:
+            except Exception as error:  # noqa: BLE001  # the thread must outlive any fault of the database
                 log.debug("what caches counted is told later", reason=str(error))
                 return False
             self._owed.clear()

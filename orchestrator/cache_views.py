@@ -12,7 +12,7 @@ class CacheView(View):
     """The constraint cache of one client plug-in, and what all processes counted of it."""
 
     client: str
-    #: ok, disabled, unreachable, or wrong: it cannot be made of the settings.
+    #: ok, disabled, unreachable, wrong (it cannot be made of the settings), or unknown: there is no such plug-in.
     state: str
     backend: str = ""
     #: Where it is, without a password.
@@ -34,9 +34,14 @@ class CacheView(View):
         return self.counters.hits / lookups if lookups else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types, the hit rate among them."""
+        """Return plain JSON types, with what follows from the fields."""
         # Not super(): a dataclass with slots is another class than the one that is written here.
-        return {**View.to_dict(self), "hit_rate": self.hit_rate}
+        return {
+            **View.to_dict(self),
+            "enabled": self.state != "disabled",
+            "reachable": {"ok": True, "unreachable": False}.get(self.state),
+            "hit_rate": self.hit_rate,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

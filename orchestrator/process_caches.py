@@ -13,7 +13,6 @@ import structlog
 from cache.constraints import Description
 from cache.counters import Counts
 from orchestrator.cache_tally import EVERY_SECONDS, CacheTally
-from orchestrator.errors import IsothermError
 from orchestrator.plugins.clients import RemembersYes
 from orchestrator.store.caches import Flushes
 
@@ -128,7 +127,7 @@ class ProcessCaches:
             return
         try:
             flushes = self._flushed.read()
-        except IsothermError as error:
+        except Exception as error:  # noqa: BLE001  # the thread that does this must outlive any fault of the database
             log.debug("word of flushes is looked for later", reason=str(error))
             return
         # What was flushed before there was anything to flush needs no heed.

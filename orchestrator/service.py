@@ -445,7 +445,8 @@ class Service(Showing):
     def _cache_admin(self) -> CacheAdmin:
         return CacheAdmin(
             lambda client: make_constraint_cache(self.settings, client),
-            {*ClientPlugins.load(), *self.settings.constraint_cache.clients},
+            ClientPlugins.load(),
+            self.settings.constraint_cache.clients,
             self._store.cache_counters,
             self._store.cache_flushes,
         )

@@ -35,11 +35,14 @@ class World:
     def settings(self, **said: Any) -> Settings:
         return Settings(state_directory=self.directory, **said)
 
-    def admin(self, clients: Mapping[str, Any], **said: Any) -> CacheAdmin:
-        settings = self.settings(constraint_cache={"clients": clients}, **said)
+    def admin(
+        self, clients: Mapping[str, Any], *, unknown: Mapping[str, Any] | None = None, **said: Any
+    ) -> CacheAdmin:
+        settings = self.settings(constraint_cache={"clients": {**clients, **(unknown or {})}}, **said)
         return CacheAdmin(
             lambda client: make_constraint_cache(settings, client),
             set(clients),
+            settings.constraint_cache.clients,
             self.store.cache_counters,
             self.store.cache_flushes,
         )
@@ -92,7 +95,7 @@ def test_each_client_is_told_of_with_what_all_processes_counted(world: World) ->
     assert b.hit_rate == 0.8
     assert b.since is not None
     # What was counted before its plug-in was removed.
-    assert (gone.client, gone.counters.errors) == ("gone", 2)
+    assert (gone.client, gone.state, gone.counters.errors) == ("gone", "unknown", 2)
     assert b.to_dict()["counters"]["hits"] == 4
     assert b.to_dict()["hit_rate"] == 0.8
 
@@ -104,7 +107,7 @@ def test_of_memory_nobody_says_how_many_answers_there_are(world: World) -> None:
 
 
 def test_of_a_shared_store_its_answers_are_counted(world: World, redis_url: str) -> None:
-    shared = {"cache_backend": "redis", "cache_url": redis_url}
+    shared: dict[str, Any] = {"cache_backend": "redis", "cache_url": redis_url}
     cache = world.process(**shared).of("a")
     assert cache is not None
     answers(cache)()
@@ -145,6 +148,14 @@ def test_one_client_may_be_asked_for_and_the_nearest_is_named(world: World) -> N
             ask("novva")
 
 
+def test_what_the_settings_call_otherwise_than_any_client_is_told_as_unknown(world: World) -> None:
+    admin = world.admin({"nova": {}}, unknown={"novva": {}})
+    nova, novva = admin.stats()
+    assert (nova.state, novva.state) == ("ok", "unknown")
+    assert novva.detail == "there is no such client plug-in here; did you mean 'nova'?"
+    assert [view.client for view in admin.flush()] == ["nova"]
+
+
 def test_a_reset_shows_what_there_was_and_begins_again(world: World) -> None:
     world.store.cache_counters.add({"a": Counts(hits=1), "b": Counts(hits=2)})
     admin = world.admin({"a": {}, "b": {}})
@@ -167,7 +178,7 @@ def test_a_flush_reaches_what_other_processes_keep_in_memory(world: World) -> No
 
 
 def test_a_flush_of_a_shared_store_is_there_at_once(world: World, redis_url: str) -> None:
-    shared = {"cache_backend": "redis", "cache_url": redis_url}
+    shared: dict[str, Any] = {"cache_backend": "redis", "cache_url": redis_url}
     look = answers(world.process(**shared).of("a"))
     assert look()
     assert not look()
@@ -178,7 +189,7 @@ def test_a_flush_of_a_shared_store_is_there_at_once(world: World, redis_url: str
 
 
 def test_a_flush_of_a_file_reaches_this_machine_at_once_and_others_by_word(world: World) -> None:
-    shared = {"cache_backend": "file", "cache_url": str(world.directory / "cache")}
+    shared: dict[str, Any] = {"cache_backend": "file", "cache_url": str(world.directory / "cache")}
     look = answers(world.process(**shared).of("a"))
     assert look()
     (view,) = world.admin({"a": {}}, **shared).flush()
@@ -211,5 +222,5 @@ def test_what_a_process_counted_is_there_when_it_has_ended(world: World) -> None
 def test_without_its_table_the_database_is_said_to_refuse(tmp_path: Path) -> None:
     store = Store(f"sqlite:///{tmp_path / 'old.db'}")
     with pytest.raises(Unavailable, match="cache_counter"):
-        CacheAdmin(lambda _: None, {"a"}, store.cache_counters, store.cache_flushes).stats()
+        CacheAdmin(lambda _: None, {"a"}, (), store.cache_counters, store.cache_flushes).stats()
     store.close()

@@ -71,6 +71,8 @@ def test_programs_get_all_of_it(terminal: Terminal) -> None:
     }
     assert http["hit_rate"] == 0.9985
     assert (http["entries"], http["since"]) == (3, NOON)
+    assert (http["enabled"], http["reachable"]) == (True, True)
+    assert (nova["enabled"], nova["reachable"]) == (False, None)
     assert (nova["entries"], nova["since"], nova["hit_rate"]) == (None, None, None)
 
 
