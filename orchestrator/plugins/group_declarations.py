@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from orchestrator.errors import PluginMistake
 from orchestrator.nearest import Nearest
 from orchestrator.plugins.api_versions import AllowedVersions
+from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.group_tables import MOST_PATHS, combinations, is_fine
 from orchestrator.plugins.groups import (
     ANY_ITEM,
@@ -69,7 +70,7 @@ def parse_groups(declared: Any) -> tuple[PropertiesGroup, ...]:
         PluginMistake: a group is malformed.
     """
     if not isinstance(declared, (list, tuple)):
-        raise PluginMistake(f"{_ROOT}: expected a list of groups, found {_kind(declared)}")
+        raise PluginMistake(f"{_ROOT}: expected a list of groups, found {shown(declared)}")
     return tuple(_group(each, f"{_ROOT}[{number}]") for number, each in enumerate(declared))
 
 
@@ -107,7 +108,7 @@ def _combination(kind: str, value: Any, where: str, depth: int) -> Combination:
 
 def _only_entry(declared: Any, where: str) -> tuple[str, Any]:
     if not isinstance(declared, Mapping):
-        raise PluginMistake(f"{where}: expected a map with one operator, found {_kind(declared)}")
+        raise PluginMistake(f"{where}: expected a map with one operator, found {shown(declared)}")
     if len(declared) != 1:
         found = ", ".join(map(str, declared)) or "none"
         raise PluginMistake(f"{where}: expected a map with one operator, found {found}")
@@ -132,7 +133,7 @@ def _path(declared: Any, where: str) -> GivenPath:
 
 def _versioned(declared: Any, where: str) -> VersionedProperties:
     if not isinstance(declared, Mapping):
-        raise PluginMistake(f"{where}: expected a map of {', '.join(_VERSION_KEYS)}, found {_kind(declared)}")
+        raise PluginMistake(f"{where}: expected a map of {', '.join(_VERSION_KEYS)}, found {shown(declared)}")
     for key in declared:
         if key not in _VERSION_KEYS:
             raise PluginMistake(f"{where}: there is no {key!r} here ({_hint(str(key), _VERSION_KEYS)})")
@@ -173,14 +174,10 @@ def _each(declared: Any, where: str, what: str, parse: Callable[[Any, str], Pars
 
 def _filled(declared: Any, where: str, what: str) -> Sequence[Any]:
     if not isinstance(declared, (list, tuple)):
-        raise PluginMistake(f"{where}: expected a list of {what}, found {_kind(declared)}")
+        raise PluginMistake(f"{where}: expected a list of {what}, found {shown(declared)}")
     if not declared:
         raise PluginMistake(f"{where}: expected a list of {what}, found an empty one")
     return declared
-
-
-def _kind(value: Any) -> str:
-    return "a map" if isinstance(value, Mapping) else "a text" if isinstance(value, str) else repr(value)
 
 
 def _hint(name: str, names: Sequence[str]) -> str:

@@ -112,7 +112,7 @@ class Resource:
     properties_schema: ClassVar[Mapping[str, Property]] = {}
     #: Which properties go together, in the form that :mod:`orchestrator.plugins.group_declarations` reads and
     #: docs/properties-groups.md explains. Checked against the properties when the class is defined.
-    properties_groups_schema: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    properties_groups_schema: ClassVar[Sequence[Mapping[Any, Any]]] = ()
     #: The same as it was read.
     properties_groups: ClassVar[tuple[PropertiesGroup, ...]] = ()
     attributes_schema: ClassVar[Mapping[str, Attribute]] = {}

@@ -7,7 +7,18 @@ import pytest
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.group_declarations import parse_groups
 from orchestrator.plugins.group_tables import columns, rows
-from orchestrator.plugins.groups import AND, AT_MOST_ONE, OR, XOR, group_errors, in_words
+from orchestrator.plugins.groups import (
+    AND,
+    API_VERSIONS,
+    AT_MOST_ONE,
+    CLIENT_PLUGIN,
+    OR,
+    PROPERTIES,
+    VERSIONS,
+    XOR,
+    group_errors,
+    in_words,
+)
 
 #: Either a text, or where it comes from.
 SOURCE = {XOR: [["content"], {AND: [["source"], ["url"]]}]}
@@ -78,4 +89,50 @@ def test_a_table_has_a_line_for_each_combination() -> None:
         ("", "given", "yes"),
         ("given", "", "yes"),
         ("given", "given", "no"),
+    )
+
+
+def test_a_long_table_shows_what_is_allowed_and_that_nothing_else_is() -> None:
+    names = [["a"], ["b"], ["c"], ["d"], ["e"]]
+    [exclusive, inclusive] = parse_groups([{AT_MOST_ONE: names}, {OR: names}])
+    table = rows(exclusive)
+    assert table[0] == ("", "", "", "", "", "yes")
+    assert [line.count("given") for line in table[1:-1]] == [1] * 5
+    assert table[-1] == (*["any other"] * 5, "no")
+    # Of this one nearly everything is allowed: words are shorter.
+    assert rows(inclusive) == ()
+    [large] = parse_groups([{XOR: [[f"p{number}"] for number in range(30)]}])
+    assert rows(large) == ()
+
+
+def test_a_table_leaves_out_what_cannot_be_given_by_itself() -> None:
+    [group] = parse_groups([{OR: [["ready"], {AND: [["ready", "tcp"], ["a"]]}]}])
+    assert columns(group) == ("ready", "ready.tcp", "a", "allowed")
+    assert ("", "given", "", "no") not in rows(group)
+    assert len(rows(group)) == 6
+
+
+def test_paths_are_written_as_whoever_asks_wants_them() -> None:
+    [group, versions] = parse_groups(
+        [
+            {XOR: [["a"], ["b", "c"]]},
+            {
+                API_VERSIONS: {
+                    CLIENT_PLUGIN: "cloud",
+                    VERSIONS: ["2.1-2.3", ">=3"],
+                    PROPERTIES: [["a"], ["b"]],
+                }
+            },
+        ]
+    )
+    assert in_words(group, "<{}>".format) == "exactly one of <a> and <b.c> must be given"
+    assert columns(group, "<{}>".format) == ("<a>", "<b.c>", "allowed")
+    assert in_words(versions, "<{}>".format) == (
+        "<a> and <b> may be given only with API versions 2.1 to 2.3 or >=3 of the client plug-in 'cloud'"
+    )
+    assert columns(versions, "<{}>".format) == ("<a> and <b>", "API version of cloud", "allowed")
+    assert rows(versions) == (
+        ("not given", "any", "yes"),
+        ("given", "2.1 to 2.3 or >=3", "yes"),
+        ("given", "any other", "no"),
     )

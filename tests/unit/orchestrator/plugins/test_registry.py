@@ -45,6 +45,33 @@ def test_what_is_no_resource_type_is_refused(install: Install) -> None:
         ResourceTypes.load(namespace)
 
 
+VERSIONED = """
+from orchestrator.plugins.groups import API_VERSIONS, CLIENT_PLUGIN, PROPERTIES, VERSIONS
+from orchestrator.plugins.properties import Property, PropertyType
+from orchestrator.plugins.resource import Resource
+class Versioned(Resource):
+    properties_schema = {{"a": Property(type=PropertyType.STRING)}}
+    properties_groups_schema = [
+        {{API_VERSIONS: {{CLIENT_PLUGIN: "{client}", VERSIONS: ["1"], PROPERTIES: [["a"]]}}}}
+    ]
+"""
+
+
+def test_type_whose_groups_need_a_client_plug_in_that_is_not_there_is_refused(install: Install) -> None:
+    entries = {"My::Type": "Versioned"}
+    with pytest.raises(
+        PluginMistake,
+        match=r"'My::Type' .* client plug-in 'htpt', which is not installed \(did you mean 'http'\?\)",
+    ):
+        ResourceTypes.load(install("typo", entries, VERSIONED.format(client="htpt")))
+
+
+def test_type_whose_groups_need_a_client_plug_in_that_is_there_is_loaded(install: Install) -> None:
+    assert "My::Type" in ResourceTypes.load(
+        install("fine", {"My::Type": "Versioned"}, VERSIONED.format(client="http"))
+    )
+
+
 def test_name_that_two_packages_bring_is_refused(install: Install) -> None:
     install("one", {"My::Good": "Good"}, GOOD)
     namespace = install("two", {"My::Good": "Good"}, GOOD)
