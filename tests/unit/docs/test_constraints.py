@@ -8,6 +8,12 @@ from tests.unit.orchestrator.plugins.test_custom import declared
 
 PAGE = (DOCS / "constraints.md").read_text()
 ROWS = {row[0]: row for row in table(section(PAGE, "Those that look at the value alone"))}
+ASKING = {row[0]: row for row in table(section(PAGE, "Those that ask another system"))}
+
+
+def asking() -> dict[str, CustomConstraint]:
+    kinds = {entry.name: entry.load() for entry in declared()}
+    return {name: kind() for name, kind in kinds.items() if kind.asks_outside}
 
 
 def pure() -> dict[str, CustomConstraint]:
@@ -33,3 +39,15 @@ def test_the_example_satisfies_its_constraint_and_the_empty_text_as_it_is_said(n
     assert demand
     assert constraint.fault(example) is None
     assert {"passes": None, "fails": True}[empty] == (constraint.fault("") and True)
+
+
+def test_the_page_names_every_constraint_that_asks_and_whom() -> None:
+    assert {name: row[1] for name, row in ASKING.items()} == {
+        name: getattr(constraint, "client", None) for name, constraint in asking().items()
+    }
+    assert list(ASKING) == sorted(ASKING)
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_what_is_said_of_empty_text_is_so(name: str) -> None:
+    assert ("empty text stands for none" in ASKING[name][2]) == (asking()[name].fault("") is None)
