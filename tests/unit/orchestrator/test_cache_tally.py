@@ -3,6 +3,9 @@
 import threading
 from collections import Counter
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from cache.counters import Counters, Counts
 from orchestrator.cache_tally import CacheTally, Deltas
 from orchestrator.errors import Unavailable
@@ -61,6 +64,39 @@ def test_what_a_store_that_is_away_did_not_take_is_told_later() -> None:
     assert record.totals == {"a": 3, "b": 1}
     assert tally.tell()
     assert record.totals == {"a": 3, "b": 1}
+
+
+STEPS = ("count a", "count b", "tell", "away", "back")
+
+
+@given(st.lists(st.sampled_from(STEPS)))
+def test_whatever_happens_everything_is_told_once(steps: list[str]) -> None:
+    record, caches, counted = Record(), Caches(), Counter[str]()
+    tally = CacheTally(caches.take, record.add)
+    for step in [*steps, "back", "tell"]:
+        match step.split():
+            case ["count", client]:
+                caches.counters[client].add("hits")
+                counted[client] += 1
+            case ["tell"]:
+                assert tally.tell() is (not record.is_away or counted == record.totals)
+            case [state]:
+                record.is_away = state == "away"
+    assert record.totals == counted
+
+
+def test_a_fault_that_nobody_foresaw_costs_nothing_but_time() -> None:
+    faults = iter([RuntimeError("a bug in a driver"), TimeoutError("the pool is used up")])
+    told: list[Deltas] = []
+
+    def add(deltas: Deltas) -> None:
+        if (fault := next(faults, None)) is not None:
+            raise fault
+        told.append(deltas)
+
+    tally = CacheTally(iter([{"a": Counts(hits=1)}, {}, {"a": Counts(hits=2)}]).__next__, add)
+    assert [tally.tell() for _ in range(3)] == [False, False, True]
+    assert told == [{"a": Counts(hits=3)}]
 
 
 def test_a_thread_tells_from_time_to_time_and_at_the_end() -> None:
