@@ -10,7 +10,8 @@ from orchestrator.definition import NodeData
 from orchestrator.errors import Unavailable
 from orchestrator.limits import Limits
 from orchestrator.messages import CLEANUP, CONVERGE, CheckOrder
-from orchestrator.plugins.clients import Clients
+from orchestrator.plugins.clients import ClientPlugin, Clients
+from orchestrator.plugins.groups import API_VERSIONS, CLIENT_PLUGIN, PROPERTIES, VERSIONS
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.settings import Settings
@@ -32,6 +33,7 @@ def step(
     applied: Mapping[str, Any] | None = None,
     policy: str = "",
     wanted: Sequence[Sequence[str | int]] = (),
+    clients: Clients | None = None,
 ) -> Outcome:
     """Take the first step of the resource ``it``, written as the template writes it (after ``it:``).
 
@@ -83,7 +85,7 @@ def step(
         metadata_of=lambda resource_id: (metadata or {}).get(resource_id, {}),
         random=random.Random(1),
         child_of=lambda *_: pytest.fail("no stack is in this one"),
-        clients=Clients(SETTINGS),
+        clients=clients or Clients(SETTINGS),
     )
     return take_step(claim, around)
 
@@ -238,3 +240,56 @@ def test_what_is_away_is_asked_again_later() -> None:
     outcome = step(Away, "{type: Test}")
     assert outcome.ending is Ending.RETRY
     assert outcome.reason == "away"
+
+
+class Versions(ClientPlugin):
+    """Speaks one version, or none where it cannot be reached."""
+
+    name = "versions"
+    version: ClassVar[str] = ""
+
+    @property
+    def api_version(self) -> str:
+        if not self.version:
+            raise ConnectionError("no route")
+        return self.version
+
+    def look_up(self, entity: str, name: str) -> str:
+        return name
+
+
+class Versioned(Resource):
+    """Has a property that not every version of an API knows."""
+
+    properties_schema: ClassVar[Mapping[str, Property]] = {"tags": Property(type=PropertyType.STRING)}
+    properties_groups_schema = (
+        {API_VERSIONS: {CLIENT_PLUGIN: "versions", VERSIONS: [">=2.19"], PROPERTIES: [["tags"]]}},
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "ending", "reason"),
+    [
+        ("2.19", Ending.DONE, ""),
+        (
+            "2.9",
+            Ending.FAILED,
+            "properties.tags: expected tags only with API version >=2.19 of the client plug-in 'versions', "
+            "found version 2.9",
+        ),
+        (
+            "",
+            Ending.RETRY,
+            "properties.tags: nobody can tell which API version the client plug-in 'versions' speaks: "
+            "ConnectionError: no route",
+        ),
+    ],
+)
+def test_a_property_needs_a_version_of_an_api_that_is_spoken_when_the_action_begins(
+    version: str, ending: Ending, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Versions, "version", version)
+    outcome = step(
+        Versioned, "{type: Test, properties: {tags: x}}", clients=Clients(SETTINGS, {"versions": Versions})
+    )
+    assert (outcome.ending, outcome.reason) == (ending, reason)
