@@ -274,14 +274,18 @@ class Versioned(Resource):
         (
             "2.9",
             Ending.FAILED,
-            "properties.tags: expected tags only with API version >=2.19 of the client plug-in 'versions', "
-            "found version 2.9",
+            (
+                "properties.tags: expected tags only with API version >=2.19 of the client plug-in 'versions', "
+                "found version 2.9"
+            ),
         ),
         (
             "",
             Ending.RETRY,
-            "properties.tags: nobody can tell which API version the client plug-in 'versions' speaks: "
-            "ConnectionError: no route",
+            (
+                "properties.tags: nobody can tell which API version the client plug-in 'versions' speaks: "
+                "ConnectionError: no route"
+            ),
         ),
     ],
 )
