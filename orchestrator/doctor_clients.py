@@ -40,10 +40,19 @@ def check_clients(
         return
     count = len(settings.clients)
     yield Check(name="clients", ok=True, detail=f"{len(installed)} plug-ins installed, {count} configured")
+    for name, kind in installed.items():
+        if name in settings.clients and kind.section() != name:
+            yield Check(
+                name=f"client {name}",
+                ok=False,
+                detail=f"its settings are those of {kind.section()}: nobody reads settings.clients.{name}",
+                hint=f"move what is there to settings.clients.{kind.section()}",
+            )
     clients = Clients(settings, installed)
     probes = [
         _Probe(clients, name, project, of_this=project == settings.project)
         for name in sorted(settings.clients)
+        if name not in installed or installed[name].section() == name
         for project in _projects(settings, name)
     ]
     until = time.monotonic() + patience_seconds

@@ -445,7 +445,8 @@ class Service(Showing):
     def _cache_admin(self) -> CacheAdmin:
         return CacheAdmin(
             lambda client: make_constraint_cache(self.settings, client),
-            ClientPlugins.load(),
+            # What has another's settings and looks nothing up has nothing to remember.
+            [name for name, kind in ClientPlugins.load().items() if kind.entities or not kind.settings_of],
             self.settings.constraint_cache.clients,
             self._store.cache_counters,
             self._store.cache_flushes,

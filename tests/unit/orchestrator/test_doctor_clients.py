@@ -51,7 +51,12 @@ class Broken(Silent):
         raise KeyError("a bug")
 
 
-PLUGINS = {kind.name: kind for kind in (Images, Silent, Broken)}
+class Sizes(Images):
+    name = "sizes"
+    settings_of = "images"
+
+
+PLUGINS = {kind.name: kind for kind in (Images, Silent, Broken, Sizes)}
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +72,7 @@ def found(clients: Mapping[str, Any], patience_seconds: float = 10) -> dict[str,
 
 def test_it_says_how_many_there_are() -> None:
     assert found({}) == {
-        "clients": Check(name="clients", ok=True, detail="3 plug-ins installed, 0 configured")
+        "clients": Check(name="clients", ok=True, detail="4 plug-ins installed, 0 configured")
     }
 
 
@@ -116,9 +121,15 @@ def test_projects_with_settings_of_their_own_are_looked_at_by_themselves() -> No
             "settings.clients.images.password: it is not let in",
             "correct settings.clients.images",
         ),
+        (
+            {"sizes": {"url": "SECRET"}},
+            "client sizes",
+            "its settings are those of images: nobody reads settings.clients.sizes",
+            "move what is there to settings.clients.images",
+        ),
         ({"broken": {}}, "client broken", "the plug-in failed: KeyError: 'a bug'", "tell whoever wrote it"),
     ],
-    ids=["unknown", "option", "projects", "refused", "bug"],
+    ids=["unknown", "option", "projects", "refused", "misplaced", "bug"],
 )
 def test_what_is_set_wrong_is_no_service(clients: Any, name: str, detail: str, hint: str) -> None:
     check = found(clients)[name]
