@@ -6,8 +6,8 @@ takes the entry and the claim away together, so that a *yes* that was asked for 
 """
 
 import threading
+import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 from dogpile.cache.api import CacheBackend, CacheMutex
 
@@ -28,8 +28,8 @@ class Claims(ABC):
         """End the claim if it is still ``token``'s."""
 
     @abstractmethod
-    def forget(self, key: str) -> None:
-        """Remove the entry, and the claim whosever it is."""
+    def forget(self, key: str, token: bytes) -> None:
+        """Remove the entry, and the claim whosever it is; ``token`` is that of who does so."""
 
     @abstractmethod
     def begin(self, key: str, entry: bytes) -> bytes:
@@ -44,16 +44,6 @@ class Claims(ABC):
         """Return how many entries the region has; None where the store cannot tell."""
 
 
-@dataclass(slots=True)
-class _Held:
-    """A claim of this process."""
-
-    token: bytes
-    mutex: CacheMutex | None
-    #: Whether a no was learnt meanwhile.
-    broken: bool = False
-
-
 class BorrowedClaims(Claims):
     """Claims in a store that knows none: dogpile's own back ends, and those of others.
 
@@ -64,47 +54,51 @@ class BorrowedClaims(Claims):
     def __init__(self, backend: CacheBackend) -> None:
         self._backend = backend
         self._lock = threading.Lock()
-        self._held: dict[str, _Held] = {}
+        #: Who has a claim in this process: token, and until when.
+        self._holders: dict[str, tuple[bytes, float]] = {}
+        #: The store's locks, by token: who has lost a claim has to give its lock back all the same.
+        self._mutexes: dict[bytes, CacheMutex] = {}
 
-    def claim(self, key: str, token: bytes, life_seconds: float) -> bool:  # noqa: ARG002  # the store's affair
-        """Take the store's lock, and this process's."""
+    def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
+        """Take this process's claim, and the store's lock."""
         with self._lock:
-            held = self._held.setdefault(key, _Held(token, None))
-        if held.token != token:
-            return False
+            if not is_free(self._holders.get(key), token):
+                return False
+            self._holders[key] = (token, time.monotonic() + life_seconds)
         taken = False
         try:
-            held.mutex = self._backend.get_mutex(key)
-            taken = held.mutex is None or bool(held.mutex.acquire(False))
+            mutex = self._backend.get_mutex(key)
+            taken = mutex is None or bool(mutex.acquire(False))
+            if taken and mutex is not None:
+                self._mutexes[token] = mutex
         finally:
             if not taken:
-                self._drop(key)
+                self._end(key, token)
         return taken
 
     def keep(self, key: str, entry: bytes, token: bytes) -> bool:
-        """Store and give the locks back."""
-        held = self._of(key, token)
-        if held is None:
-            return False
+        """Store and give the lock back."""
         try:
-            if not held.broken:
+            mine = self._end(key, token)
+            if mine:
                 self._backend.set_serialized(key, entry)
         finally:
-            self._end(key, held)
-        return not held.broken
+            self._unlock(token)
+        return mine
 
     def release(self, key: str, token: bytes) -> None:
-        """Give the locks back."""
-        held = self._of(key, token)
-        if held is not None:
-            self._end(key, held)
+        """Give the lock back."""
+        self._end(key, token)
+        self._unlock(token)
 
-    def forget(self, key: str) -> None:
-        """Delete, and let nobody in this process store what it asks for just now."""
+    def forget(self, key: str, token: bytes) -> None:
+        """Delete, let nobody in this process store what it asks for just now, and give the lock back."""
         with self._lock:
-            if key in self._held:
-                self._held[key].broken = True
-        self._backend.delete(key)
+            self._holders.pop(key, None)
+        try:
+            self._backend.delete(key)
+        finally:
+            self._unlock(token)
 
     def begin(self, key: str, entry: bytes) -> bytes:
         """Store unless there is one; two steps, so that of two processes at once the later one wins."""
@@ -121,16 +115,19 @@ class BorrowedClaims(Claims):
     def count(self) -> None:
         """Return None: dogpile's stores cannot tell."""
 
-    def _of(self, key: str, token: bytes) -> _Held | None:
+    def _end(self, key: str, token: bytes) -> bool:
         with self._lock:
-            held = self._held.get(key)
-            return held if held and held.token == token else None
+            mine = self._holders.get(key, (b"", 0.0))[0] == token
+            if mine:
+                del self._holders[key]
+            return mine
 
-    def _end(self, key: str, held: _Held) -> None:
-        self._drop(key)
-        if held.mutex is not None:
-            held.mutex.release()
+    def _unlock(self, token: bytes) -> None:
+        mutex = self._mutexes.pop(token, None)
+        if mutex is not None:
+            mutex.release()
 
-    def _drop(self, key: str) -> None:
-        with self._lock:
-            self._held.pop(key, None)
+
+def is_free(holder: tuple[bytes, float] | None, token: bytes) -> bool:
+    """Return whether ``token`` may have a claim that ``holder`` had until a time on the monotonic clock."""
+    return holder is None or holder[0] == token or holder[1] <= time.monotonic()

@@ -1,41 +1,28 @@
 """Ask once whether something exists in an outside system, for all who want to know.
 
 A *yes* is the id that a name stands for, and is kept for a while. A *no* is never kept: what is missing may be made
-the next second. One asks for all workers at once: the threads of its process share its answer, also a no, and other
-processes find it in the store. Nothing that happens to the store is an error here (:mod:`cache.fail_open`).
+the next second; it also ends an earlier yes, and one that somebody asked for before and has not stored yet
+(:mod:`cache.claims`). One asks for all workers at once: the threads of its process share its answer, also a no
+(:mod:`cache.flights`), and other processes find it in the store. Nothing that happens to the store is an error here.
 
-What makes an answer one that may be given:
-
-* It was asked for no longer ago than the expiration, counted from before the question. It is not given while another
-  asks anew: dogpile's ``get_or_create`` would do that, and would date an answer from its arrival.
-* It carries the region's *generation*, a random token that stands beside it in the store and was read before the
-  question. A flush is a new generation: what was asked for before is not found after it, whoever stores it when.
-* Nobody has learnt a no since (:mod:`cache.claims`).
+dogpile's own ``get_or_create`` is not used: it gives an old answer while another asks anew, dates an answer by its
+arrival, which lets it survive a flush that came before that, and waits for a lock for ever.
 """
 
 import os
 import random
-import secrets
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-from urllib.parse import quote
+from typing import Any
 
-from dogpile.cache import CacheRegion
-from dogpile.cache.api import NO_VALUE, CantDeserializeException
-
-from cache.codec import entry_of, value_in
+from cache.answers import Answers, new_token
 from cache.counters import Counters, Counts
-from cache.fail_open import PAUSE_SECONDS, FailOpen
+from cache.fail_open import PAUSE_SECONDS
 from cache.flights import Flights
 from cache.keys import key_of
-from cache.regions import LASTING, MAX_ENTRIES, make_region, masked, stored_key
+from cache.regions import MAX_ENTRIES, masked
 
-#: How answers are written: this number, their generation, when they were asked for, the id. Another number is that
-#: of another version of this program, whose answers are replaced.
-FORMAT = 1
 EXPIRATION_SECONDS = 60.0
 #: How long a worker that was killed while it asked may hold up the others.
 LOCK_SECONDS = 20.0
@@ -90,7 +77,7 @@ class ConstraintCache:
         *,
         backend: str = "memory",
         url: str = "",
-        arguments: dict[str, Any] | None = None,
+        arguments: Mapping[str, Any] | None = None,
         expiration_seconds: float = EXPIRATION_SECONDS,
         max_entries: int = MAX_ENTRIES,
         lock_seconds: float = LOCK_SECONDS,
@@ -118,15 +105,16 @@ class ConstraintCache:
             Exception: what ``ask`` raised, here or in another thread that asked the same just then.
         """
         here, key = self._here(), self._key(entity, name, scope)
-        found = self._look(here, key)
+        found = here.answers.look(key)
         if found.answer is not None:
             here.counters.add("hits")
             return found.answer
         question = _Question(ask)
         try:
             return here.flights.join(
+                key,
                 # After a flush nobody shares what was asked for before it.
-                (here.flushes, found.generation, key),
+                found.generation,
                 lambda: self._ask_for_all(here, key, question),
                 # Whoever leads may wait for others and then ask.
                 (PATIENCE + 1) * self._lock_seconds,
@@ -140,19 +128,23 @@ class ConstraintCache:
         Raises:
             Exception: what ``ask`` raised; nothing is known any more then.
         """
-        here, key = self._here(), self._key(entity, name, scope)
-        token = _new_token()
-        claimed = here.store.claim(here.stored(key), token, self._lock_seconds)
-        answer = self._ask(here, key, ask, token if claimed else None, self._look(here, key).generation)
-        if not claimed and self._look(here, key).answer not in (None, answer):
-            # Whoever has the claim asked earlier.
-            here.store.forget(here.stored(key))
+        here, key, token = self._here(), self._key(entity, name, scope), new_token()
+        claimed = bool(here.answers.claim(key, token))
+        answer = self._ask(here, key, ask, token, here.answers.look(key).generation, claimed=claimed)
+        if not claimed and here.answers.look(key).answer not in (None, answer):
+            # Whoever has the claim asked earlier, and so did who kept this.
+            here.answers.forget(key, token)
+        here.flights.leave(key)
         return answer
 
     def forget(self, entity: str, name: str, scope: Sequence[str]) -> None:
-        """Let nobody find what stood for ``name`` any more: whoever changed the outside system knows better."""
-        here = self._here()
-        here.store.forget(here.stored(self._key(entity, name, scope)))
+        """Let nobody find what stood for ``name`` any more: whoever changed the outside system knows better.
+
+        What somebody is asking for just now is not kept either.
+        """
+        here, key = self._here(), self._key(entity, name, scope)
+        here.flights.leave(key)
+        here.answers.forget(key, new_token())
 
     def flush(self) -> bool:
         """Forget all answers of this system, for every process that uses the same store.
@@ -161,8 +153,8 @@ class ConstraintCache:
             Whether the store did so; False if it failed.
         """
         here = self._here()
-        here.flushes += 1
-        return here.store.renew(here.stored(LASTING), entry_of(_new_token()))
+        here.flights.leave_all()
+        return here.answers.renew()
 
     @property
     def counters(self) -> Counts:
@@ -175,15 +167,15 @@ class ConstraintCache:
 
     def describe(self) -> Description:
         """Return what this cache is, and how it is; asks the store."""
-        store = self._here().store
-        reachable = store.answers(self._here().stored(LASTING))
+        answers = self._here().answers
+        reachable = answers.answers()
         return Description(
             client=self.client,
             backend=self.backend,
             url=masked(self._url),
             expiration_seconds=self._expiration_seconds,
             max_entries=self._max_entries,
-            entries=store.count() if reachable else None,
+            entries=answers.count() if reachable else None,
             reachable=reachable,
         )
 
@@ -195,101 +187,73 @@ class ConstraintCache:
 
     def _begin_process(self) -> "_Process":
         counters = Counters()
-        name = f"constraints:{quote(self.client, safe='')}"
-        region = make_region(
-            self.backend,
-            self._url,
-            name=name,
+        answers = Answers(
+            self.client,
+            backend=self.backend,
+            url=self._url,
+            arguments=self._arguments,
             expiration_seconds=self._expiration_seconds,
             max_entries=self._max_entries,
-            arguments=self._arguments,
+            lock_seconds=self._lock_seconds,
             pause_seconds=self._pause_seconds,
+            clock=self._clock,
             count=counters.add,
         )
-        return _Process(region_name=name, region=region, counters=counters)
+        return _Process(answers, counters)
 
     def _key(self, entity: str, name: str, scope: Sequence[str]) -> str:
         return key_of([self.client, entity, name, *scope])
 
-    def _look(self, here: "_Process", key: str) -> "_Found":
-        """Return what the store knows, in one step."""
-        lasting, value = here.region.get_multi(  # type: ignore[no-untyped-call]  # dogpile's own
-            [LASTING, key], ignore_expiration=True
-        )
-        generation = lasting if isinstance(lasting, bytes) else None
-        if value is NO_VALUE:
-            return _Found(None, generation)
-        match value:
-            case [int(written), bytes(of), float(asked_at), str(answer)] if written == FORMAT:
-                # What comes from a clock that is too far ahead is not taken either, nor what is no time at all.
-                if of == generation and abs(self._clock() - asked_at) <= self._expiration_seconds:
-                    return _Found(answer, generation)
-            case _:
-                here.store.say_garbage("an answer of another version of this program, or of another program")
-        return _Found(None, generation)
-
-    def _generation(self, here: "_Process") -> bytes | None:
-        """Return the region's generation, beginning one where there is none; None if the store cannot tell."""
-        mine = _new_token()
-        there = here.store.begin(here.stored(LASTING), entry_of(mine))
-        if there is None:
-            return None
-        with suppress(CantDeserializeException):
-            generation = value_in(there)
-            if isinstance(generation, bytes):
-                return generation
-        here.store.say_garbage("a generation that nobody here wrote")
-        return mine if here.store.renew(here.stored(LASTING), entry_of(mine)) else None
-
     def _ask_for_all(self, here: "_Process", key: str, question: "_Question") -> str:
         """Ask for all processes, or wait for one that does so already."""
-        token = _new_token()
+        token = new_token()
         deadline = time.monotonic() + PATIENCE * self._lock_seconds
         nap_seconds = NAP_SECONDS
-        while (claimed := here.store.claim(here.stored(key), token, self._lock_seconds)) is False:
-            if time.monotonic() > deadline:
-                break
+        while (claimed := here.answers.claim(key, token)) is False and time.monotonic() < deadline:
             time.sleep(nap_seconds * random.uniform(0.5, 1.5))
             nap_seconds = min(2 * nap_seconds, LONGEST_NAP_SECONDS)
-            found = self._look(here, key)
+            found = here.answers.look(key)
             if found.answer is not None:
                 return found.answer
         if not claimed:
-            return self._ask(here, key, question, None, None)
-        found = self._look(here, key)
+            return self._ask(here, key, question, token, None, claimed=False)
+        # Another may have kept its answer since this was looked for, or flushed the region.
+        found = here.answers.look(key)
         if found.answer is not None:
-            here.store.release(here.stored(key), token)
+            here.answers.release(key, token)
             return found.answer
-        return self._ask(here, key, question, token, found.generation)
+        return self._ask(here, key, question, token, found.generation, claimed=True)
 
     def _ask(
-        self, here: "_Process", key: str, ask: Ask, token: bytes | None, generation: bytes | None
+        self,
+        here: "_Process",
+        key: str,
+        ask: Ask,
+        token: bytes,
+        generation: bytes | None,
+        *,
+        claimed: bool,
     ) -> str:
-        """Ask, and keep a yes if ``token`` has the claim."""
-        if token is not None and generation is None:
-            generation = self._generation(here)
+        """Ask; keep a yes if ``claimed``."""
         asked_at = float(self._clock())
         try:
             answer = ask()
         except Exception:
             here.counters.add("refused")
-            here.store.forget(here.stored(key))
+            here.flights.leave(key)
+            here.answers.forget(key, token)
             raise
         except BaseException:
-            if token is not None:
-                here.store.release(here.stored(key), token)
+            if claimed:
+                here.answers.release(key, token)
             raise
         here.counters.add("generated")
-        if token is not None and generation is not None and isinstance(answer, str):
-            here.store.keep(here.stored(key), entry_of([FORMAT, generation, asked_at, answer]), token)
-        elif token is not None:
-            here.store.release(here.stored(key), token)
+        if claimed:
+            if generation is not None and isinstance(answer, str):
+                here.answers.keep(key, token, generation, asked_at, answer)
+            else:
+                here.answers.release(key, token)
         return answer
-
-
-class _Found(NamedTuple):
-    answer: str | None
-    generation: bytes | None
 
 
 @dataclass(slots=True)
@@ -304,27 +268,11 @@ class _Question:
         return self.ask()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Process:
     """What belongs to one process."""
 
-    region_name: str
-    region: CacheRegion
+    answers: Answers
     counters: Counters
-    pid: int = field(default_factory=os.getpid)
     flights: Flights = field(default_factory=Flights)
-    #: How often this process has flushed the region.
-    flushes: int = 0
-
-    @property
-    def store(self) -> FailOpen:
-        store: FailOpen = self.region.backend
-        return store
-
-    def stored(self, key: str) -> str:
-        """Return what a key is called in the store."""
-        return stored_key(self.region_name, key)
-
-
-def _new_token() -> bytes:
-    return secrets.token_bytes(16)
+    pid: int = field(default_factory=os.getpid)

@@ -3,12 +3,13 @@
 A store that is down, slow or holds what nobody here wrote gives misses; it is said once, and once more when it works
 again. After a failure it is left alone for a moment, so that a store that hangs does not cost a time-out at every
 look; then one caller tries it, and the others only if that went well. Only what a wrong answer could come of is always
-tried: deletions, and the end of what was begun.
+tried, deletions and the end of what was begun; and once more when the store works again.
 """
 
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import structlog
@@ -20,10 +21,16 @@ from cache.codec import has_metadata, unpack
 
 #: How long a store is left alone after it failed.
 PAUSE_SECONDS = 2.0
+#: So many calls that failed are remembered, to be made again.
+OWED_CALLS = 1_000
 #: A store that takes longer than this, this often in a row, is left alone as one that failed: asking the outside
 #: itself is as fast. Once may be this machine's own fault.
 SLOW_SECONDS = 0.2
 SLOW_CALLS = 3
+
+#: Garbage is said no more often than this: every entry in a store may be some.
+GARBAGE_SECONDS = 60.0
+WARNING = "cache fails, going on without it"
 
 MISS: SerializedReturnType = NO_VALUE
 
@@ -58,6 +65,9 @@ class FailOpen(ProxyBackend):
         self._count = count
         self._silent_until = float("-inf")
         self._slow_in_a_row = 0
+        self._garbage_is_known_until = float("-inf")
+        #: What the store is to be told yet, by what it is about.
+        self._owed: dict[str, Callable[[], object]] = {}
         #: What is wrong and has been said.
         self._said: set[str] = set()
         self._lock = threading.Lock()
@@ -102,19 +112,25 @@ class FailOpen(ProxyBackend):
 
     def claim(self, key: str, token: bytes, life_seconds: float) -> bool | None:
         """Mark that ``token`` asks now; False while another does, None if the store cannot tell."""
-        return self._try(lambda: self._claims.claim(key, token, life_seconds), None)
+        claims = self._claims
+        owed = partial(claims.release, key, token)
+        return self._try(lambda: claims.claim(key, token, life_seconds), None, owing=(f"claim {key}", owed))
 
     def keep(self, key: str, entry: bytes, token: bytes) -> None:
         """Store an entry and end the claim, if it is still ``token``'s and the store can."""
-        self._try(lambda: self._claims.keep(key, entry, token), None, always=True)
+        claims = self._claims
+        owed = partial(claims.release, key, token)
+        self._try(lambda: claims.keep(key, entry, token), None, always=True, owing=(f"claim {key}", owed))
 
     def release(self, key: str, token: bytes) -> None:
-        """End the claim if the store can."""
-        self._try(lambda: self._claims.release(key, token), None, always=True)
+        """End the claim if the store can, else as soon as it can."""
+        release = partial(self._claims.release, key, token)
+        self._try(release, None, always=True, owing=(f"claim {key}", release))
 
-    def forget(self, key: str) -> None:
-        """Remove the entry and whosever claim if the store can."""
-        self._try(lambda: self._claims.forget(key), None, always=True)
+    def forget(self, key: str, token: bytes) -> None:
+        """Remove the entry, and the claim whosever it is, if the store can, else as soon as it can."""
+        forget = partial(self._claims.forget, key, token)
+        self._try(forget, None, always=True, owing=(f"entry {key}", forget))
 
     def begin(self, key: str, entry: bytes) -> bytes | None:
         """Return the lasting entry of this key, ``entry`` if there was none; None if the store cannot tell."""
@@ -153,13 +169,17 @@ class FailOpen(ProxyBackend):
         except CantDeserializeException as error:
             self.say_garbage(str(error))
             raise
-        self._unsay("garbage")
         return value
 
     def say_garbage(self, what: str) -> None:
-        """Say, once, and count that an entry holds what nobody here wrote."""
+        """Count that an entry holds what nobody here wrote, and say it, once in a while."""
         self._count("garbage")
-        self._say("garbage", what)
+        with self._lock:
+            now = self._clock()
+            if now < self._garbage_is_known_until:
+                return
+            self._garbage_is_known_until = now + GARBAGE_SECONDS
+        _log.warning(WARNING, cache=self._region, fault="garbage", error=what)
 
     def _readable(self, entry: SerializedReturnType) -> SerializedReturnType:
         if entry is MISS or has_metadata(entry):
@@ -167,18 +187,51 @@ class FailOpen(ProxyBackend):
         self.say_garbage("an entry that nobody here wrote")
         return MISS
 
-    def _try(self, call: Callable[[], Answer], otherwise: Answer, *, always: bool = False) -> Answer:
+    def _try(
+        self,
+        call: Callable[[], Answer],
+        otherwise: Answer,
+        *,
+        always: bool = False,
+        owing: tuple[str, Callable[[], object]] | None = None,
+    ) -> Answer:
+        """Return what ``call`` returns, or ``otherwise`` if the store fails or is left alone.
+
+        Args:
+            call: Asks the store.
+            otherwise: What is returned instead.
+            always: Try even a store that failed just now.
+            owing: If it fails: what is to be called when the store works again, and what that is about.
+        """
         begun = self._clock()
         if not always and not self._may_try(begun):
             return otherwise
         try:
             answer = call()
         except Exception as error:  # noqa: BLE001 (every store has its own errors, and none may come through)
-            self._leave_alone("unreachable", f"{type(error).__name__}: {error}")
+            if owing and len(self._owed) < OWED_CALLS:
+                self._owed[owing[0]] = owing[1]
+            self._leave_alone("unreachable", error)
             return otherwise
         self._unsay("unreachable")
         self._time(self._clock() - begun)
+        self._pay()
         return answer
+
+    def _pay(self) -> None:
+        """Do what was left undone, now that the store works."""
+        while self._owed:
+            try:
+                what, call = self._owed.popitem()
+            except KeyError:
+                # Another thread was faster.
+                return
+            try:
+                call()
+            except Exception as error:  # noqa: BLE001 (as above)
+                self._owed.setdefault(what, call)
+                self._leave_alone("unreachable", error)
+                return
 
     def _may_try(self, now: float) -> bool:
         if not self._said:
@@ -186,9 +239,8 @@ class FailOpen(ProxyBackend):
         with self._lock:
             if now < self._silent_until:
                 return False
-            if self._said & {"unreachable", "slow"}:
-                # The others go on without until this one knows more.
-                self._silent_until = now + self._pause_seconds
+            # The others go on without until this one knows more.
+            self._silent_until = now + self._pause_seconds
             return True
 
     def _time(self, seconds: float) -> None:
@@ -198,11 +250,11 @@ class FailOpen(ProxyBackend):
             return
         self._slow_in_a_row += 1
         if self._slow_in_a_row >= SLOW_CALLS:
-            self._leave_alone("slow", f"{seconds:.1f} seconds for one call")
+            self._leave_alone("slow", TimeoutError(f"{seconds:.1f} seconds for one call"))
 
-    def _leave_alone(self, fault: str, error: str) -> None:
+    def _leave_alone(self, fault: str, error: Exception) -> None:
         self._count("errors")
-        self._say(fault, error)
+        self._say(fault, f"{type(error).__name__}: {error}")
         self._silent_until = self._clock() + self._pause_seconds
 
     def _say(self, fault: str, error: str) -> None:
@@ -210,7 +262,7 @@ class FailOpen(ProxyBackend):
             if fault in self._said:
                 return
             self._said.add(fault)
-        _log.warning("cache fails, going on without it", cache=self._region, fault=fault, error=error)
+        _log.warning(WARNING, cache=self._region, fault=fault, error=error)
 
     def _unsay(self, fault: str) -> None:
         # Looked at without the lock first: this is on the path of every hit.
@@ -220,6 +272,5 @@ class FailOpen(ProxyBackend):
             if fault not in self._said:
                 return
             self._said.remove(fault)
-            if fault != "garbage":
-                self._silent_until = float("-inf")
+            self._silent_until = float("-inf")
         _log.info("cache works again", cache=self._region, fault=fault)

@@ -77,7 +77,7 @@ class FileStore(DBMBackend, Claims):
         with self._dbm_file(True) as file:
             self._end_claim(file, key, token)
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a claim goes whosever it is
         """Remove entry and claim."""
         with self._dbm_file(True) as file:
             self._end_claim(file, key)

@@ -72,7 +72,7 @@ class MemcachedStore(GenericMemcachedBackend, Claims):
         if holder == token:
             self.client.cas(_claim_key(key), token, version, expire=OVER)
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a claim goes whosever it is
         """Remove claim and entry, in this order."""
         self.client.delete(_claim_key(key))
         self.client.delete(key)
@@ -85,7 +85,7 @@ class MemcachedStore(GenericMemcachedBackend, Claims):
         if there is None:
             # Taken away since: whoever comes later wins, and the other's answers are asked for again.
             self.client.set(key, entry)
-        return there or entry
+        return entry if there is None else there
 
     def renew(self, key: str, entry: bytes) -> None:
         """Store for good. The region's others stay until the server needs their place: it knows of no regions."""

@@ -1,13 +1,14 @@
 """A store in this process: what was not looked at for longest goes first."""
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dogpile.cache.api import NO_VALUE, BytesBackend, SerializedReturnType
 
-from cache.claims import Claims
+from cache.claims import Claims, is_free
 
 
 class MemoryStore(BytesBackend, Claims):
@@ -21,7 +22,8 @@ class MemoryStore(BytesBackend, Claims):
         self._entries: OrderedDict[str, bytes] = OrderedDict()
         #: What stays whatever the size.
         self._lasting: dict[str, bytes] = {}
-        self._claims: dict[str, bytes] = {}
+        #: Who asks: token, and until when. A thread can be stopped anywhere, also just before it lets go.
+        self._claims: dict[str, tuple[bytes, float]] = {}
         self._lock = threading.Lock()
 
     def get_serialized(self, key: str) -> SerializedReturnType:
@@ -56,27 +58,28 @@ class MemoryStore(BytesBackend, Claims):
             for key in keys:
                 self._entries.pop(key, None)
 
-    def claim(self, key: str, token: bytes, life_seconds: float) -> bool:  # noqa: ARG002  # no thread dies alone
+    def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
         """Mark that ``token`` asks now."""
         with self._lock:
-            return self._claims.setdefault(key, token) == token
+            free = is_free(self._claims.get(key), token)
+            if free:
+                self._claims[key] = (token, time.monotonic() + life_seconds)
+            return free
 
     def keep(self, key: str, entry: bytes, token: bytes) -> bool:
         """Store if the claim is ``token``'s."""
         with self._lock:
-            if self._claims.get(key) != token:
-                return False
-            del self._claims[key]
-            self._set(key, entry)
-            return True
+            mine = self._end_claim(key, token)
+            if mine:
+                self._set(key, entry)
+            return mine
 
     def release(self, key: str, token: bytes) -> None:
         """End the claim."""
         with self._lock:
-            if self._claims.get(key) == token:
-                del self._claims[key]
+            self._end_claim(key, token)
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a claim goes whosever it is
         """Remove entry and claim."""
         with self._lock:
             self._entries.pop(key, None)
@@ -96,6 +99,12 @@ class MemoryStore(BytesBackend, Claims):
     def count(self) -> int:
         """Return how many entries there are."""
         return len(self._entries)
+
+    def _end_claim(self, key: str, token: bytes) -> bool:
+        mine = self._claims.get(key, (b"", 0.0))[0] == token
+        if mine:
+            del self._claims[key]
+        return mine
 
     def _get(self, key: str) -> SerializedReturnType:
         lasting = self._lasting.get(key)

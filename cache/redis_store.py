@@ -12,12 +12,13 @@ from redis.retry import Retry
 from cache.claims import Claims
 
 # Scripts, because Redis runs one whole before it does anything else. Sending one again, after a connection broke
-# before its answer came, changes nothing.
+# before its answer came, changes nothing. What another program has put where ours belongs, of whatever type, is
+# written over.
 
 #: Keys: claim. Arguments: token, life in milliseconds.
 CLAIM = """
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
+local holder = redis.pcall('GET', KEYS[1])
+if type(holder) == 'string' and holder ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
@@ -27,6 +28,8 @@ KEEP = """
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 redis.call('DEL', KEYS[2])
+local kind = redis.call('TYPE', KEYS[3])['ok']
+if kind ~= 'zset' then redis.call('DEL', KEYS[3]) end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 redis.call('ZADD', KEYS[3], string.format('%.0f', now), KEYS[1])
@@ -44,7 +47,9 @@ RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[
 #: Keys: lasting entry, index. Arguments: lasting entry.
 RENEW = """
 redis.call('SET', KEYS[1], ARGV[1])
-for _, key in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do redis.call('UNLINK', key) end
+if redis.call('TYPE', KEYS[2])['ok'] == 'zset' then
+  for _, key in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do redis.call('UNLINK', key) end
+end
 redis.call('DEL', KEYS[2])
 """
 
@@ -101,22 +106,21 @@ class RedisStore(RedisBackend, Claims):
         """End the claim."""
         self._release(keys=[_claim_key(key)], args=[token])
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a claim goes whosever it is
         """Remove entry and claim."""
-        with self.writer_client.pipeline(transaction=True) as pipe:
-            pipe.delete(key, _claim_key(key))
-            pipe.zrem(self.index_key, key)
-            pipe.execute()
+        # Its place in the index goes with the time.
+        self.writer_client.delete(key, _claim_key(key))
 
     def begin(self, key: str, entry: bytes) -> bytes:
         """Store for good, unless there is one."""
         if self.writer_client.set(key, entry, nx=True):
             return entry
-        there = cast("bytes | None", self.writer_client.get(key))
+        # Unlike GET, this does not mind what type it is.
+        there = cast("bytes | None", self.writer_client.mget([key])[0])
         if there is None:
             # Taken away since: whoever comes later wins, and the other's answers are asked for again.
             self.writer_client.set(key, entry)
-        return there or entry
+        return entry if there is None else there
 
     def renew(self, key: str, entry: bytes) -> None:
         """Store for good, and remove the region's others."""

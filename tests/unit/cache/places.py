@@ -1,0 +1,105 @@
+"""Where constraint caches are kept in tests, and the outside systems that they ask."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dogpile.cache.api import NO_VALUE
+
+from cache.constraints import ConstraintCache
+from cache.regions import LASTING
+
+#: What several processes can share; ``dogpile.cache.dbm`` stands for the back ends that others wrote.
+SHARED = ["redis", "memcached", "file", "dogpile.cache.dbm"]
+#: Those whose claims a no breaks that another process learns.
+KNOWING_CLAIMS = ["redis", "memcached", "file"]
+SERVED = ["redis", "memcached"]
+KINDS = ["memory", *SHARED]
+
+NAME = ("flavor", "small", ("project",))
+
+
+class Missing(Exception):
+    """The outside system knows nothing of it."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One kind of store."""
+
+    backend: str
+    url: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    def cache(self, client: str = "nova", **options: Any) -> ConstraintCache:
+        """Return a cache as a process of its own would have it."""
+        # No pause: every look asks the store, so that tests wait for nothing.
+        options = {"pause_seconds": 0, **options}
+        arguments = self.arguments | options.pop("arguments", {})
+        return ConstraintCache(client, backend=self.backend, url=self.url, arguments=arguments, **options)
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self, now: float = 1_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Cloud:
+    """An outside system: knows what it is told, and counts what it is asked."""
+
+    def __init__(self, **ids: str) -> None:
+        self.ids = ids
+        self.asked = 0
+
+    def ask(self, name: str = "small") -> str:
+        self.asked += 1
+        if name not in self.ids:
+            raise Missing(name)
+        return self.ids[name]
+
+
+class Held:
+    """A question whose answer comes when it is let go; the one that is known when it is asked."""
+
+    def __init__(self, ask: Callable[[], str]) -> None:
+        self._ask = ask
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self) -> str:
+        try:
+            answer = self._ask()
+        except Missing as error:
+            self._wait()
+            raise Missing(*error.args) from None
+        self._wait()
+        return answer
+
+    def _wait(self) -> None:
+        self.begun.set()
+        assert self.go_on.wait(20)
+
+
+def key_in(cache: ConstraintCache, entity: str, name: str, scope: tuple[str, ...]) -> str:
+    """Return what a question is called in the store."""
+    return cache._process.answers.stored_key(cache._key(entity, name, scope))
+
+
+def lasting_key_in(cache: ConstraintCache) -> str:
+    return cache._process.answers.stored_key(LASTING)
+
+
+def plant(cache: ConstraintCache, key: str, entry: bytes) -> None:
+    """Write bytes into the store itself, as another program might."""
+    cache._process.answers.store.proxied.set_serialized(key, entry)
+
+
+def stored(cache: ConstraintCache, key: str) -> bytes | None:
+    """Return what is in the store itself."""
+    entry = cache._process.answers.store.proxied.get_serialized(key)
+    return None if entry is NO_VALUE else entry
