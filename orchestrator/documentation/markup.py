@@ -61,8 +61,8 @@ def markdown_cell(text: str) -> Markup:
 
 
 def markdown_text(text: object) -> Markup:
-    """Return a text in which nothing is markup; what is markup already stays."""
-    return text if isinstance(text, Markup) else _leading(_markdown_text(one_line(str(text))))
+    """Return a text that is markup nowhere within a line; what is markup already stays."""
+    return text if isinstance(text, Markup) else _markdown_text(one_line(str(text)))
 
 
 def markdown_code(text: str) -> Markup:

@@ -65,6 +65,12 @@ def test_wheel_holds_every_module_and_type_marker(wheel: zipfile.ZipFile) -> Non
     assert not [name for name in wheel.namelist() if "tests" in Path(name).parts]
 
 
+def test_wheel_holds_what_the_documentation_is_made_of(wheel: zipfile.ZipFile) -> None:
+    parts = {str(path) for path in tracked_files() if "templates" in path.parts and path.parts[0] in PACKAGES}
+    assert any(part.endswith(".css") for part in parts)
+    assert parts <= set(wheel.namelist())
+
+
 def test_wheel_brings_the_licence(wheel: zipfile.ZipFile) -> None:
     (licence,) = [name for name in wheel.namelist() if name.endswith("/LICENSE")]
     assert b"Apache License" in wheel.read(licence)

@@ -98,6 +98,8 @@ def test_no_page_asks_anybody_for_anything(html: dict[str, str]) -> None:
     for path, text in html.items():
         if path.endswith(".html"):
             assert all(not re.match(r"[a-z]+:|//", each) for each in read(text).fetched), path
+            # Whatever would get into a page, the browser fetches nothing for it.
+            assert "default-src 'none'" in text
     assert not re.search(r"https?:|@import|url\(", html["style.css"] + html["filter.js"])
 
 

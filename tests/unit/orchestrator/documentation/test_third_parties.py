@@ -148,7 +148,12 @@ def shown(markdown: str) -> str:
 
 @given(TEXTS)
 def test_any_text_reads_in_markdown_as_it_was_written(text: str) -> None:
-    assert shown(markup.markdown_text(text)) == markup.one_line(text)
+    assert shown(f"x {markup.markdown_text(text)}x") == f"x {markup.one_line(text)}x"
+
+
+@given(TEXTS.map(lambda text: text.replace("`", "")))
+def test_any_paragraph_reads_in_markdown_as_it_was_written(text: str) -> None:
+    assert shown(markup.markdown_prose(text)) == markup.one_line(text)
 
 
 @given(TEXTS)
