@@ -83,13 +83,14 @@ class Matcher:
         data = node_data_of(row)
         if _is_there(row):
             self._proxies[wish.name] = replace(self._proxies[wish.name], data=data)
+        new_metadata = self._has_new_metadata(wish, row)
         return Match(
             row=plan_row(row),
             clean=row in clean,
             node_data=data.to_wire() if _is_there(row) else None,
-            new_metadata=self._has_new_metadata(wish, row),
+            new_metadata=new_metadata,
             adopting=self._adopting(row),
-            told=self._told(row),
+            told=self._told(row, is_other=row not in clean and (new_metadata or self._is_by_other_code(row))),
         )
 
     def _first(self, wish: Wish, rows: Sequence[ResourceRow]) -> ResourceRow | None:
@@ -119,13 +120,22 @@ class Matcher:
         required = [self._by_id[each] for each in row.requires if each in self._by_id]
         return {**said, "certain": said["certain"] and all(map(_is_as_found, required))}
 
-    def _told(self, row: ResourceRow) -> dict[str, Any]:
+    def _told(self, row: ResourceRow, *, is_other: bool) -> dict[str, Any]:
         told: dict[str, Any] = {"refresh": True} if self._refresh else {}
+        if is_other:
+            told["reread"] = True
         if row.unhealthy:
             told["replace"] = row.reason or "it was said to be unhealthy"
         elif self._is_renewed(row):
             told["replace"] = "every update makes another one"
         return told
+
+    def _is_by_other_code(self, row: ResourceRow) -> bool:
+        """Whether another version of the type's code applied what is on record."""
+        kind = kind_of_type(self._types, row.type)
+        if kind is None or row.properties is None:
+            return True
+        return row.definition_hash != definition_hash(row.type, row.properties, kind.type_version)
 
     def _is_renewed(self, row: ResourceRow) -> bool:
         kind = kind_of_type(self._types, row.type)

@@ -65,7 +65,7 @@ class Match:
     #: What the row's object is to be adopted as first; None if it is not to be adopted.
     adopting: Mapping[str, Any] | None = None
     #: What the step must be told besides: why another takes the row's place whatever it looks like (``replace``), or
-    #: that it compares with what is really there (``refresh``).
+    #: that it compares with what is really there (``refresh``), or that its attributes are read anew (``reread``).
     told: Mapping[str, Any] = field(default_factory=dict)
 
 

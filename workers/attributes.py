@@ -1,27 +1,46 @@
-"""What others ask of a resource, read from its plugin once it is complete.
+"""What others ask of a resource, read from its plugin once it is complete, or from the record of an earlier visit.
 
 An attribute that cannot be read is no fault of the resource, which is there: those who need it are told why they cannot
 have it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import structlog
 
 from orchestrator.definition import AttributePath, follow
 from orchestrator.errors import IsothermError
-from orchestrator.plugins.properties import EVERY_ATTRIBUTE
+from orchestrator.plugins.properties import EVERY_ATTRIBUTE, CacheMode, PropertyType
 from orchestrator.plugins.resource import Resource, ResourceFailure
 from orchestrator.plugins.stack_resource import StackResource
 
 log = structlog.get_logger()
 
 
+#: The Python types of values, by the type that an attribute's schema says.
+_PLAIN: Final[Mapping[PropertyType, tuple[type, ...]]] = {
+    PropertyType.STRING: (str,),
+    PropertyType.INTEGER: (int,),
+    PropertyType.NUMBER: (int, float),
+    PropertyType.BOOLEAN: (bool,),
+    PropertyType.MAP: (Mapping,),
+    PropertyType.LIST: (list, tuple),
+    PropertyType.ANY: (object,),
+}
+
+
 def read_attributes(
-    resource: Resource, wanted: Iterable[Sequence[str | int]], *, again: Callable[[Exception], bool]
+    resource: Resource,
+    wanted: Iterable[Sequence[str | int]],
+    *,
+    again: Callable[[Exception], bool],
+    recorded: Mapping[AttributePath, Any] | None = None,
 ) -> tuple[dict[AttributePath, Any], dict[AttributePath, str]]:
     """Return what is wanted, each attribute asked of the plugin once, and why the rest could not be read.
+
+    Of a resource that has not changed, ``recorded`` is what an earlier visit read: attributes that last are taken from
+    there.
 
     Raises:
         Exception: what the plugin raised, where ``again`` says that another try may help.
@@ -29,7 +48,11 @@ def read_attributes(
     read: dict[AttributePath, Any] = {}
     asked: dict[AttributePath, Any] = {}
     unread: dict[AttributePath, str] = {}
+    lasting = _lasting(resource, recorded or {})
     for path in map(tuple, wanted):
+        if above := next((path[:end] for end in range(len(path), 0, -1) if path[:end] in lasting), None):
+            read[path] = follow(lasting[above], path[len(above) :])
+            continue
         # A stack is asked for the whole path: it need not make all of an attribute to tell a part.
         whole = path if isinstance(resource, StackResource) else path[:1]
         try:
@@ -46,11 +69,51 @@ def read_attributes(
     return read, unread
 
 
+def _lasting(resource: Resource, recorded: Mapping[AttributePath, Any]) -> dict[AttributePath, Any]:
+    """Return what is on record and need not be asked for again."""
+    if isinstance(resource, StackResource):
+        # What is in it may have changed without it.
+        return {}
+    schema = resource.attributes_schema
+    modes = {name: attribute.cache_mode for name, attribute in schema.items()}
+    every = CacheMode.NONE if CacheMode.NONE in modes.values() else CacheMode.LOCAL
+    if not resource.accepts_anything:
+        modes |= dict.fromkeys(EVERY_ATTRIBUTE, every)
+    return {
+        path: value
+        for path, value in recorded.items()
+        if value is not None and modes.get(str(path[0])) is CacheMode.LOCAL
+    }
+
+
 def _ask(resource: Resource, path: AttributePath) -> Any:
-    """Return an attribute; one that stands for all of them is a map, unless the type itself has one of that name."""
+    """Return an attribute; one that stands for all of them is a map."""
     if isinstance(resource, StackResource):
         return resource.attribute_at(path)
-    schema, name = resource.attributes_schema, str(path[0])
-    if name in EVERY_ATTRIBUTE and name not in schema and not resource.accepts_anything:
-        return {each: resource.attribute(each) for each in schema}
-    return resource.attribute(name)
+    name = str(path[0])
+    if name in EVERY_ATTRIBUTE and not resource.accepts_anything:
+        return {each: _asked(resource, each) for each in resource.attributes_schema}
+    return _asked(resource, name)
+
+
+def _asked(resource: Resource, name: str) -> Any:
+    value = resource.attribute(name)
+    schema = resource.attributes_schema.get(name)
+    if schema is not None and schema.type is not None and not _is_of(schema.type, value):
+        # Those who need it can often use it all the same. It may be secret.
+        found = type(value).__name__
+        log.warning(
+            "an attribute has another type than its schema says",
+            resource=resource.name,
+            type=resource.type_name,
+            attribute=name,
+            expected=str(schema.type),
+            found=found,
+        )
+    return value
+
+
+def _is_of(kind: PropertyType, value: Any) -> bool:
+    if isinstance(value, bool) and kind is not PropertyType.ANY:
+        return kind is PropertyType.BOOLEAN
+    return value is None or isinstance(value, _PLAIN[kind])

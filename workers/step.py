@@ -12,7 +12,13 @@ from typing import Any, Final
 
 import structlog
 
-from orchestrator.definition import NodeData, ParentResourceProxy, ResourceProxy, StackDefinition
+from orchestrator.definition import (
+    AttributePath,
+    NodeData,
+    ParentResourceProxy,
+    ResourceProxy,
+    StackDefinition,
+)
 from orchestrator.definition_hash import definition_hash, metadata_hash
 from orchestrator.errors import IsothermError
 from orchestrator.limits import Limits
@@ -476,7 +482,9 @@ class _Step:
     def _done(self, resource: Resource, ending: Ending) -> Outcome:
         if self.claim.order.phase != CONVERGE or (ending is Ending.NEXT and self.claim.action != "ADOPT"):
             return self._left_behind(ending)
-        attributes, unread = read_attributes(resource, self.claim.wanted, again=self._tried_again)
+        attributes, unread = read_attributes(
+            resource, self.claim.wanted, again=self._tried_again, recorded=self._recorded_attributes()
+        )
         reference = resource.reference_id()
         node_data = NodeData(
             uuid=self.claim.resource_id,
@@ -490,6 +498,15 @@ class _Step:
         )
         reason = "; ".join(node_data.why_unread(path) for path in unread)
         return self._left_behind(ending, reason=reason, reference=reference, node_data=node_data)
+
+    def _recorded_attributes(self) -> Mapping[AttributePath, Any]:
+        """Return what was read of the resource before, as long as it is what it was then."""
+        claim = self.claim
+        is_as_it_was = claim.action == "UPDATE" and not self.acts and "reread" not in claim.fragment
+        if claim.recorded is None or not is_as_it_was or is_doubted(claim):
+            return {}
+        before = NodeData.from_wire(list(claim.recorded))
+        return before.attributes if before.uuid == claim.resource_id else {}
 
     def _tried_again(self, error: Exception) -> bool:
         """Whether doing the same again may help, and was not done too often."""

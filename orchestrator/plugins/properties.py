@@ -186,14 +186,25 @@ class Property:
 EVERY_ATTRIBUTE: Final = frozenset({"*", "show"})
 
 
+class CacheMode(StrEnum):
+    """How long an attribute that was read is taken to be so."""
+
+    #: As long as the resource does not change; what is null is asked for again all the same.
+    LOCAL = "local"
+    #: Not at all: it is asked for whenever the resource is visited.
+    NONE = "none"
+
+
 @dataclass(frozen=True)
 class Attribute:
     """One thing a resource tells about itself once it exists."""
 
     description: str
-    #: The type of its value; None where that depends.
+    #: The type of its value; None where that depends. A value of another type is logged, and told all the same.
     type: PropertyType | None = None
     support_status: SupportStatus = SUPPORTED
+    #: Of a stack in a stack, attributes are read whenever it is visited, whatever stands here.
+    cache_mode: CacheMode = CacheMode.LOCAL
 
 
 def check_properties(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from orchestrator.plugins.constraints import Constraint, Range
-from orchestrator.plugins.properties import Attribute, Property, PropertyType
+from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
 from workers.resources.core.row import RowResource
 
@@ -98,7 +98,9 @@ resources:
         "client_name": _text("Accepted, without effect."),
         "entity_name": _text("Accepted, without effect."),
     }
-    attributes_schema = {"output": Attribute("The stored value.", PropertyType.STRING)}
+    attributes_schema = {
+        "output": Attribute("The stored value.", PropertyType.STRING, cache_mode=CacheMode.NONE)
+    }
 
     def handle_create(self) -> Any:
         """Store the value, unless told to fail; return how many seconds to wait."""

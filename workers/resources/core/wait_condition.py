@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any, Final
 
 from orchestrator.plugins.constraints import AllowedValues, Range, shown
-from orchestrator.plugins.properties import Attribute, Property, PropertyType
+from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
 from orchestrator.plugins.resource import ResourceFailure, Wait
 from workers.resources.core.row import RowResource
 
@@ -176,7 +176,9 @@ outputs:
         ),
     }
     attributes_schema = {
-        "data": Attribute("JSON text of a map: id of a signal, its data.", PropertyType.STRING)
+        "data": Attribute(
+            "JSON text of a map: id of a signal, its data.", PropertyType.STRING, cache_mode=CacheMode.NONE
+        )
     }
 
     def check_create_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)

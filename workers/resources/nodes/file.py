@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.plugins.constraints import AllowedPattern
-from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure
 from workers.resources.nodes.allowed import allowed_file, fault_of_file_path, root_of
 from workers.resources.nodes.host import NODE_PROPERTY, refuse_other_nodes
@@ -68,8 +68,10 @@ outputs:
     }
     attributes_schema = {
         "path": Attribute("The absolute path, symbolic links resolved.", PropertyType.STRING),
-        "sha256": Attribute("The digest of the content as it is now.", PropertyType.STRING),
-        "size": Attribute("The size in bytes as it is now.", PropertyType.INTEGER),
+        "sha256": Attribute(
+            "The digest of the content as it is now.", PropertyType.STRING, cache_mode=CacheMode.NONE
+        ),
+        "size": Attribute("The size in bytes as it is now.", PropertyType.INTEGER, cache_mode=CacheMode.NONE),
     }
 
     @classmethod

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import Range
-from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
+from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, Wait
 from workers.masking import masked
 from workers.resources.nodes.allowed import allowed_directory, fault_of_path
@@ -103,14 +103,19 @@ outputs:
     }
     properties_groups_schema = (READY_GROUP,)
     attributes_schema = {
-        "pid": Attribute("The number of the process.", PropertyType.INTEGER),
+        "pid": Attribute("The number of the process.", PropertyType.INTEGER, cache_mode=CacheMode.NONE),
         "state": Attribute(
             "running, exited, or gone (it ended and nobody saw how, or was never started).",
             PropertyType.STRING,
+            cache_mode=CacheMode.NONE,
         ),
-        "started_at": Attribute("Seconds since the epoch, by the machine's clock.", PropertyType.NUMBER),
+        "started_at": Attribute(
+            "Seconds since the epoch, by the machine's clock.", PropertyType.NUMBER, cache_mode=CacheMode.NONE
+        ),
         "exit_code": Attribute(
-            "How it ended; negative: the signal that ended it; null while it runs.", PropertyType.INTEGER
+            "How it ended; negative: the signal that ended it; null while it runs.",
+            PropertyType.INTEGER,
+            cache_mode=CacheMode.NONE,
         ),
         "log": Attribute("The file that holds what it prints.", PropertyType.STRING),
     }
