@@ -80,6 +80,7 @@ class DryRun:
             state=state,
             parameters=self._compared.prepared.parameters.shown(),
             resources=(*planned, *self._deleted()),
+            warnings=self._compared.prepared.warnings,
         )
 
     # -- what is wished for ------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from orchestrator.findings import (
     cycle_problems,
     policy_problems,
     property_problems,
+    support_problems,
     type_problem,
 )
 from orchestrator.limits import Limits
@@ -160,7 +161,14 @@ class Examiner:
                 # What a stack tells depends on what is in it.
                 anything = kind.accepts_anything or issubclass(kind, StackResource)
                 asked[name] = AskedType(
-                    name=actual, attributes=kind.attributes_schema, accepts_anything=anything
+                    name=actual,
+                    attributes=kind.attributes_schema,
+                    accepts_anything=anything,
+                    refused={
+                        each: attribute.support_status.advice
+                        for each, attribute in kind.attributes_schema.items()
+                        if attribute.support_status.is_refused
+                    },
                 )
         return asked
 
@@ -169,6 +177,7 @@ class Examiner:
     ) -> None:
         template, actual = examined.template, examined.types[definition.name]
         kind = self._types.get(actual)
+        self.problems += support_problems(template, definition, actual, kind)
         self.problems += policy_problems(template, definition, kind)
         if kind is None and not is_template(actual) and definition.type:
             self.problems.append(type_problem(template, definition, actual, self._types, self._nearest))

@@ -1,7 +1,7 @@
 """What can be wrong with a template that can be read: one function for each kind of finding, each of them pure."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
@@ -35,6 +35,8 @@ class AskedType:
     name: str
     attributes: Collection[str]
     accepts_anything: bool = False
+    #: Of the attributes that nobody may ask for: what to do instead.
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 def cycle_problems(template: Template) -> Iterator[Problem]:
@@ -55,6 +57,17 @@ def type_problem(
     hint = nearest.hint(actual, types, "'isotherm resource-type list' shows those there are")
     path = (*definition.path, definition.dialect.type)
     return template.problem(path, f"there is no resource type {cut(actual)!r}", hint)
+
+
+def support_problems(
+    template: Template, definition: ResourceDefinition, actual: str, kind: type[Resource] | None
+) -> Iterator[Problem]:
+    """Yield a problem if the type of a resource is not supported."""
+    if kind is not None and kind.support_status.is_refused:
+        status = kind.support_status
+        since = f" since {status.version}" if status.version else ""
+        message = f"the resource type {cut(actual)!r} is not supported{since}"
+        yield template.problem((*definition.path, definition.dialect.type), message, status.advice)
 
 
 def policy_problems(
@@ -87,6 +100,9 @@ def attribute_problems(
     """Yield a problem for each attribute that is asked of a resource whose type does not have it."""
     for name, attribute in sorted(holder.required_attributes, key=repr):
         kind, wanted = asked.get(name), attribute[0]
+        if kind is not None and (refused := kind.refused.get(str(wanted))) is not None:
+            message = f"the attribute {cut(str(wanted))!r} of resource {name!r} is not supported"
+            yield template.problem(holder.place_of(name, attribute), message, refused)
         if kind is None or kind.accepts_anything or wanted in kind.attributes or wanted in EVERY_ATTRIBUTE:
             continue
         hint = nearest.hint(str(wanted), kind.attributes, f"attributes: {_listed(kind.attributes)}")

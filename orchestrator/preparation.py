@@ -26,6 +26,7 @@ from orchestrator.messages import StackJob
 from orchestrator.names import check_project, check_stack_name
 from orchestrator.nested import NestedJob
 from orchestrator.nesting import environment_within
+from orchestrator.outdated import outdated_warnings
 from orchestrator.outside_findings import outside_problems
 from orchestrator.plan import Plan, Wish, plan_create
 from orchestrator.plugins.clients import Clients
@@ -70,6 +71,8 @@ class Prepared:
     nested: Mapping[str, Examined]
     #: Of a stack in a stack: the resource that it is.
     facade: ParentResourceProxy | None = None
+    #: What it uses that should not be used any more.
+    warnings: tuple[Problem, ...] = ()
 
     @property
     def context(self) -> dict[str, Any]:
@@ -81,6 +84,7 @@ class Prepared:
             "parameters": dict(self.parameters.values),
             "hidden": sorted(self.parameters.hidden),
             **({} if self.facade is None else {"parent": self.facade.to_wire()}),
+            **({"warnings": [each.to_wire() for each in self.warnings]} if self.warnings else {}),
         }
 
 
@@ -242,6 +246,7 @@ def prepare(
         files={} if nested else {digests[key]: content for key, content in job.files.items()},
         nested=examined.nested,
         facade=nested.nesting.facade if nested else None,
+        warnings=outdated_warnings(examined, types),
     )
 
 

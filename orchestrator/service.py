@@ -54,7 +54,7 @@ from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.purge import Purge, Removed
 from orchestrator.queue_desk import QueueDesk
 from orchestrator.settings import Settings
-from orchestrator.showing import Showing, stack_view
+from orchestrator.showing import Showing, stack_view, warnings_in
 from orchestrator.signals import Signals
 from orchestrator.snapshots import snapshot_view
 from orchestrator.store.store import Store
@@ -292,7 +292,7 @@ class Service(Showing):
         # The others are the pseudo parameters.
         declared = {key: value for key, value in context["parameters"].items() if "::" not in key}
         shown = {key: "******" if key in hidden else value for key, value in declared.items()}
-        return stack_view(row, parameters=shown)
+        return replace(stack_view(row, parameters=shown), warnings=warnings_in(context))
 
     def signal(self, name: str, resource: str, details: Mapping[str, Any]) -> StackView | None:
         """Give a resource a signal; whoever waits for it looks again at once.

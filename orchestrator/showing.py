@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.comparison import compare, job_of_template, refuse_deleted
 from orchestrator.dry_run import DryRun
-from orchestrator.errors import NotFound
+from orchestrator.errors import NotFound, Problem
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.graph import Graph
 from orchestrator.hooking import (
@@ -78,6 +78,7 @@ class Showing:
         view = replace(
             stack_view(row, template.description, shown, self._outputs(row, template, context)),
             in_service=self._store.stacks.in_service(row),
+            warnings=warnings_in(context),
         )
         standing = self.hooks(row.id) if row.status == "IN_PROGRESS" else ()
         return replace(view, reason=waits_for(standing)) if standing else view
@@ -282,6 +283,11 @@ class Showing:
         self, stack: StackRow, template: Template, context: Mapping[str, Any]
     ) -> tuple[OutputView, ...]:
         return outputs_of(self._store, stack, template, context, self.settings)
+
+
+def warnings_in(context: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """Return the warnings about the definition that a traversal brings about; ``context`` is the traversal's."""
+    return tuple(map(Problem.from_wire, context.get("warnings", ())))
 
 
 def stack_view(

@@ -8,6 +8,7 @@ from orchestrator.examination import Examined
 from orchestrator.limits import Limits
 from orchestrator.messages import StackJob
 from orchestrator.names import check_project, check_stack_name
+from orchestrator.outdated import outdated_warnings
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.preparation import examine_job
@@ -33,8 +34,9 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
         InvalidInput: with every problem found.
     """
     with evaluation(Limits.of(settings)):
-        examined = examine_job(job, ResourceTypes.load(), settings, offline=True, values_required=False)
-        conditions = examined.template.verdicts()
+        types = ResourceTypes.load()
+        examined = examine_job(job, types, settings, offline=True, values_required=False)
+        conditions, warnings = examined.template.verdicts(), outdated_warnings(examined, types)
     template, shown = examined.template, examined.parameters.shown()
     missing = {name for name, value in examined.parameters.values.items() if is_unknown(value)}
     return TemplateView(
@@ -52,6 +54,7 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
         resources=tuple((name, each.type) for name, each in template.resources.items()),
         disabled=tuple(sorted(template.disabled)),
         outputs=tuple(template.outputs),
+        warnings=warnings,
     )
 
 
@@ -67,7 +70,8 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
     check_stack_name(job.name)
     check_project(job.project)
     with evaluation(Limits.of(settings)), closing(clients or Clients(settings)) as asked:
-        examined = examine_job(job, ResourceTypes.load(), settings, clients=asked)
+        types = ResourceTypes.load()
+        examined = examine_job(job, types, settings, clients=asked)
         template = examined.template
         return StackPreview(
             name=job.name,
@@ -78,6 +82,7 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
             outputs={
                 name: kept(_shown(output.expression, examined)) for name, output in template.outputs.items()
             },
+            warnings=outdated_warnings(examined, types),
         )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from orchestrator.errors import Problem
+
 
 class View:
     """Base of all views."""
@@ -68,6 +70,8 @@ class StackView(StatefulView):
     outputs: tuple[OutputView, ...] = ()
     #: Whether all is there that its definition wants, though it may still be cleaned up after; as ``outputs``.
     in_service: bool | None = None
+    #: What its definition uses that should not be used any more; as ``outputs``, and where it is being made or changed.
+    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +223,8 @@ class TemplateView(View):
     #: The names of the resources whose condition does not hold.
     disabled: tuple[str, ...]
     outputs: tuple[str, ...]
+    #: What it uses that should not be used any more.
+    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +258,8 @@ class StackPreview(View):
     disabled: tuple[str, ...]
     #: Resolved, as far as that is possible before anything exists; the rest, and what is secret, in words.
     outputs: Mapping[str, Any]
+    #: What the template uses that should not be used any more.
+    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,3 +300,5 @@ class UpdatePlan(View):
     parameters: Mapping[str, Any]
     #: What is to be there, each after what it requires; then what is to be deleted.
     resources: tuple[ResourcePlan, ...]
+    #: What the new definition uses that should not be used any more.
+    warnings: tuple[Problem, ...] = ()

@@ -4,7 +4,7 @@ import time
 
 import click
 
-from orchestrator.cli.errors import DONE, STACK_FAILED
+from orchestrator.cli.errors import DONE, STACK_FAILED, warn
 from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import (
     Table,
@@ -22,6 +22,8 @@ from orchestrator.views import OutputView, StackView
 
 #: The states in which outputs are what the template says.
 _WITH_OUTPUTS = ("CREATE_COMPLETE", "ADOPT_COMPLETE", "UPDATE_COMPLETE", "RESTORE_COMPLETE")
+#: What gives a stack a definition.
+_DEFINING = ("CREATE", "ADOPT", "UPDATE")
 
 
 def refuse_to_leave(shell: Shell, *, wait: bool) -> None:
@@ -60,6 +62,8 @@ def follow_or_leave(
     started = time.monotonic()
     was_under_way = view.status == "IN_PROGRESS"
     begun = view
+    if action in _DEFINING:
+        warn(begun.warnings, form)
     if wait:
         with resumable(view.name, embedded=shell.settings.embedded):
             view = follow(service, view, after=after)

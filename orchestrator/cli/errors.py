@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -131,6 +131,18 @@ def _problems(error: IsothermError) -> tuple[Problem, ...]:
     return error.problems if isinstance(error, InvalidInput) else (Problem(message=str(error)),)
 
 
+def warn(warnings: Sequence[Problem], form: str) -> None:
+    """Write warnings on stderr for people; programs find them in the result."""
+    if form != "table" or not warnings:
+        return
+    console = console_for_messages()
+    for problem in warnings:
+        for line in _lines(
+            problem, snippet_width=console.width if console.is_terminal else 0, is_warning=True
+        ):
+            console.print(line, soft_wrap=True)
+
+
 def _as_object(kind: str, problem: Problem) -> dict[str, Any]:
     return {"error": kind, **problem.to_wire()}
 
@@ -144,15 +156,16 @@ def _print(problems: tuple[Problem, ...], console: "Console") -> None:
         console.print(f"{len(problems)} problems", style="bold", soft_wrap=True)
 
 
-def _lines(problem: Problem, *, snippet_width: int) -> Iterator["Text"]:
+def _lines(problem: Problem, *, snippet_width: int, is_warning: bool = False) -> Iterator["Text"]:
     """Yield the lines that tell a problem; without a width there is no snippet."""
     from rich.text import Text
 
     place = f"{problem.position}: " if problem.position else ""
     path = f"{problem.path}: " if problem.path else ""
     lead = "" if place or path else "Error: "
+    mark = ("Warning: ", "bold yellow") if is_warning else (lead, "bold red")
     yield Text.assemble(
-        (lead, "bold red"), (printable(place), "bold"), (printable(path), "cyan"), printable(problem.message)
+        mark, (printable(place), "bold"), (printable(path), "cyan"), printable(problem.message)
     )
     if snippet_width and problem.position:
         for line, style in zip(snippet(problem.position, snippet_width), ("dim", "bold red"), strict=False):

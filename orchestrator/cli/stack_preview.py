@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from orchestrator.cli.errors import warn
 from orchestrator.cli.formats import Table, fields_table, show
 from orchestrator.cli.options import example, format_option, template_options
 from orchestrator.cli.shell import Shell
@@ -45,6 +46,7 @@ def preview(
 
     job = stack_job(name, shell.settings, template=template, environments=environments, parameters=parameters)
     view = preview_job(job, shell.settings)
+    warn(view.warnings, form)
     show(form, view.to_dict(), *_tables(view))
 
 

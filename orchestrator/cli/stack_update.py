@@ -5,6 +5,7 @@ from dataclasses import replace
 import click
 
 from orchestrator.cli.ending import follow_or_leave, refuse_to_leave
+from orchestrator.cli.errors import warn
 from orchestrator.cli.formats import show
 from orchestrator.cli.options import (
     example,
@@ -97,6 +98,7 @@ def update(
         job = replace(job, refresh=refresh)
         if is_dry_run:
             plan = service.plan_update(job)
+            warn(plan.warnings, form)
             show(form, plan.to_dict(), *plan_tables(plan))
             return
         after = last_event(service, name) if wait else 0
