@@ -72,7 +72,10 @@ def follow_or_leave(
         seconds = time.monotonic() - started if wait and was_under_way else None
         _final_word(service, view, outputs, seconds=seconds)
     else:
-        show(form, {**view.to_dict(), "outputs": [output.to_dict() for output in outputs]})
+        # What is followed is told without what only one stack that is asked for tells.
+        warnings = [warning.to_wire() for warning in begun.warnings]
+        told = {"outputs": [output.to_dict() for output in outputs], "warnings": warnings}
+        show(form, {**view.to_dict(), **told})
     # So is an update that another one took the place of.
     superseded = view.action == begun.action == "UPDATE" and view.traversal_id != begun.traversal_id
     if superseded:

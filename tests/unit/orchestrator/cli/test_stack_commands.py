@@ -44,7 +44,7 @@ def test_list_is_aligned_columns_without_colour_when_piped(terminal: Terminal, s
 def test_list_in_json_and_yaml_hold_the_same(terminal: Terminal, service: FakeService) -> None:
     as_json = json.loads(terminal.run("stack", "list", "-f", "json").stdout)
     as_yaml = yaml.safe_load(terminal.run("stack", "list", "-f", "yaml").stdout)
-    assert as_json == as_yaml == [service.stacks_held["web"].to_dict() | {"outputs": []}]
+    assert as_json == as_yaml == [service.stacks_held["web"].to_dict() | {"outputs": [], "warnings": []}]
 
 
 def test_show_has_state_parameters_and_outputs(terminal: Terminal, service: FakeService) -> None:
