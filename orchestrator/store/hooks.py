@@ -67,7 +67,7 @@ class Hooks:
             .join(traversal, traversal.c.id == tree.c.traversal_id)
             .join(node, node.c.traversal_id == traversal.c.id)
             .where(traversal.c.status == "IN_PROGRESS", node.c.hook.is_not(None))
-            .order_by(node.c.hook_at, node.c.no)
+            .order_by(node.c.hook_at, tree.c.within, node.c.no)
         )
         with self._db.read() as connection:
             rows = connection.execute(sql).all()

@@ -1,7 +1,7 @@
 """Every store there is, for the one suite that all of them must pass."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from functools import cache
 from types import MappingProxyType
 
 import pytest
@@ -11,8 +11,11 @@ from orchestrator.messages import END, JOIN, CheckOrder
 from orchestrator.plan import Wish, plan_create
 from orchestrator.store import migrations
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome, Timings
+from orchestrator.store.database import Database
 from orchestrator.store.store import Store
+from orchestrator.store.tables import metadata
 from orchestrator.store.traversals import NewTraversal
+from tests.services.servers import PostgresServer
 
 KEY = "Y1bBqCh5B1mYV0gxbQ7rVbW6Tq7l4V3m1t5i0y3r2nA="
 
@@ -139,24 +142,66 @@ class Bench:
         return self.store.sweeper.sweep().orders
 
 
-MakeBench = Callable[[str], Bench]
+#: The kinds of store there are.
+KINDS = ("sqlite", "sqlite-encrypted", "postgres")
 
 
-@pytest.fixture(params=["sqlite", "sqlite-encrypted", "postgres"])
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+class Ground:
+    """A database with all tables, which one test after the other finds empty.
+
+    Making one anew takes longer than what most tests do with it.
+    """
+
+    def __init__(self, url: str) -> None:
+        migrations.upgrade(url)
+        self.clock = FakeClock()
+        self.database = Database(url, clock=self._now)
+
+    def clear(self) -> None:
+        """Leave nothing of a test behind: no row, no connection, not its time."""
+        self.database.dispose()
+        with self.database.write() as connection:
+            for table in reversed(metadata.sorted_tables):
+                connection.execute(table.delete())
+            # The next event is number one again.
+            restart = (
+                "ALTER SEQUENCE event_id_seq RESTART"
+                if self.database.postgres
+                else "DELETE FROM sqlite_sequence"
+            )
+            connection.exec_driver_sql(restart)
+        self.database.dispose()
+        self.clock = FakeClock()
+
+    def _now(self) -> float:
+        return self.clock()
+
+
+@pytest.fixture(scope="session")
+def grounds(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Ground]:
+    """Return the one ground of each kind of store, made when it is first asked for."""
+
+    @cache
+    def of(kind: str) -> Ground:
+        if kind == "postgres":
+            server: PostgresServer = request.getfixturevalue("postgres_server")
+            return Ground(server.create_database("grounds"))
+        return Ground(f"sqlite:///{tmp_path_factory.mktemp('grounds') / f'{kind}.db'}")
+
+    return of
+
+
+@pytest.fixture(params=KINDS)
+def bench(request: pytest.FixtureRequest, grounds: Callable[[str], Ground]) -> Iterator[Bench]:
     """A bench on each kind of store in turn."""
     kind: str = request.param
-    url = (
-        request.getfixturevalue("postgres_url") if kind == "postgres" else f"sqlite:///{tmp_path / 'test.db'}"
-    )
-    migrations.upgrade(url)
-    clock = FakeClock()
-    codec = Codec([KEY] if "encrypted" in kind else [])
+    ground = grounds(kind)
     store = Store(
-        url,
-        codec=codec,
+        ground.database,
+        codec=Codec([KEY] if "encrypted" in kind else []),
         timings=Timings(lease_seconds=60, redeliver_seconds=10, locked_seconds=5),
-        clock=clock,
     )
-    yield Bench(store, clock)
-    store.close()
+    yield Bench(store, ground.clock)
+    ground.clear()
