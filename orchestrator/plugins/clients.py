@@ -61,7 +61,7 @@ class ClientPlugin(ABC):
     options_schema: ClassVar[Mapping[str, Property]] = {}
     #: The client plug-in whose settings it has; empty: its own.
     settings_of: ClassVar[str] = ""
-    #: The kinds of things that can be looked up, by the names that sentences use.
+    #: The kinds of things that can be looked up, by the names that sentences use; empty: it looks nothing up.
     entities: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -110,7 +110,7 @@ class ClientPlugin(ABC):
             AmbiguousName: there are several.
             Exception: the system could not be asked.
         """
-        if self.entities and entity not in self.entities:
+        if entity not in self.entities:
             raise PluginMistake(f"client {self.name!r} was asked for {entity!r}, which it does not know")
 
         def ask() -> str:
@@ -297,7 +297,7 @@ class Clients:
         plugins = self._plugins if self._plugins is not None else ClientPlugins.load()
         kind = plugins.find(name)
         options = options_of(kind, self._settings.clients.get(kind.section(), {}), context.project)
-        return kind(context, options, self._caches(name))
+        return kind(context, options, self._caches(name) if kind.entities else None)
 
 
 def options_of(kind: type[ClientPlugin], said: Mapping[str, Any], project: str) -> dict[str, Any]:

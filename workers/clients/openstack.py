@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from orchestrator.errors import PluginMistake
 from orchestrator.plugins.clients import ClientContext, ClientPlugin, RemembersYes
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Property, PropertyType
@@ -166,7 +165,10 @@ class OpenStack(ClientPlugin):
 
 
 class _Service(OpenStack):
-    """One service: its version, and its proxy for types that speak with it. What exists is asked of ``openstack``."""
+    """One service: its version, and its proxy for types that speak with it.
+
+    What exists is asked of ``openstack`` alone, so that one cache remembers it.
+    """
 
     settings_of = OpenStack.name
     entities = frozenset()
@@ -174,14 +176,6 @@ class _Service(OpenStack):
     def probe(self) -> str:
         """Ask for the version."""
         return f"speaks version {self.api_version}"
-
-    def scope(self, entity: str) -> tuple[str, ...]:
-        """Refuse: see :meth:`look_up`."""
-        raise PluginMistake(f"client {self.name!r} looks nothing up: ask {OpenStack.name!r} for a {entity}")
-
-    def look_up(self, entity: str, name: str) -> str:  # noqa: ARG002  # it is none of its business
-        """Refuse: one client looks up whatever is in a cloud, so that one cache remembers it."""
-        raise PluginMistake(f"client {self.name!r} looks nothing up: ask {OpenStack.name!r} for a {entity}")
 
 
 class Nova(_Service):

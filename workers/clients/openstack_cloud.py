@@ -5,6 +5,7 @@ keystoneauth, below it, guards the login by a lock so that many threads may shar
 of requests is one for threads; what is not guarded is the making of a service's proxy, so that happens under a lock.
 """
 
+import logging
 import os
 import threading
 from dataclasses import dataclass
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 #: Options of a login that tell who logs in; where none is given, only the cloud knows.
 _WHO: Final = frozenset({"username", "user_id", "application_credential_id"})
+#: So many connections are kept for further requests; above that, each is closed after its answer.
+_MOST_AT_ONCE: Final = 64
+# What keystoneauth warns of is raised as an error too, or did not matter. Where a process keeps logs it is in them; it
+# is nothing for whoever types a command.
+logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
 
 
 class BadAccess(Exception):
@@ -136,9 +142,12 @@ class Cloud:
 
     def _connected(self) -> "Connection":
         from openstack.connection import Connection
+        from requests.adapters import HTTPAdapter
 
         if self._connection is None:
             self._connection = Connection(config=self._loaded())
+            for scheme in ("http://", "https://"):
+                self._connection.session.mount(scheme, HTTPAdapter(pool_maxsize=_MOST_AT_ONCE))
             # The file may ask openstacksdk to remember answers; who asks here wants to know how it is.
             self._connection.cache_enabled = False
         return self._connection

@@ -135,7 +135,9 @@ class TestConnection:
             clients.of(project).get("openstack").find("flavor", "7")
         assert api.logins == 1
 
-    def test_many_threads_log_in_once_and_all_are_answered(self, api: OpenStackApi, tmp_path: Path) -> None:
+    def test_many_threads_log_in_once_and_all_are_answered(
+        self, api: OpenStackApi, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
         for number in range(10):
             api.have("network", "networks", name=f"net{number}", id=str(number))
         api.have("image", "images", name="debian", id="8")
@@ -151,6 +153,7 @@ class TestConnection:
             answers = list(pool.map(ask, range(16)))
         assert answers == [[*map(str, range(10)), "8", "7"]] * 16
         assert api.logins == 1
+        assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == []
 
     def test_a_child_process_connects_for_itself(self, api: OpenStackApi, tmp_path: Path) -> None:
         user = client(api, tmp_path)
@@ -289,7 +292,7 @@ class TestServices:
 
     def test_none_of_them_looks_anything_up(self, api: OpenStackApi, tmp_path: Path) -> None:
         service = client_of(Nova, {"cloud": "demo", "config_file": str(api.write_clouds(tmp_path))})
-        with pytest.raises(PluginMistake, match="ask 'openstack' for a flavor"):
+        with pytest.raises(PluginMistake, match="'nova' was asked for 'flavor', which it does not know"):
             service.find("flavor", "small")
 
     def test_a_probe_tells_where_and_as_whom(self, api: OpenStackApi, tmp_path: Path) -> None:
