@@ -158,6 +158,7 @@ class Beginnings:
             completed_template_id=stack.completed_template_id,
             taken_back=taken_back,
             as_applied=compared.reverted,
+            other_types=compared.other_types,
         )
         operation = replace(
             self._listeners.operation(new.id, action, stack), parameters=prepared.parameters.shown()

@@ -32,6 +32,12 @@ class Comparison:
     context: Mapping[str, Any]
 
     @property
+    def other_types(self) -> Mapping[str, str]:
+        """The types that take the place of those of rows, by the row's id."""
+        matched = ((wish.type, self.matches[wish.name].row) for wish in self.wishes)
+        return {row.id: name for name, row in matched if row is not None and row.type != name}
+
+    @property
     def reverted(self) -> frozenset[str]:
         """The rows that are wanted as they were last made, although they were to become something else."""
         planned, applied = self.history.planned, self.history.applied

@@ -130,6 +130,8 @@ class DryRun:
         was = self._compared.history.applied.get(row.id, {}).get("child")
         if planned.action == UNCHANGED and wish.fragment.get("child") != was:
             planned = _plan_of(wish, UPDATE, "the definition of its stack changes")
+        if planned.action == UNCHANGED and row.type != wish.type:
+            planned = _plan_of(wish, UPDATE, f"its type was {row.type}, in whose place this one is")
         if planned.action == UNCHANGED and match.new_metadata:
             planned = _plan_of(wish, UPDATE, "its metadata change")
         if row.status == "IN_PROGRESS":
@@ -140,21 +142,24 @@ class DryRun:
 
     def _compared_with(self, definition: ResourceDefinition, wish: Wish, row: ResourceRow) -> ResourcePlan:
         """Tell what the difference between what is wished and what was applied comes to."""
+        kind = self._kind(wish.type)
         try:
-            return _judged(wish, tuple(self._changes(definition, row)), self._kind(wish.type))
+            return _judged(wish, tuple(self._changes(definition, row, kind)), kind)
         except ResolveError as error:
             return _plan_of(wish, REFUSE, error.problem.message)
         except PropertyError as error:
             return _plan_of(wish, REFUSE, definition.tellable(error, self._hidden).told)
 
-    def _changes(self, definition: ResourceDefinition, row: ResourceRow) -> Iterator[PropertyChange]:
+    def _changes(
+        self, definition: ResourceDefinition, row: ResourceRow, kind: type[Resource]
+    ) -> Iterator[PropertyChange]:
         """Yield how the properties change, or may.
 
         Raises:
             ResolveError: they cannot be evaluated.
             PropertyError: the type does not take them.
         """
-        whole, kind = definition.properties_expression, self._kind(row.type)
+        whole = definition.properties_expression
         if whole.is_call and is_unknown(whole.resolve(self._stack)):
             yield PropertyChange(name="", before=HIDDEN, after=KNOWN_LATER, meaning=UPDATE, is_certain=False)
             return

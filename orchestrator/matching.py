@@ -90,7 +90,9 @@ class Matcher:
             node_data=data.to_wire() if _is_there(row) else None,
             new_metadata=new_metadata,
             adopting=self._adopting(row),
-            told=self._told(row, is_other=row not in clean and (new_metadata or self._is_by_other_code(row))),
+            told=self._told(
+                row, is_other=row not in clean and (new_metadata or self._is_by_other_code(wish, row))
+            ),
         )
 
     def _first(self, wish: Wish, rows: Sequence[ResourceRow]) -> ResourceRow | None:
@@ -130,12 +132,12 @@ class Matcher:
             told["replace"] = "every update makes another one"
         return told
 
-    def _is_by_other_code(self, row: ResourceRow) -> bool:
-        """Whether another version of the type's code applied what is on record."""
-        kind = kind_of_type(self._types, row.type)
+    def _is_by_other_code(self, wish: Wish, row: ResourceRow) -> bool:
+        """Whether another type, or another version of its code, applied what is on record."""
+        kind = kind_of_type(self._types, wish.type)
         if kind is None or row.properties is None:
             return True
-        return row.definition_hash != definition_hash(row.type, row.properties, kind.type_version)
+        return row.definition_hash != definition_hash(wish.type, row.properties, kind.type_version)
 
     def _is_renewed(self, row: ResourceRow) -> bool:
         kind = kind_of_type(self._types, row.type)
@@ -145,10 +147,23 @@ class Matcher:
         """Whether the row can become what is wished at all."""
         before = self._history.planned.get(row.id, {}).get("definition", {})
         return (
-            row.type == wish.type
+            (row.type == wish.type or self._takes_its_place(wish, row))
             and row.action != "DELETE"
             and before.get("e") == wish.fragment["definition"].get("e")
         )
+
+    def _takes_its_place(self, wish: Wish, row: ResourceRow) -> bool:
+        """Whether the type that is wished is the row's under another name, and can read what was applied."""
+        before, after = kind_of_type(self._types, row.type), kind_of_type(self._types, wish.type)
+        if before is None or after is None:
+            return False
+        substitutes = (
+            (before.support_status.substitute, wish.type),
+            (after.support_status.substitute, row.type),
+        )
+        named = frozenset(row.properties or ())
+        readable = after.accepts_anything or named <= after.properties_schema.keys()
+        return readable and any(substitute == name for substitute, name in substitutes)
 
     def _has_new_metadata(self, wish: Wish, row: ResourceRow) -> bool:
         """Whether the template says other metadata than it said; also where what it says now cannot be told yet."""
@@ -167,7 +182,8 @@ class Matcher:
         """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
         if self._refresh or self._is_renewed(row) or row.id in self._history.unsettled or not _is_sound(row):
             return False
-        if _said(self._history.applied.get(row.id, {})) != _said(wish.fragment):
+        is_said = _said(self._history.applied.get(row.id, {})) == _said(wish.fragment)
+        if row.type != wish.type or not is_said:
             return False
         required = [self._chosen.get(name) for name in wish.requires]
         if any(each is None or not _is_there(each) for each in required):

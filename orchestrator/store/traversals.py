@@ -66,6 +66,8 @@ class NewTraversal:
     taken_back: Collection[str] = ()
     #: The rows that are wanted as they were last made, although they were to become something else.
     as_applied: Collection[str] = ()
+    #: By row id, the type that takes the place of the row's.
+    other_types: Mapping[str, str] = field(default_factory=dict)
     #: Flags of the operation.
     options: Mapping[str, Any] = field(default_factory=dict)
     job_id: str | None = None
@@ -461,6 +463,12 @@ class Traversals:
                 .values(planned_traversal=new.id, planned_no=sa.bindparam("at"))
             )
             connection.execute(sql, sorted(pointed, key=operator.itemgetter("row")))
+        if new.other_types:
+            retyped = (
+                resource.update().where(resource.c.id == sa.bindparam("row")).values(type=sa.bindparam("of"))
+            )
+            rows = [{"row": row_id, "of": name} for row_id, name in sorted(new.other_types.items())]
+            connection.execute(retyped, rows)
         if new.as_applied:
             again = resource.c.id.in_(sorted(new.as_applied)) & resource.c.applied_no.is_not(None)
             applied = {
