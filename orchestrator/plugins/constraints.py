@@ -8,11 +8,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from orchestrator.errors import NotVerified
 from orchestrator.nearest import Nearest
 from orchestrator.plugins.asking import AskedClients
+from orchestrator.template.sandbox import TOO_LATE, Sandbox
+from orchestrator.template.sandboxed import Fault
 
 #: Longer texts are cut in sentences for people.
 _SHOWN_LENGTH = 60
@@ -35,6 +37,24 @@ def shown(value: object) -> str:
             return "a list"
     text = repr(value)
     return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 4]}...{text[-1]}"
+
+
+#: What a pattern of a plug-in may take to match one text.
+PATTERN_SECONDS: Final = 1.0
+_PATTERN_MEMORY_MIB: Final = 256
+_SANDBOX: Final = Sandbox("orchestrator.template.pattern_matching")
+_ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
+_CHARACTERS: Final = re.compile(r"\[\^?\]?[^\]]*\]")
+_REPEATED: Final = re.compile(r"[*+?{]")
+
+
+def is_plain(pattern: str) -> bool:
+    """Tell whether the time that a pattern takes can only grow with the text's length, and not faster.
+
+    So it is with one repetition at most, and neither groups nor alternatives; of others nobody knows without a proof.
+    """
+    text = _CHARACTERS.sub("c", _ESCAPED.sub("e", pattern))
+    return not any(mark in text for mark in "(|") and len(_REPEATED.findall(text)) <= 1
 
 
 class Unanswered(Exception):
@@ -252,6 +272,9 @@ class AllowedValues(Constraint):
 class AllowedPattern(Constraint):
     """A text matches a regular expression (Python's) as a whole.
 
+    The pattern is its author's, but the text may be anybody's, and some patterns take years for some texts: those that
+    may are matched within bounds.
+
     Raises:
         ValueError: the pattern is no regular expression.
     """
@@ -275,8 +298,23 @@ class AllowedPattern(Constraint):
             raise ValueError(f"{self.pattern!r} is no regular expression: {error}") from error
 
     def matches(self, text: str) -> bool:
-        """Whether the whole of ``text`` matches; it takes as long as it takes, so the pattern must be trusted."""
-        return re.fullmatch(self.pattern, text) is not None
+        """Return whether the whole of ``text`` matches.
+
+        Raises:
+            Unanswered: that takes too long.
+        """
+        if is_plain(self.pattern):
+            return re.fullmatch(self.pattern, text) is not None
+        question = {"pattern": self.pattern, "text": text}
+        try:
+            return bool(_SANDBOX.ask(question, seconds=PATTERN_SECONDS, memory_mib=_PATTERN_MEMORY_MIB))
+        except Fault as fault:
+            late = (
+                f"took longer than {PATTERN_SECONDS:g} s"
+                if fault.kind == TOO_LATE
+                else "could not be matched"
+            )
+            raise Unanswered(f"the pattern {shown(self.pattern)} {late}") from None
 
     def rule(self) -> str:
         """Return the rule in words."""

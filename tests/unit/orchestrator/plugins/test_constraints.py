@@ -15,6 +15,7 @@ from orchestrator.plugins.constraints import (
     Modulo,
     Range,
     Unanswered,
+    is_plain,
     shown,
 )
 
@@ -168,3 +169,23 @@ def test_pattern_of_a_text_itself_matches_it_alone(text: str) -> None:
 )
 def test_a_rule_is_understood_without_a_value(constraint: Constraint, rule: str) -> None:
     assert constraint.describe() == rule
+
+
+@pytest.mark.parametrize(
+    "pattern", ["0[0-7]{3}", "[^\\x00-\\x1f]*", r"[]a(|)]+", r"\(\|\)*", "abc", "a?", r"\[x*\]"]
+)
+def test_what_cannot_take_long_is_matched_at_once(pattern: str) -> None:
+    assert is_plain(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "a*a*", "a|b", "(a)", "[a-z]+x?", "(?i)a", "(?=a)"])
+def test_of_other_patterns_nobody_knows(pattern: str) -> None:
+    assert not is_plain(pattern)
+
+
+def test_a_careless_pattern_cannot_hang_a_process() -> None:
+    pattern = AllowedPattern("(a+)+$")
+    assert pattern.check("aaaa") is None
+    assert pattern.check("a" * 60 + "b") == "the pattern '(a+)+$' took longer than 1 s"
+    assert pattern.check("b") == "'b' does not match; it must match the pattern '(a+)+$' as a whole"
+    assert pattern.check("a\ud800") == "the pattern '(a+)+$' could not be matched"
