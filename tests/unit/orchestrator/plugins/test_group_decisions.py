@@ -427,6 +427,10 @@ def test_a_type_that_takes_anything_may_have_groups_of_anything() -> None:
     kind = type("Kind", (Resource,), {"accepts_anything": True, "properties_groups_schema": [EITHER]})
     assert property_faults(kind, {"a": 1}) == []
     assert property_faults(kind, {"a": 1, "b": 1}) != []
+    # Where it says what a map holds, that is all there is.
+    group = {XOR: [["ready", "nothing"], ["a"]]}
+    with pytest.raises(PluginMistake, match="there is no property 'nothing' in ready"):
+        type("Kind", (kind,), {"properties_schema": SCHEMA, "properties_groups_schema": [group]})
 
 
 # -- API versions ------------------------------------------------------------------------------------------------

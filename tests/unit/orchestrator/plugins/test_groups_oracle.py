@@ -4,6 +4,7 @@ The oracle reads the declared form by itself, counts, and knows nothing of the t
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations as combinations_of
 from itertools import product
 from typing import Any, Final
 
@@ -11,9 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.definition import UNKNOWN
-from orchestrator.plugins.group_declarations import parse_groups
+from orchestrator.errors import PluginMistake
+from orchestrator.plugins.group_declarations import parse_groups, properties_groups
 from orchestrator.plugins.group_tables import combinations, is_fine
 from orchestrator.plugins.groups import Combination, group_error
+from orchestrator.plugins.properties import Property, PropertyType
 
 _DEPTH: Final = 4
 _NAMES: Final = ("a", "b", "c", "d", "e")
@@ -73,7 +76,7 @@ def is_allowed(declared: Declared, facts: frozenset[str]) -> bool:
     return said(declared, facts) and is_whole(declared, facts)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(flat)
 def test_a_group_is_its_truth_table(declared: Declared) -> None:
     [group] = parse_groups([declared])
@@ -83,7 +86,7 @@ def test_a_group_is_its_truth_table(declared: Declared) -> None:
         assert (error is None) == is_allowed(declared, facts), facts
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(flat)
 def test_the_table_of_a_group_shows_its_truth_table(declared: Declared) -> None:
     [group] = parse_groups([declared])
@@ -92,6 +95,31 @@ def test_the_table_of_a_group_shows_its_truth_table(declared: Declared) -> None:
     assert len(set(shown)) == len(shown) == 2 ** len(names_in(declared))
     for line in combinations(group):
         assert is_fine(group, line) == is_allowed(declared, frozenset(map(str, line)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(flat, st.frozensets(st.sampled_from(_NAMES), max_size=2))
+@example({"XOR": [["a"], ["b"]]}, frozenset({"a"}))
+@example({"OR": [["a"], ["b"]]}, frozenset({"a"}))
+@example({"AND": [["a"], {"XOR": [["a"], ["b"]]}, ["b"]]}, frozenset())
+def test_a_group_is_a_mistake_exactly_where_its_truth_table_is_of_no_use(
+    declared: Declared, required: frozenset[str]
+) -> None:
+    names, always = names_in(declared), required & names_in(declared)
+    lines = [
+        always | set(chosen)
+        for count in range(len(names - always) + 1)
+        for chosen in combinations_of(names - always, count)
+    ]
+    allowed = [line for line in lines if is_allowed(declared, line)]
+    useful = 0 < len(allowed) < len(lines) and frozenset[str]().union(*allowed) == names
+    schema = {name: Property(type=PropertyType.STRING, required=name in required) for name in _NAMES}
+    try:
+        properties_groups([declared], schema)
+    except PluginMistake:
+        assert not useful
+    else:
+        assert useful
 
 
 #: Properties inside a map, and inside the items of a list; some values are not known, or null.
@@ -144,7 +172,7 @@ def completions(value: Any, shape: str = "") -> list[Any]:
     return [value]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(declared_groups(_PATHS), _SHAPED.filter(known))
 # What is around the property that was chosen is given with it.
 @example({"XOR": [["m", "x"], {"AND": [["m"], ["a"]]}]}, {"m": {"x": 1}})
@@ -154,7 +182,7 @@ def test_paths_lead_through_maps_and_lists(declared: Declared, properties: dict[
     assert (group_error(group, properties) is None) == is_allowed(declared, facts), facts
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(declared_groups(_PATHS), _SHAPED)
 # An alternative that may not count in the end; half of one that may not be given; something around what may be chosen.
 @example({"OR": [["b"], {"XOR": [["m", "x"], {"AND": [["a"], ["l"]]}]}]}, {"a": "x", "b": "x", "m": UNKNOWN})
