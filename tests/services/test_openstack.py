@@ -23,7 +23,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 from orchestrator.cli.main import isotherm
+from orchestrator.plugins.clients import Clients
+from orchestrator.settings import Settings
 from tests.services.openstack_api import OpenStackApi, User, openstack_api
+from workers.clients.openstack import Neutron, Nova
 
 #: The project whose stacks see the cloud as its administrator does; those of any other see it as a user.
 ADMIN = "admins"
@@ -414,6 +417,35 @@ def test_one_that_is_gone_is_refused_before_anything_is_made(desk: Desk, request
     assert result.exit_code == 2, result.output
     assert "there is no flavor 'xxl'" in result.output
     assert json.loads(desk.run("stack", "list", "-f", "json").output) == []
+
+
+@pytest.mark.parametrize("lent", [pytest.param("devcloud", marks=pytest.mark.devcloud)], indirect=True)
+def test_what_a_real_cloud_refuses_is_understood(desk: Desk) -> None:
+    options = {"cloud": desk.lent.user, "config_file": str(desk.lent.config_file)}
+    clients = Clients(Settings(clients={"openstack": options})).of("default")
+    nova, neutron = clients.get("nova"), clients.get("neutron")
+    assert isinstance(nova, Nova)
+    assert isinstance(neutron, Neutron)
+    compute, network = nova.proxy(), neutron.proxy()
+    with pytest.raises(Exception) as exists:
+        compute.create_keypair(name=desk.lent.there["nova.keypair"][0])
+    with pytest.raises(Exception) as absent:
+        compute.get_flavor("none-such")
+    with pytest.raises(Exception) as in_use:
+        network.delete_network(desk.lent.there["neutron.network"][1])
+    verdicts = [
+        (nova.is_conflict(each.value), nova.is_not_found(each.value), nova.is_retryable(each.value))
+        for each in (exists, absent, in_use)
+    ]
+    assert verdicts == [(True, False, False), (False, True, False), (True, False, False)]
+
+
+@pytest.mark.parametrize("name", ["nova", "glance", "neutron", "cinder", "keystone"])
+def test_every_service_tells_its_version(name: str, desk: Desk) -> None:
+    options = {"cloud": desk.lent.user, "config_file": str(desk.lent.config_file)}
+    client = Clients(Settings(clients={"openstack": options})).of("default").get(name)
+    assert re.fullmatch(r"[23]\.\d+", client.api_version)
+    assert client.probe()
 
 
 def test_a_cloud_that_is_away_makes_no_value_wrong(tmp_path: Path) -> None:

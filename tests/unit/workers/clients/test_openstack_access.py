@@ -13,6 +13,8 @@ import pytest
 
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.clients import ClientMisconfigured, Clients
+from orchestrator.plugins.group_declarations import parse_groups
+from orchestrator.plugins.groups import group_errors
 from orchestrator.settings import Settings
 from tests.services.http_api import Fault
 from tests.services.openstack_api import REGION, OpenStackApi, User, openstack_api
@@ -289,6 +291,20 @@ class TestServices:
         assert service.is_retryable(caught.value)
         api.heal()
         assert service.api_version == "3.71"
+
+    def test_groups_of_properties_are_held_to_the_version(self, api: OpenStackApi, tmp_path: Path) -> None:
+        clients = clients_of({"cloud": "demo", "config_file": str(api.write_clouds(tmp_path))}).of("web")
+
+        def faults(versions: str, given: dict[str, str]) -> list[str]:
+            limits = {"CLIENT_PLUGIN": "nova", "VERSIONS": [versions], "PROPERTIES": [["tags"]]}
+            groups = parse_groups([{"API_VERSIONS": limits}])
+            return [error.message for error in group_errors(groups, given, clients)]
+
+        assert faults(">=2.200", {}) == []
+        assert api.requests == []
+        assert faults(">=2.52", {"tags": "a"}) == []
+        (said,) = faults(">=2.200", {"tags": "a"})
+        assert "version 2.104" in said
 
     def test_none_of_them_looks_anything_up(self, api: OpenStackApi, tmp_path: Path) -> None:
         service = client_of(Nova, {"cloud": "demo", "config_file": str(api.write_clouds(tmp_path))})
