@@ -23,10 +23,11 @@ from cache.codec import has_metadata, unpack
 PAUSE_SECONDS = 2.0
 #: So many calls that failed are remembered, to be made again.
 OWED_CALLS = 1_000
-#: A store that takes longer than this, this often in a row, is left alone as one that failed: asking the outside
-#: itself is as fast. Once may be this machine's own fault.
+#: A store of which every call has taken longer than this, for so long, is left alone as one that failed: to ask the
+#: outside itself is as fast. Not after a single moment: where a hundred threads begin at once, it is this process that
+#: is slow.
 SLOW_SECONDS = 0.2
-SLOW_CALLS = 3
+SLOW_FOR_SECONDS = 1.0
 
 #: Garbage is said no more often than this: every entry in a store may be some.
 GARBAGE_SECONDS = 60.0
@@ -64,7 +65,8 @@ class FailOpen(ProxyBackend):
         self._clock = clock
         self._count = count
         self._silent_until = float("-inf")
-        self._slow_in_a_row = 0
+        #: When the first of the last calls, all slow, had its answer; None if the last was fast.
+        self._slow_since: float | None = None
         self._garbage_is_known_until = float("-inf")
         #: What the store is to be told yet, by what it is about.
         self._owed: dict[str, Callable[[], object]] = {}
@@ -214,7 +216,7 @@ class FailOpen(ProxyBackend):
             self._leave_alone("unreachable", error)
             return otherwise
         self._unsay("unreachable")
-        self._time(self._clock() - begun)
+        self._judge(begun, self._clock())
         self._pay()
         return answer
 
@@ -243,14 +245,17 @@ class FailOpen(ProxyBackend):
             self._silent_until = now + self._pause_seconds
             return True
 
-    def _time(self, seconds: float) -> None:
-        if seconds <= SLOW_SECONDS:
-            self._slow_in_a_row = 0
+    def _judge(self, begun: float, ended: float) -> None:
+        """Leave the store alone if it is slow, and not only now."""
+        if ended - begun <= SLOW_SECONDS:
+            self._slow_since = None
             self._unsay("slow")
             return
-        self._slow_in_a_row += 1
-        if self._slow_in_a_row >= SLOW_CALLS:
-            self._leave_alone("slow", TimeoutError(f"{seconds:.1f} seconds for one call"))
+        since = self._slow_since
+        if since is None:
+            self._slow_since = ended
+        elif ended - since >= SLOW_FOR_SECONDS:
+            self._leave_alone("slow", TimeoutError(f"{ended - begun:.1f} seconds for one call"))
 
     def _leave_alone(self, fault: str, error: Exception) -> None:
         self._count("errors")

@@ -109,6 +109,117 @@ def test_store_that_fails_again_and_again_is_said_once() -> None:
     assert logs[0]["error"] == "ConnectionRefusedError: nobody there"
 
 
+def slowly(store: Store, clock: Clock, seconds: float) -> None:
+    """Let each call of the store take so long."""
+    ask = store._ask
+
+    def slow() -> dict[str, bytes]:
+        clock.now += seconds
+        return ask()
+
+    store._ask = slow  # type: ignore[method-assign]
+
+
+def test_store_that_stays_slow_is_left_alone_and_said_once() -> None:
+    proxy, store, clock = make()
+    proxy.set_serialized("key", ENTRY)
+    slowly(store, clock, 0.3)
+    with capture_logs() as logs:
+        # The first one ends at 0.3, the fifth 1.2 seconds later.
+        for _ in range(5):
+            assert proxy.get_serialized("key") == ENTRY
+        asked = store.asked
+        assert proxy.get_serialized("key") is NO_VALUE
+        clock.now += 2
+        # Tried by one, and still slow.
+        assert proxy.get_serialized("key") == ENTRY
+        assert proxy.get_serialized("key") is NO_VALUE
+    assert store.asked == asked + 1
+    assert [(entry["fault"], entry["error"]) for entry in logs] == [
+        ("slow", "TimeoutError: 0.3 seconds for one call")
+    ]
+
+
+def test_store_that_is_fast_again_is_used_again() -> None:
+    proxy, store, clock = make()
+    slowly(store, clock, 1.5)
+    for _ in range(2):
+        proxy.get_serialized("key")
+    slowly(store, clock, -1.5)
+    clock.now += 2
+    with capture_logs() as logs:
+        proxy.set_serialized("key", ENTRY)
+        assert proxy.get_serialized("key") == ENTRY
+    assert [(entry["log_level"], entry["fault"]) for entry in logs] == [("info", "slow")]
+
+
+def test_store_that_is_slow_for_a_moment_is_used() -> None:
+    proxy, store, clock = make()
+    slowly(store, clock, 0.9)
+    for _ in range(2):
+        proxy.get_serialized("key")
+    slowly(store, clock, -0.9)
+    proxy.get_serialized("key")
+    slowly(store, clock, 0.9)
+    asked = store.asked
+    for _ in range(2):
+        proxy.get_serialized("key")
+    assert store.asked == asked + 2
+
+
+def test_only_one_tries_a_store_that_failed() -> None:
+    proxy, store, clock = make()
+    store.on = False
+    proxy.get_serialized("key")
+    clock.now = 2
+    looked: list[object] = []
+    ask = store._ask
+
+    def look_meanwhile() -> dict[str, bytes]:
+        looked.append(proxy.get_serialized("key"))
+        return ask()
+
+    store._ask = look_meanwhile  # type: ignore[method-assign]
+    asked = store.asked
+    proxy.get_serialized("key")
+    assert looked == [NO_VALUE]
+    assert store.asked == asked + 1
+
+
+def test_what_was_left_undone_is_done_when_the_store_works_again() -> None:
+    proxy, store, clock = make()
+    proxy.set_serialized("key", ENTRY)
+    store.on = False
+    proxy.forget("key", b"mine")
+    proxy.forget("other", b"mine")
+    store.on = True
+    clock.now = 2
+    assert store.entries == {"key": ENTRY}
+    proxy.get_serialized("unrelated")
+    assert store.entries == {}
+    asked = store.asked
+    proxy.get_serialized("unrelated")
+    assert store.asked == asked + 1
+
+
+def test_what_cannot_be_made_good_is_left_for_later() -> None:
+    proxy, store, clock = make()
+    store.on = False
+    proxy.forget("key", b"mine")
+    store.entries["key"] = ENTRY
+    delete = store.delete
+    store.delete = None  # type: ignore[assignment,method-assign]
+    store.on = True
+    clock.now = 2
+    with capture_logs() as logs:
+        proxy.get_serialized("unrelated")
+        store.delete = delete  # type: ignore[method-assign]
+        clock.now = 4
+        proxy.get_serialized("unrelated")
+    assert store.entries == {}
+    assert [entry["log_level"] for entry in logs] == ["info", "warning", "info"]
+
+
 def test_nothing_to_do_asks_nobody() -> None:
     proxy, store, _ = make()
     proxy.set_serialized_multi({})
