@@ -7,7 +7,7 @@ import sys
 from cache.constraints import ConstraintCache
 from tests.unit.cache.places import Place
 
-LOOKS = 100
+LOOKS = 40
 
 
 def look(cache: ConstraintCache, who: str) -> None:
