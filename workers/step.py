@@ -8,7 +8,7 @@ import random
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import structlog
 
@@ -27,6 +27,7 @@ from orchestrator.operable import CHECK, SNAPSHOT
 from orchestrator.plugins.clients import Clients, ProjectClients
 from orchestrator.plugins.properties import PropertyError, PropertyNotVerified, convert_properties
 from orchestrator.plugins.resource import (
+    NothingDone,
     Resource,
     ResourceFailure,
     ResourceState,
@@ -42,13 +43,13 @@ from orchestrator.template.definitions import RETAIN, ResourceDefinition
 from workers.adopting import properties_as_found, told_by
 from workers.attributes import read_attributes
 from workers.changing import RefusedChange, ReplaceResource, changes_of, is_doubted
+from workers.creating import may_have_made, with_mark
 from workers.operating import NotFit, is_external, is_operation, is_resumed_first, operate, refuse_unfit
 
 log = structlog.get_logger()
 
 #: How long a step waits whose check said "not yet" and not for how long.
 POLL_SECONDS = 1.0
-_BEING_CREATED: Final = ("CREATE", "IN_PROGRESS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +122,8 @@ class _Step:
         self.over: list[Any] | None = None
         #: Whether the action does anything to the object; else it is over without having begun.
         self.acts = claim.started
+        #: Whether, although it began, certainly nothing came of it.
+        self.undone = False
 
     def take(self) -> Outcome:
         if is_operation(self.claim):
@@ -221,6 +224,7 @@ class _Step:
     def went_wrong(self, error: ResourceFailure | IsothermError) -> Outcome:
         """Return the outcome of what was raised on purpose."""
         untouched = self.is_unbegun_update
+        self.undone = isinstance(error, NothingDone)
         if isinstance(error, PropertyNotVerified):
             return self.retry_or_fail(self.tellable(error.fault).told, untouched=untouched)
         if isinstance(error, RetryableFailure) or getattr(error, "retryable", False):
@@ -390,7 +394,7 @@ class _Step:
             token = claim.token
         else:
             # An earlier attempt died at some instruction, perhaps after the effect and before it was written down.
-            found = resource.find() if claim.attempt > 1 or claim.was == _BEING_CREATED else None
+            found = resource.find() if may_have_made(claim) else None
             if found is None:
                 token = resource.handle_create()
             elif claim.fragment.get("old") and not resource.supersedes:
@@ -547,7 +551,12 @@ class _Step:
             seconds=seconds,
             physical_id=state.physical_id if state else claim.physical_id,
             reference_id=reference,
-            data=state.data if state else claim.data,
+            data=with_mark(
+                state.data if state else claim.data,
+                claim,
+                ending,
+                made_nothing=self.undone or not self.acts,
+            ),
             token=token,
             is_over=over is not None,
             in_flight=self.given if claim.action == "UPDATE" and (over or ending is Ending.WAITING) else None,

@@ -63,6 +63,13 @@ class RetryableFailure(ResourceFailure):
     """What a plugin raises when doing the same again may help: it is tried again, later each time."""
 
 
+class NothingDone(RetryableFailure):
+    """What a plugin raises when doing the same again may help, and certainly nothing came of this try.
+
+    Raised by :meth:`Resource.handle_create`, it spares the next try the question of :meth:`Resource.find`.
+    """
+
+
 @dataclass(slots=True, kw_only=True)
 class ResourceState:
     """What the row remembers of a resource between two steps; a plugin changes it, the engine stores it."""

@@ -307,8 +307,11 @@ class _Credentials(httpx.Auth):
 
 
 def _tls(options: ApiOptions) -> ssl.SSLContext | bool:
-    if options.base_url.scheme == "http" or not options.verify:
-        return options.verify
+    if options.base_url.scheme == "http":
+        # Never used, and so without the certificates of the system, which take long to load.
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if not options.verify:
+        return False
     try:
         return ssl.create_default_context(cafile=options.ca_file or None)
     except OSError as error:  # TLS errors among them

@@ -1,0 +1,387 @@
+"""``Isotherm::Http::Object``: one object of a REST API."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+import structlog
+
+from orchestrator.errors import PluginMistake
+from orchestrator.plugins.constraints import shown
+from orchestrator.plugins.groups import AT_MOST_ONE
+from orchestrator.plugins.properties import Attribute, Property, PropertyType
+from orchestrator.plugins.resource import (
+    CANNOT_TELL,
+    CannotTell,
+    NothingDone,
+    PropertyChanges,
+    Resource,
+    ResourceFailure,
+    RetryableFailure,
+    Wait,
+)
+from workers.clients.http import HttpClient
+from workers.clients.http_failures import HttpError, HttpUnavailable, shown_text, texts_in
+from workers.clients.rest import Answer
+from workers.resources.http.answers import Phase, as_id, as_seen, found_at, id_in_header, phase_of
+from workers.resources.http.requests import HttpRequest, Requests, texts_that_were_sent
+from workers.resources.http.schema import PROPERTIES, refuse_misfits
+
+log = structlog.get_logger()
+
+#: Set where the API refused to make the object: what is there under its name is another's.
+_REFUSED: Final = "refused"
+#: Set where the object came to a state in which it never will be of use.
+_BROKEN: Final = "broken"
+_LOOK_SECONDS: Final = 2.0
+
+
+class HttpObject(Resource):
+    """Made, read, changed and deleted by the requests that the template says.
+
+    Its *token* is the row's id: sent with the create, it tells what an interrupted one has made.
+    """
+
+    description = (
+        "An object of a REST API: made, read, changed and deleted by requests that the template describes."
+    )
+    properties_schema: ClassVar[Mapping[str, Property]] = PROPERTIES
+    properties_groups_schema = ({AT_MOST_ONE: [["id", "json"], ["id", "header"], ["id", "value"]]},)
+    attributes_schema = {
+        "id": Attribute("The id that the API knows it by.", PropertyType.STRING),
+        "status": Attribute("Its state, where the property status says where that is."),
+        "values": Attribute("What the property values names.", PropertyType.MAP),
+        "answer": Attribute("All that reading it answers."),
+    }
+    example = """\
+heat_template_version: 2021-04-16
+description: A network of an API that tells when it is ready, and a port in it.
+resources:
+  network:
+    type: Isotherm::Http::Object
+    properties:
+      body: {name: inside, cidr: 10.0.0.0/24}
+      create: {path: /networks, token_header: Idempotency-Key}
+      update: {method: PATCH}
+      status: {json: status, ready: [active], failed: [error], reason: fault.message}
+      values: {gateway: gateway.address}
+      compare: {name: name, cidr: cidr}
+  port:
+    type: Isotherm::Http::Object
+    properties:
+      body: {security: strict}
+      create:
+        path: {list_join: ["/", ["/networks", {get_resource: network}, ports]]}
+        token_field: labels.token
+      find: {path: "/ports?label.token={token}", json: "ports[0].id"}
+      id: {json: port.id}
+      read: {path: "/ports/{id}"}
+outputs:
+  gateway: {value: {get_attr: [network, values, gateway]}}
+"""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        #: What reading the object answered in this step; None: nobody has asked.
+        self._answer: Answer | None = None
+
+    @classmethod
+    def validate(cls, properties: Mapping[str, Any]) -> None:
+        """Check paths, expressions and headers, and what they have to do with each other."""
+        refuse_misfits(properties)
+
+    # -- creating ----------------------------------------------------------------------------------------------
+
+    def find(self) -> str | None:
+        """Return what an earlier attempt has made, by the token.
+
+        Raises:
+            ResourceFailure: nobody can tell whether it has made anything.
+        """
+        if self.state.physical_id is not None:
+            return self.state.physical_id
+        if self.state.action != "CREATE":
+            return self._found_to_delete()
+        if (look := self._requests.find()) is not None:
+            return self._looked_up(*look)
+        if self._requests.is_told_by_token:
+            return None
+        raise ResourceFailure(self._in_doubt("an earlier attempt was interrupted"))
+
+    def _found_to_delete(self) -> str | None:
+        """Return the id of what may have been made before anybody wrote it down."""
+        if (look := self._requests.find()) is not None:
+            return self._looked_up(*look)
+        if self.state.data.get(_REFUSED):
+            return None
+        fixed = self._requests.fixed_id
+        return self._made_with_token() if fixed is None and self._requests.is_told_by_token else fixed
+
+    def _made_with_token(self) -> str | None:
+        """Return the id of what has the token: the API tells that whoever sends it again, or makes it now."""
+        try:
+            return self._id_of(self._ask(self._requests.create()))
+        except HttpUnavailable:
+            raise
+        except HttpError:
+            return None
+
+    def _looked_up(self, request: HttpRequest, expression: str) -> str | None:
+        try:
+            answer = self._ask(request)
+        except HttpError as error:
+            if self._http.is_not_found(error):
+                return None
+            raise
+        found = found_at(expression, answer.document())
+        if found is not None and as_id(found) is None:
+            raise ResourceFailure(f"{answer.asked}: what is at {expression!r} (find.json) is no id")
+        return as_id(found)
+
+    @staticmethod
+    def _in_doubt(what: str) -> str:
+        return (
+            f"{what}, and nobody can tell whether the object was made: give create.token_header, or find, so that this "
+            "can be told"
+        )
+
+    def handle_create(self) -> bool:
+        """Send the request that makes the object, and keep its id."""
+        self.state.data.pop(_BROKEN, None)
+        self.state.data.pop(_REFUSED, None)
+        request = self._requests.create()
+        try:
+            answer = self._ask(request)
+            self.state.physical_id = self._id_of(answer)
+        except HttpUnavailable as error:
+            if error.undone:
+                raise NothingDone(str(error)) from error
+            if not request.repeatable and self._requests.find() is None:
+                raise ResourceFailure(self._in_doubt(str(error))) from error
+            raise
+        except HttpError as error:
+            if self._http.is_conflict(error) and self.properties["create"]["token_header"]:
+                # The first one with this token may not be over yet.
+                raise RetryableFailure(str(error)) from error
+            self.state.data[_REFUSED] = True
+            raise
+        return True
+
+    def _id_of(self, answer: Answer) -> str:
+        if (fixed := self._requests.fixed_id) is not None:
+            return fixed
+        said = self._properties_of("id")
+        if header := said.get("header"):
+            found = id_in_header(answer.headers.get(header.lower(), ""))
+            where = f"in the header {header!r}"
+        else:
+            expression = said.get("json") or "id"
+            found = as_id(found_at(expression, answer.document()))
+            where = f"at {expression!r}"
+        if found is None:
+            raise ResourceFailure(
+                f"{answer.asked}: the answer has no id {where} (property id); what it made is there"
+            )
+        return found
+
+    def resume_create(self) -> bool:
+        """Go on with the object that was found."""
+        return True
+
+    def check_create_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
+        """Look whether it can be used."""
+        return self._is_ready()
+
+    # -- adopting ----------------------------------------------------------------------------------------------
+
+    def check_adopt_complete(self, token: Any) -> bool | Wait:  # noqa: ARG002 (the contract's signature)
+        """Look whether it can be used."""
+        return self._is_ready()
+
+    # -- updating ----------------------------------------------------------------------------------------------
+
+    def needs_replace(self, changes: PropertyChanges) -> bool:
+        """Whether the object cannot become what is wanted: another place, another id, or nothing that changes it."""
+        before, after = changes.before, changes.after
+        value = (after["id"] or {}).get("value")
+        if value and value != self.state.physical_id:
+            return True
+        # None stands for what was perhaps not brought about, where an update was interrupted.
+        made, make = before.get("create"), after["create"]
+        if made is not None and any(made[name] != make[name] for name in ("path", "method")):
+            return True
+        is_other = "body" in changes.names and before.get("body") is not None
+        return is_other and not after["update"]
+
+    def handle_update(self, changes: PropertyChanges) -> bool:
+        """Send the request that changes the object, if what it is to be is another than before."""
+        own_body = (changes.after["update"] or {}).get("body")
+        if "body" not in changes.names and not ("update" in changes.names and own_body is not None):
+            return False
+        request = self._requests.update(self.state.physical_id)
+        if request is None:
+            return False
+        self.state.data.pop(_BROKEN, None)
+        try:
+            self._ask(request)
+        except HttpError as error:
+            if self._http.is_not_found(error):
+                self.state.data[_BROKEN] = True
+            raise
+        self._answer = None
+        return True
+
+    def check_update_complete(self, token: Any) -> bool | Wait:
+        """Look whether it can be used again."""
+        return self._is_ready() if token else True
+
+    def needs_replace_failed(self) -> bool:
+        """Whether nothing can be made of it: it was never made, is gone or of no use, or cannot be changed."""
+        return (
+            self.state.physical_id is None
+            or bool(self.state.data.get(_BROKEN))
+            or not self.properties["update"]
+        )
+
+    # -- deleting ----------------------------------------------------------------------------------------------
+
+    def handle_delete(self) -> bool:
+        """Send the request that deletes the object; return whether there may be anything left."""
+        if self.state.physical_id is None:
+            log.info("nothing to delete: no object is known to have been made", resource=self.name)
+            return False
+        try:
+            self._ask(self._requests.delete(self.state.physical_id))
+        except HttpError as error:
+            if self._http.is_not_found(error):
+                return False
+            if self._http.is_conflict(error):
+                # What needs it may be about to go.
+                raise RetryableFailure(str(error)) from error
+            raise
+        self._answer = None
+        return bool(self._properties_of("delete").get("awaited"))
+
+    def check_delete_complete(self, token: Any) -> bool | Wait:
+        """Look whether the object is gone."""
+        if not token:
+            return True
+        document = self._read()
+        status = self._properties_of("status")
+        if document is None:
+            return True
+        if status and phase_of(found_at(status["json"], document[0]), status) is Phase.GONE:
+            return True
+        self._refuse_too_late("it is still there")
+        return self._later()
+
+    # -- as it is ----------------------------------------------------------------------------------------------
+
+    def check_check_complete(self, token: Any) -> bool:  # noqa: ARG002 (the contract's signature)
+        """Look whether it came to a state in which it is of no use."""
+        document, status = self._read(), self._properties_of("status")
+        if document is not None and status:
+            self._refuse_failed(document[0], status)
+        return True
+
+    def observe(self) -> Mapping[str, Any] | CannotTell | None:
+        """Return the body as the API has it, as far as ``compare`` says where that can be seen."""
+        if not self.properties.get("create"):
+            # Somebody else's object: nobody said how to read it.
+            return CANNOT_TELL
+        document = self._read()
+        if document is None:
+            return None
+        compare = self.properties["compare"]
+        return {"body": as_seen(self.properties["body"], compare, document[0])} if compare else {}
+
+    def attribute(self, name: str) -> Any:
+        """Return what reading the object tells."""
+        if name == "id":
+            return self.state.physical_id
+        document = self._read()
+        if document is None:
+            raise ResourceFailure("it is not there any more")
+        if name == "values":
+            return {key: found_at(where, document[0]) for key, where in self.properties["values"].items()}
+        if name == "status":
+            status = self._properties_of("status")
+            return found_at(status["json"], document[0]) if status else None
+        return document[0]
+
+    # -- asking ------------------------------------------------------------------------------------------------
+
+    def _properties_of(self, name: str) -> Mapping[str, Any]:
+        return self.properties[name] or {}
+
+    @property
+    def _requests(self) -> Requests:
+        return Requests(self.properties, token=self.state.uuid)
+
+    @property
+    def _http(self) -> HttpClient:
+        client = self.client("http")
+        if not isinstance(client, HttpClient):
+            raise PluginMistake(
+                f"the client plug-in 'http' is a {type(client).__name__}, which {self.type_name} cannot use"
+            )
+        return client
+
+    def _ask(self, request: HttpRequest) -> Answer:
+        api = self._http.api(self.properties["api"])
+        return api.ask(
+            request.method,
+            request.path,
+            body=request.body,
+            headers=request.headers,
+            repeatable=request.repeatable,
+        )
+
+    def _read(self) -> tuple[Any] | None:
+        """Return what reading the object answers, once a step; None: it is not there."""
+        if self._answer is None:
+            try:
+                self._answer = self._ask(self._requests.read(self.state.physical_id))
+            except HttpError as error:
+                if self._http.is_not_found(error):
+                    return None
+                raise
+        return (self._answer.document(),)
+
+    # -- waiting -----------------------------------------------------------------------------------------------
+
+    def _is_ready(self) -> bool | Wait:
+        status = self._properties_of("status")
+        if not status:
+            return True
+        document = self._read()
+        if document is None:
+            # Some APIs tell of what they have made only a little later.
+            raise RetryableFailure("it was made, but cannot be read")
+        if self._refuse_failed(document[0], status) is Phase.READY:
+            return True
+        state = self._shown(found_at(status["json"], document[0]))
+        self._refuse_too_late(f"it is {state}")
+        return self._later()
+
+    def _refuse_failed(self, document: Any, status: Mapping[str, Any]) -> Phase:
+        value = found_at(status["json"], document)
+        phase = phase_of(value, status)
+        if phase is Phase.FAILED or (phase is Phase.GONE and self.state.action != "DELETE"):
+            self.state.data[_BROKEN] = True
+            reason = found_at(status["reason"], document) if status["reason"] else None
+            why = f": {self._shown(reason)}" if reason is not None else ""
+            raise ResourceFailure(f"it is {self._shown(value)}{why}")
+        return phase
+
+    def _shown(self, value: Any) -> str:
+        if not isinstance(value, str):
+            return shown(value)
+        return shown_text(value, list(texts_in(texts_that_were_sent(self.properties))))
+
+    def _refuse_too_late(self, what: str) -> None:
+        timeout = self._properties_of("status").get("timeout") or 0
+        if timeout and self.now - self.state.started_at >= timeout:
+            raise ResourceFailure(f"{what} after {timeout:g} seconds (status.timeout)")
+
+    def _later(self) -> Wait:
+        return Wait(self._properties_of("status").get("interval") or _LOOK_SECONDS)

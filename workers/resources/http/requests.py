@@ -1,0 +1,163 @@
+"""The requests that an object's properties come to: pure functions of them, of its id and of its token."""
+
+import re
+from collections.abc import Collection, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+from orchestrator.plugins.resource import ResourceFailure
+
+POST: Final = "POST"
+PUT: Final = "PUT"
+
+_PLACE: Final = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequest:
+    """What is sent."""
+
+    method: str
+    path: str
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    #: Whether sending it twice is the same as once.
+    repeatable: bool = False
+
+
+def places_in(text: str) -> list[str]:
+    """Return the names in braces, in order."""
+    return _PLACE.findall(text)
+
+
+def filled_in(text: str, values: Mapping[str, str | None], *, quotes: bool = True) -> str:
+    """Return ``text`` with values in the place of their names in braces; of a path, they are single parts.
+
+    Raises:
+        ResourceFailure: a value is not known.
+    """
+
+    def value_of(match: re.Match[str]) -> str:
+        value = values.get(match[1])
+        if value is None:
+            raise ResourceFailure(f"nobody knows yet what {match[0]} is in the path {text!r}")
+        return quote(value, safe="") if quotes else value
+
+    return _PLACE.sub(value_of, text)
+
+
+def with_token(body: Mapping[str, Any], field_path: str, token: str) -> dict[str, Any]:
+    """Return a body in which the field at a path such as ``metadata.token`` is the token.
+
+    Raises:
+        ResourceFailure: on the way there is something that is no map.
+    """
+    marked = deepcopy(dict(body))
+    *way, last = field_path.split(".")
+    inner: Any = marked
+    for step in way:
+        inner = inner.setdefault(step, {})
+        if not isinstance(inner, dict):
+            raise ResourceFailure(f"the body has no room for the field {field_path!r}: {step!r} is no map")
+    inner[last] = token
+    return marked
+
+
+class Requests:
+    """The requests of one object."""
+
+    def __init__(self, properties: Mapping[str, Any], *, token: str) -> None:
+        self._properties = properties
+        self._create: Mapping[str, Any] = properties["create"]
+        self._token = token
+
+    @property
+    def fixed_id(self) -> str | None:
+        """The id that the template gives, or that the path of a PUT ends with; None where the API gives one."""
+        given: str | None = (self._properties["id"] or {}).get("value")
+        if given or self._create["method"] != PUT or self._finds_id:
+            return given or None
+        return unquote(self._create_path.partition("?")[0].rstrip("/").rpartition("/")[2])
+
+    @property
+    def _finds_id(self) -> bool:
+        said = self._properties["id"] or {}
+        return bool(said.get("json") or said.get("header"))
+
+    @property
+    def is_told_by_token(self) -> bool:
+        """Whether the API itself takes a create that is sent again for the first one."""
+        return bool(self._create["token_header"]) or self._create["method"] == PUT
+
+    @property
+    def _create_path(self) -> str:
+        values = {"token": self._token, "id": (self._properties["id"] or {}).get("value")}
+        return filled_in(self._create["path"], values)
+
+    def create(self) -> HttpRequest:
+        """Return the request that makes the object."""
+        header = self._create["token_header"]
+        return self._request(
+            self._create["method"],
+            self._create_path,
+            body=self._body(),
+            headers={header: self._token} if header else {},
+            repeatable=self.is_told_by_token,
+        )
+
+    def find(self) -> tuple[HttpRequest, str] | None:
+        """Return the request that looks for the token, and where in the answer the id is; None: there is none."""
+        find = self._properties["find"]
+        if not find:
+            return None
+        values = {"token": self._token}
+        request = self._request("GET", filled_in(find["path"], values))
+        return request, filled_in(find["json"], values, quotes=False)
+
+    def read(self, physical_id: str | None) -> HttpRequest:
+        """Return the request that reads the object."""
+        return self._request("GET", self._object_path("read", physical_id))
+
+    def update(self, physical_id: str | None) -> HttpRequest | None:
+        """Return the request that changes the object to what it should be; None: there is no such request."""
+        update = self._properties["update"]
+        if not update:
+            return None
+        body = self._body() if update["body"] is None else update["body"]
+        path = self._object_path("update", physical_id)
+        return self._request(update["method"], path, body=body, repeatable=True)
+
+    def delete(self, physical_id: str | None) -> HttpRequest:
+        """Return the request that deletes the object."""
+        delete = self._properties["delete"]
+        path = self._object_path("delete", physical_id)
+        return self._request(delete["method"], path, body=delete["body"], repeatable=True)
+
+    def _body(self) -> dict[str, Any]:
+        body, field_path = self._properties["body"], self._create["token_field"]
+        return with_token(body, field_path, self._token) if field_path else dict(body)
+
+    def _object_path(self, name: str, physical_id: str | None) -> str:
+        given = (self._properties[name] or {}).get("path") or (self._properties["read"] or {}).get("path")
+        if given:
+            return filled_in(given, {"id": physical_id, "token": self._token})
+        made_at = self._create_path
+        if self._create["method"] == PUT:
+            return made_at
+        way, question, query = made_at.partition("?")
+        return f"{way.rstrip('/')}/{filled_in('{id}', {'id': physical_id})}{question}{query}"
+
+    def _request(self, method: str, path: str, **more: Any) -> HttpRequest:
+        headers = {**self._properties["headers"], **more.pop("headers", {})}
+        return HttpRequest(method=method, path=path, headers=headers, **more)
+
+
+def texts_that_were_sent(properties: Mapping[str, Any]) -> Collection[Any]:
+    """Return the parts of the properties whose texts an API may repeat, and that are shown to nobody."""
+    return [
+        properties["body"],
+        (properties["update"] or {}).get("body"),
+        (properties["delete"] or {}).get("body"),
+    ]
