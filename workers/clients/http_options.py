@@ -21,7 +21,7 @@ _SECONDS: Final = (Range(0.001, 3600),)
 
 
 def _text(description: str) -> Property:
-    return Property(type=PropertyType.STRING, default="", description=description)
+    return Property(type=PropertyType.STRING, description=description)
 
 
 def _number(default: float, description: str, *constraints: Range) -> Property:
@@ -66,9 +66,9 @@ IDENTITY_SCHEMA: Final[Mapping[str, Property]] = {
 }
 #: What holds for every API that says nothing else.
 PATIENCE_SCHEMA: Final[Mapping[str, Property]] = {
-    "connect_seconds": _number(5.0, "How long a connection may take.", *_SECONDS),
-    "read_seconds": _number(15.0, "How long the server may be silent.", *_SECONDS),
-    "total_seconds": _number(30.0, "How long all tries of a request may take together.", *_SECONDS),
+    "connect_seconds": _number(5, "How long a connection may take.", *_SECONDS),
+    "read_seconds": _number(15, "How long the server may be silent.", *_SECONDS),
+    "total_seconds": _number(30, "How long all tries of a request may take together.", *_SECONDS),
     "max_connections": Property(
         type=PropertyType.INTEGER,
         default=10,
@@ -84,9 +84,9 @@ PATIENCE_SCHEMA: Final[Mapping[str, Property]] = {
     "retry_base_seconds": _number(
         0.2, "The first retry waits up to this long, each further one twice as long.", *_SECONDS
     ),
-    "retry_max_seconds": _number(2.0, "No retry waits longer, unless the server says so.", *_SECONDS),
+    "retry_max_seconds": _number(2, "No retry waits longer, unless the server says so.", *_SECONDS),
     "max_retry_after_seconds": _number(
-        5.0,
+        5,
         "A server that wants to be left alone for longer (Retry-After) is not waited for.",
         Range(0, 3600),
     ),
@@ -256,12 +256,15 @@ class ApiOptions:
         Raises:
             PropertyError: with the path of what is wrong.
         """
-        said = convert_properties(API_SCHEMA, given)
-        for header in ("headers", "project_header"):
-            headers = said[header] if header == "headers" else {said[header]: ""} if said[header] else {}
+        said: dict[str, Any] = {
+            name: "" if value is None else value
+            for name, value in convert_properties(API_SCHEMA, given).items()
+        }
+        project_header = {said["project_header"]: ""} if said["project_header"] else {}
+        for option, headers in (("headers", said["headers"]), ("project_header", project_header)):
             if fault := fault_of_headers(headers):
-                raise PropertyError((header,), fault)
-        said["identity"] = Identity.parse(said.pop("auth"))
+                raise PropertyError((option,), fault)
+        said["identity"] = Identity.parse(said.pop("auth") or None)
         return cls(name=name, **{**said, "base_url": _parsed_url(said["base_url"])})
 
     @property

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from typing import Any
 
 import pytest
 
@@ -15,14 +16,20 @@ PLUGINS = ClientPlugins.load()
 SECTIONS = re.findall(r"^## (\w+)$", PAGE, flags=re.MULTILINE)
 
 
+def written(default: Any) -> str:
+    """Return a default as the settings have it."""
+    if isinstance(default, bool):
+        return str(default).lower()
+    return "none" if default is None else str(default)
+
+
 @pytest.mark.parametrize("name", SECTIONS)
 def test_a_section_has_every_option_of_its_client(name: str) -> None:
     schema = PLUGINS[name].options_schema
     rows = {row[0]: row for row in table(section(PAGE, name))}
     assert list(rows) == list(schema)
     for option, (_, default, description) in rows.items():
-        absent = "none" if schema[option].default is None else str(schema[option].default)
-        assert default == ("required" if schema[option].required else absent)
+        assert default == ("required" if schema[option].required else written(schema[option].default))
         assert description == schema[option].description
 
 
