@@ -13,7 +13,7 @@ from orchestrator.plan import Wish
 from orchestrator.plugins.stack_resource import ENTRIES, StackResource
 from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.preparation import Prepared
-from orchestrator.store.traversals import Adopted
+from orchestrator.store.new_traversal import Adopted
 
 #: The fields of an entry that count, with what each must be; others, such as the state it had, are left aside.
 _MAPS: Final = ("metadata", "resource_data")

@@ -32,10 +32,10 @@ from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.replanning import may_change, planned_by
 from orchestrator.settings import Settings
 from orchestrator.snapshots import with_entries
+from orchestrator.store.new_traversal import Adopted, NewTraversal
 from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
-from orchestrator.store.traversals import Adopted, NewTraversal
 from orchestrator.stored_templates import load_template
 from orchestrator.telling import Listeners
 from orchestrator.template.resource_registry import Registry

@@ -19,10 +19,10 @@ from orchestrator.plugins.resource import ResourceFailure
 from orchestrator.plugins.stack_resource import Child, ChildState, Member
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim
+from orchestrator.store.new_traversal import Fenced
 from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
-from orchestrator.store.traversals import Fenced
 from orchestrator.stored_templates import load_template
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.locations import is_template, location_of

@@ -47,11 +47,12 @@ from orchestrator.scaling import Scaler
 from orchestrator.settings import Settings
 from orchestrator.signals import Signals
 from orchestrator.snapshots import begin_to_let_go, let_go, restorable, take_snapshot
+from orchestrator.store.new_traversal import NewTraversal
 from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.sweeping import Swept
-from orchestrator.store.traversals import Ending, NewTraversal
+from orchestrator.store.traversal_endings import Ending
 from orchestrator.telling import Listeners
 
 log = structlog.get_logger()

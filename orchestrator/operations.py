@@ -13,10 +13,10 @@ from orchestrator.matching import plan_row
 from orchestrator.messages import OperateJob
 from orchestrator.operable import CHECK, RESUME, SUSPEND, is_fit, is_suspended
 from orchestrator.plan import plan_operate
+from orchestrator.store.new_traversal import NewTraversal
 from orchestrator.store.snapshots import NewSnapshot
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
-from orchestrator.store.traversals import NewTraversal
 
 #: How many resources a refusal names.
 _NAMED: Final = 5

@@ -10,7 +10,7 @@ from orchestrator.errors import Conflict
 from orchestrator.event_filter import EventFilter
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.store import Store
-from orchestrator.store.traversals import Ending
+from orchestrator.store.traversal_endings import Ending
 
 
 class Listeners:

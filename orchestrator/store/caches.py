@@ -10,8 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from cache.counters import Counts
 from orchestrator.errors import Unavailable
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
-from orchestrator.store.traversals import database_time
+from orchestrator.store.database import Database, database_time, retrying
 
 _NAMES = tuple(Counts.__slots__)
 _ADD = sa.text(

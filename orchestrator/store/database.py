@@ -9,7 +9,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -261,3 +261,24 @@ def retrying(operation: Callable[P, T]) -> Callable[P, T]:
             raise
 
     return run
+
+
+def database_time(connection: sa.Connection, database: Database) -> float:
+    """Return the database's time, in seconds since the epoch."""
+    return float(connection.execute(sa.text(f"SELECT {database.now}")).scalar_one())
+
+
+def bulk_insert(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert many rows at once, all with the same columns: by COPY where the database has it."""
+    if not rows:
+        return
+    if connection.dialect.name != "postgresql":
+        connection.execute(table.insert(), list(rows))
+        return
+    columns = list(rows[0])
+    driver = connection.connection.driver_connection
+    assert driver is not None  # noqa: S101  # a checked-out connection has one; for the type checker
+    statement = f"COPY {table.name} ({', '.join(columns)}) FROM STDIN"
+    with driver.cursor() as cursor, cursor.copy(statement) as copy:
+        for row in rows:
+            copy.write_row([row[column] for column in columns])

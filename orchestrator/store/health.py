@@ -6,9 +6,8 @@ import sqlalchemy as sa
 
 from orchestrator.operable import CHECK
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.stacks import ResourceRow, StackRow
-from orchestrator.store.traversals import database_time
 
 
 class Health:

@@ -9,10 +9,9 @@ import sqlalchemy as sa
 from orchestrator.messages import CheckOrder
 from orchestrator.store import statements, tables
 from orchestrator.store.claims import Timings
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes import Nodes
 from orchestrator.store.stopping import HOOK
-from orchestrator.store.traversals import database_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,11 @@ from orchestrator.messages import CLEANUP, CONVERGE, JOIN, OPERATE, CheckOrder
 from orchestrator.operable import CHECK
 from orchestrator.store import statements, tables
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome, Timings
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.direct import Direct
+from orchestrator.store.failing import fail_traversal, hold_stack
 from orchestrator.store.requirements import both
 from orchestrator.store.stopping import stop_at_hook
-from orchestrator.store.traversals import database_time, fail_traversal, hold_stack
 from orchestrator.store.unclean import goes_on, hold_back
 
 #: A node with more requirements than this gets their data from the store, not with its message.

@@ -9,9 +9,8 @@ import sqlalchemy as sa
 
 from orchestrator.codec import Codec
 from orchestrator.store import tables, unneeded
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.templates import StoredTemplate
-from orchestrator.store.traversals import database_time
 
 #: How many rows one transaction removes at most.
 BATCH = 500

@@ -9,9 +9,8 @@ from sqlalchemy.exc import IntegrityError
 
 from orchestrator.codec import Codec
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.stacks import ResourceRow
-from orchestrator.store.traversals import database_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

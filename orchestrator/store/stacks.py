@@ -13,9 +13,8 @@ from orchestrator.codec import Codec
 from orchestrator.errors import NotFound
 from orchestrator.messages import CONVERGE
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.serving import DEFINING, serves
-from orchestrator.store.traversals import database_time
 
 #: How many ids one statement looks for.
 _AT_ONCE = 500

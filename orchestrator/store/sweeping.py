@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from orchestrator.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import statements, tables
 from orchestrator.store.claims import Timings
-from orchestrator.store.database import Database, retrying
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.failing import fail_traversal
 from orchestrator.store.nodes import Nodes
-from orchestrator.store.traversals import database_time, fail_traversal
 
 #: How many nodes one sweep takes at most, so that its transaction stays short.
 BATCH = 500

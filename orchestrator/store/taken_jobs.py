@@ -6,8 +6,7 @@ Examining a definition may ask other systems a lot: whoever sent it learns meanw
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
-from orchestrator.store.traversals import database_time
+from orchestrator.store.database import Database, database_time, retrying
 
 #: What was taken this long ago interests nobody any more.
 FORGOTTEN_SECONDS = 24 * 60 * 60

@@ -11,8 +11,7 @@ import sqlalchemy as sa
 from orchestrator.codec import Codec
 from orchestrator.nested import Nesting
 from orchestrator.store import tables
-from orchestrator.store.database import Database, retrying
-from orchestrator.store.traversals import database_time
+from orchestrator.store.database import Database, database_time, retrying
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,9 @@ from orchestrator.plan import Wish, plan_create
 from orchestrator.store import migrations
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome, Timings
 from orchestrator.store.database import Database
+from orchestrator.store.new_traversal import NewTraversal
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
-from orchestrator.store.traversals import NewTraversal
 from tests.services.servers import PostgresServer
 
 KEY = "Y1bBqCh5B1mYV0gxbQ7rVbW6Tq7l4V3m1t5i0y3r2nA="

@@ -8,7 +8,7 @@ from orchestrator.messages import CheckOrder
 from orchestrator.plan import Wish, plan_create
 from orchestrator.store import tables
 from orchestrator.store.claims import Ending
-from orchestrator.store.traversals import Adopted, NewTraversal
+from orchestrator.store.new_traversal import Adopted, NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_update, order_of
 

@@ -9,7 +9,7 @@ from orchestrator.errors import Conflict
 from orchestrator.messages import CONVERGE, END, CheckOrder
 from orchestrator.plan import Row, plan_delete
 from orchestrator.store.claims import Ending, Outcome
-from orchestrator.store.traversals import NewTraversal
+from orchestrator.store.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 
 

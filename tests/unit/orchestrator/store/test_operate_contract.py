@@ -12,8 +12,8 @@ from orchestrator.operable import CHECK, OPERATIONS, RESUME, SNAPSHOT, SUSPEND, 
 from orchestrator.plan import Row, plan_operate
 from orchestrator.store import tables
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome
+from orchestrator.store.new_traversal import NewTraversal
 from orchestrator.store.stacks import ResourceRow, StackRow
-from orchestrator.store.traversals import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_update, created, order_of, rows_of
 

@@ -6,9 +6,10 @@ import pytest
 
 from orchestrator.nested import AtRest
 from orchestrator.store.claims import Ending
+from orchestrator.store.new_traversal import Fenced
 from orchestrator.store.scalings import Decided
 from orchestrator.store.stacks import ResourceRow
-from orchestrator.store.traversals import Fenced, Traversals
+from orchestrator.store.traversals import Traversals
 from tests.unit.orchestrator.store.conftest import Bench
 
 

@@ -10,8 +10,8 @@ from orchestrator.operable import SNAPSHOT
 from orchestrator.plan import plan_delete, plan_operate
 from orchestrator.purge import Purge
 from orchestrator.store.claims import Ending, Outcome
+from orchestrator.store.new_traversal import NewTraversal
 from orchestrator.store.snapshots import NewSnapshot, SnapshotRow
-from orchestrator.store.traversals import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_operate_contract import stack_state
 from tests.unit.orchestrator.store.test_update_contract import begin_update, created, order_of, rows_of

@@ -10,7 +10,7 @@ from orchestrator.messages import CLEANUP, CONVERGE, END, JOIN, CheckOrder
 from orchestrator.plan import Match, Row, Wish, plan_delete, plan_update
 from orchestrator.store import tables
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome
-from orchestrator.store.traversals import NewTraversal
+from orchestrator.store.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 
 RECORDED = ["row", "name", "CREATE", "COMPLETE", "p", "r", []]
