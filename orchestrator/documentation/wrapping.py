@@ -62,7 +62,7 @@ def wrapping_template(name: str, kind: type[Resource]) -> dict[str, Any]:
     asked = {
         key: _Asked.of(key, schema, in_group=key in in_groups, must_be_said=key in must_be_said)
         for key, schema in kind.properties_schema.items()
-        if schema.implemented and _can_be_used(schema)
+        if key in must_be_said or (schema.implemented and _can_be_used(schema))
     }
     outputs = {
         key: {**_about(schema.description), "value": {"get_attr": [resource, key]}}
@@ -75,7 +75,7 @@ def wrapping_template(name: str, kind: type[Resource]) -> dict[str, Any]:
     }
     sections: dict[str, Any] = {
         "description": f"A resource of the type {name}. {text(kind.description)}".strip(),
-        "parameters": {key: each.parameter for key, each in asked.items()},
+        "parameters": {each.name: each.parameter for each in asked.values()},
         "conditions": {each.condition: each.is_given for each in asked.values() if each.condition},
         "resources": {
             resource: {"type": name, **_said(properties={key: each.value for key, each in asked.items()})}
@@ -90,7 +90,9 @@ def wrapping_template(name: str, kind: type[Resource]) -> dict[str, Any]:
 class _Asked:
     """The parameter for a property, and how the property takes its value."""
 
+    name: str
     parameter: dict[str, Any]
+    #: What the property is given.
     value: Any
     #: The name of the condition under which the property is given; empty: it always is.
     condition: str = ""
@@ -98,20 +100,25 @@ class _Asked:
 
     @classmethod
     def of(cls, key: str, schema: Property, *, in_group: bool, must_be_said: bool) -> "_Asked":
-        value = {"get_param": key}
+        # Names that begin like those of a stack's own parameters are refused.
+        name = key.replace("::", "_") if key.startswith(("OS::", "AWS::")) else key
+        value = {"get_param": name}
         if schema.required:
-            return cls(parameter=_declared(schema), value=value)
+            return cls(name=name, parameter=_declared(schema), value=value)
         if schema.default is not None and not in_group:
-            return cls(parameter=_declared(schema, default=schema.default), value=value)
+            return cls(name=name, parameter=_declared(schema, default=_default(schema)), value=value)
         if schema.default is not None:
-            parameter, nothing = _declared(schema, default=schema.default), schema.default
+            whole = isinstance(schema.default, (dict, list))
+            parameter = _declared(schema, default=_default(schema))
+            nothing = schema.default if whole else schema.absent()
         else:
             parameter, nothing = _optional(schema)
         if must_be_said:
             # One of those that go together has to be given: without a value of this one, nobody knows which.
             del parameter["default"]
-        condition = f"{key}_given"
+        condition = f"{name}_given"
         return cls(
+            name=name,
             parameter=parameter,
             value={"if": [condition, value]},
             condition=condition,
@@ -147,6 +154,13 @@ def _declared(schema: Property, **default: Any) -> dict[str, Any]:
         **default,
         **_said(immutable=schema.immutable, constraints=_constraints(schema, kind)),
     }
+
+
+def _default(schema: Property) -> Any:
+    """Return the default as a parameter takes it: one that may be anything takes scalars as JSON text."""
+    if schema.type is PropertyType.ANY and not isinstance(schema.default, (dict, list)):
+        return json.dumps(plain(schema.default))
+    return schema.default
 
 
 def _optional(schema: Property) -> tuple[dict[str, Any], Any]:
