@@ -41,7 +41,8 @@ all its children at once: `isotherm stack update --dry-run` tells it of one stac
 | `accepts_anything` | whether any property and any attribute will do |
 | `properties` | an object: what each property may be, by its name |
 | `properties_groups` | a list: what must, or may, be given together, see below |
-| `attributes` | an object: of each attribute, by its name, `type` (may be null), `description`, `support_status` |
+| `translations` | a list: which old names, and names in place of ids, are translated, see below |
+| `attributes` | an object: what each attribute is, by its name, see below |
 | `update_policy` | an object like `properties`: what `update_policy` may say |
 | `example` | the text of a template that uses the type; null if there is none |
 
@@ -59,6 +60,15 @@ What a property may be is an object:
 | `support_status` | how far it can be relied on |
 | `constraints` | a list of objects: `description`, and the key by which HOT says the same, such as `range` |
 | `schema` | an object: what its children may be, by their names, or of a list every item, by the name `*` |
+
+What an attribute is, is an object:
+
+| Key | Value |
+| --- | --- |
+| `type` | as of a property; null if that depends |
+| `description` | a sentence |
+| `cache_mode` | `local`: it is asked for anew when the resource changes; `none`: at every visit of it |
+| `support_status` | how far it can be relied on |
 
 Hidden properties and attributes, which are there for the sake of old templates alone, are left out. How far something
 can be relied on is an object:
@@ -78,6 +88,14 @@ What goes together is an object:
 | `description` | the same in words |
 | `columns` | the head of a table: the paths of properties, and last `allowed` |
 | `rows` | its lines: of each combination, which are `given`, and last `yes` or `no`; none if there are too many |
+
+What is translated is an object:
+
+| Key | Value |
+| --- | --- |
+| `path` | the property that comes of it, with those that it is inside |
+| `rule` | `add`, `replace`, `resolve` or `delete` |
+| `description` | the same in words |
 
 ## The types
 

@@ -80,7 +80,7 @@ def template_of_type(name: str, form: str) -> None:
 
 
 def _tables(described: Mapping[str, Any]) -> Iterator[Table]:
-    from orchestrator.documentation.words import flat, sentence, support
+    from orchestrator.documentation.words import flat, sentence, told
 
     origin = described["origin"]
     fields = {
@@ -100,13 +100,13 @@ def _tables(described: Mapping[str, Any]) -> Iterator[Table]:
     ]
     if properties:
         yield Table(columns=("name", "type", "given", "about"), rows=properties, title="properties")
+    translations = [[sentence(each["description"])] for each in described["translations"]]
+    if translations:
+        yield Table(columns=("about",), rows=translations, title="translations", has_header=False)
     for group in described["properties_groups"]:
         title = sentence(group["description"])
         yield Table(columns=tuple(group["columns"]), rows=group["rows"], title=title)
-    attributes = [
-        (key, each["type"], " ".join(part for part in (each["description"], support(each)) if part))
-        for key, each in described["attributes"].items()
-    ]
+    attributes = [(key, each["type"], " ".join(told(each))) for key, each in described["attributes"].items()]
     if attributes:
         yield Table(columns=("name", "type", "description"), rows=attributes, title="attributes")
     policy = [(path, each["type"], _about(each)) for path, each, _ in flat(described["update_policy"])]

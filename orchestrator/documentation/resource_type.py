@@ -5,6 +5,7 @@ from typing import Any
 from orchestrator.documentation.group import describe_groups
 from orchestrator.documentation.origin import UNKNOWN_ORIGIN, Origin
 from orchestrator.documentation.schema import describe_attributes, describe_properties, describe_support, text
+from orchestrator.documentation.translation import describe_translations
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.resource import Resource
 
@@ -28,6 +29,7 @@ def describe_type(
             "accepts_anything": kind.accepts_anything,
             "properties": describe_properties(kind.properties_schema),
             "properties_groups": describe_groups(kind),
+            "translations": describe_translations(kind),
             "attributes": describe_attributes(kind.attributes_schema),
             "update_policy": describe_properties(kind.update_policy_schema),
             "example": example,

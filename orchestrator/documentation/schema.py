@@ -84,6 +84,7 @@ def describe_attributes(schemas: Mapping[str, Attribute]) -> dict[str, Any]:
         text(name): {
             "type": str(schema.type) if schema.type else None,
             "description": text(schema.description),
+            "cache_mode": str(schema.cache_mode),
             "support_status": describe_support(schema.support_status),
         }
         for name, schema in schemas.items()

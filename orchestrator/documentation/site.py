@@ -44,7 +44,7 @@ _FILTERS: Final[Mapping[PageFormat, Mapping[str, Callable[..., Any]]]] = {
 _WRITTEN: Final = {PageFormat.HTML: markup.html_text, PageFormat.MARKDOWN: markup.markdown_text}
 _WORDS: Final[tuple[Callable[..., Any], ...]] = (
     *(words.when_changed, words.sentence, words.default_of, words.value, words.flat),
-    *(words.paragraphs, words.first_paragraph, words.meaning, words.support),
+    *(words.paragraphs, words.first_paragraph, words.meaning, words.support, words.told),
 )
 
 

@@ -45,6 +45,12 @@ def support(described: Mapping[str, Any]) -> str:
     return sentence(said) if said else ""
 
 
+def told(described: Mapping[str, Any]) -> list[str]:
+    """Return the sentences about an attribute."""
+    again = "Asked for anew at every visit of the resource." if described["cache_mode"] == "none" else ""
+    return [part for part in (described["description"], again, support(described)) if part]
+
+
 def default_of(described: Mapping[str, Any]) -> str:
     """Return the default of a property as JSON; empty if it has none, or an empty one."""
     default = described["default"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,13 +11,14 @@ import pytest
 from orchestrator.documentation.catalogue import Catalogue
 from orchestrator.documentation.group import least_given
 from orchestrator.documentation.resource_type import describe_type
-from orchestrator.documentation.words import flat
+from orchestrator.documentation.words import flat, told
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.constraints import AllowedValues, Constraint, Length, Modulo, Range
 from orchestrator.plugins.groups import XOR
-from orchestrator.plugins.properties import Attribute, Property, PropertyType
+from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.support import Support, SupportStatus
+from orchestrator.plugins.translation import Add, Delete, Replace, Resolve, Rule
 
 PAGE = (Path(__file__).parents[4] / "docs" / "types.md").read_text()
 
@@ -57,10 +59,21 @@ class Full(Resource):
     }
     properties_groups_schema: ClassVar = [{XOR: [["content"], ["source"]]}]
     attributes_schema: ClassVar = {
-        "state": Attribute("How it is.", TEXT),
+        "state": Attribute("How it is.", TEXT, cache_mode=CacheMode.NONE),
+        "shape": Attribute("What it is."),
         "old": Attribute("Gone.", support_status=HIDDEN),
     }
     update_policy_schema: ClassVar = {"pause": Property(type=PropertyType.NUMBER, default=1.5)}
+
+    @classmethod
+    def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:
+        return (
+            Replace(path=("content",), source=("old",)),
+            Replace(path=("source",), value="y"),
+            Resolve(path=("content",), client="store", entity="box"),
+            Add(path=("ports",), values=({"port": 1},)),
+            Delete(path=("none",)),
+        )
 
 
 DESCRIBED = describe_type("My::Full", Full)
@@ -78,9 +91,11 @@ def keys_of(heading: str) -> list[str]:
         ("writes an object:", DESCRIBED),
         ("What a property may be is an object:", DESCRIBED["properties"]["content"]),
         ("can be relied on is an object:", DESCRIBED["support_status"]),
+        ("What an attribute is, is an object:", DESCRIBED["attributes"]["state"]),
         ("What goes together is an object:", DESCRIBED["properties_groups"][0]),
+        ("What is translated is an object:", DESCRIBED["translations"][0]),
     ],
-    ids=["type", "property", "support", "group"],
+    ids=["type", "property", "support", "attribute", "group", "translation"],
 )
 def test_the_page_of_types_names_every_key(heading: str, described: dict[str, Any]) -> None:
     assert keys_of(heading) == list(described)
@@ -114,13 +129,34 @@ def test_constraints_are_as_templates_declare_them() -> None:
 def test_what_is_hidden_is_left_out_and_what_does_nothing_is_not() -> None:
     assert set(DESCRIBED["properties"]) == {"ports", "content", "source", "step", "none"}
     assert not DESCRIBED["properties"]["none"]["implemented"]
-    assert set(DESCRIBED["attributes"]) == {"state"}
+    assert set(DESCRIBED["attributes"]) == {"state", "shape"}
     assert DESCRIBED["support_status"] == {
         "status": "deprecated",
         "version": "5.0",
         "substitute": "My::Other",
         "description": "deprecated since 5.0: use My::Other",
     }
+
+
+def test_how_long_an_attribute_holds_is_told() -> None:
+    attributes = DESCRIBED["attributes"]
+    assert {name: each["cache_mode"] for name, each in attributes.items()} == {
+        "state": "none",
+        "shape": "local",
+    }
+    assert told(attributes["state"]) == ["How it is.", "Asked for anew at every visit of the resource."]
+    assert told(attributes["shape"]) == ["What it is."]
+
+
+def test_what_is_translated_is_told() -> None:
+    assert [each["description"] for each in DESCRIBED["translations"]] == [
+        "`old` is an old name of `content`",
+        '`source` is always "y"',
+        "`content` may be the name of a box: the client store finds its id",
+        '`ports` has {"port": 1} besides what is given',
+        "`none` has no effect any more",
+    ]
+    assert [each["rule"] for each in DESCRIBED["translations"]][:3] == ["replace", "replace", "resolve"]
 
 
 def test_groups_are_told_in_words_and_as_a_table() -> None:
