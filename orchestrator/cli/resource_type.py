@@ -105,7 +105,8 @@ def _tables(described: Mapping[str, Any]) -> Iterator[Table]:
         yield Table(columns=("about",), rows=translations, title="translations", has_header=False)
     for group in described["properties_groups"]:
         title = sentence(group["description"])
-        yield Table(columns=tuple(group["columns"]), rows=group["rows"], title=title)
+        rows = [[cell or "not given" for cell in row] for row in group["rows"]]
+        yield Table(columns=tuple(group["columns"]), rows=rows, title=title)
     attributes = [(key, each["type"], " ".join(told(each))) for key, each in described["attributes"].items()]
     if attributes:
         yield Table(columns=("name", "type", "description"), rows=attributes, title="attributes")
