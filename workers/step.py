@@ -235,7 +235,7 @@ class _Step:
         """Return the outcome of a try that failed: another one, unless there were enough."""
         limit = self.around.settings.action_retry_limit
         if self.claim.retries < limit:
-            return self._again(reason)
+            return self._again(reason, untouched=untouched)
         told = f"{reason} (after {limit} retries)" if limit and not self._patience else reason
         return self.failed(told, untouched=untouched)
 
@@ -244,10 +244,10 @@ class _Step:
         """How often what failed for good is tried again all the same: what is wanted is there meanwhile."""
         return self.around.settings.cleanup_retry_limit if self.claim.fragment.get("retried") else 0
 
-    def _again(self, reason: str) -> Outcome:
-        """Return the outcome that another try follows, later each time."""
+    def _again(self, reason: str, *, untouched: bool = False) -> Outcome:
+        """Return the outcome that another try follows, later each time; ``untouched``: the action never began."""
         seconds = backoff_seconds(self.claim.retries, self.around.settings, self.around.random)
-        return self._left_behind(Ending.RETRY, reason=reason, seconds=seconds)
+        return self._left_behind(Ending.RETRY, reason=reason, seconds=seconds, untouched=untouched)
 
     def raised(self, error: Exception) -> Outcome:
         """Return the outcome of an exception that is no word of the contract."""

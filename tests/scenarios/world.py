@@ -24,6 +24,7 @@ from orchestrator.messages import (
     SnapshotJob,
     StackJob,
 )
+from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
 from orchestrator.settings import Settings
@@ -345,8 +346,15 @@ class World:
         types = {"Cloud::Object": cloud_type(self.cloud), **(types or {})}
         # Where nobody asks for more patience, what fails has failed.
         made = Settings(_env_file=None, **{"cleanup_retry_limit": 0, **settings})  # type: ignore[call-arg]  # pydantic-settings takes it
+        #: One process's, though messages may be delivered to many.
+        self.clients = Clients(made)
         self.coordinator = Coordinator(
-            store=self.store, types=types, settings=made, publisher=self, name="coordinator"
+            store=self.store,
+            types=types,
+            settings=made,
+            publisher=self,
+            name="coordinator",
+            clients=self.clients,
         )
         self.checker = Checker(
             store=self.store,
@@ -357,6 +365,7 @@ class World:
             chance=random.Random(0),
             heartbeat=Heartbeat(lambda _: None, lease_seconds=1e9),
             coordinator=self.coordinator,
+            clients=self.clients,
         )
 
     @property
