@@ -1,6 +1,6 @@
 """What an update would do, told before it does anything.
 
-Pure: it works on what was compared, asks no resource type but for its schemas, and makes no resource.
+It works on what was compared, asks no resource type but for its schemas, and makes no resource.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ from orchestrator.graph import Graph
 from orchestrator.limits import Limits
 from orchestrator.operable import CHECK, SNAPSHOT, is_suspended
 from orchestrator.plan import Match, Wish
+from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.properties import Property, PropertyError
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import StackResource
@@ -42,9 +43,15 @@ class DryRun:
     """Tells of one comparison what an update would make of it."""
 
     def __init__(
-        self, compared: Comparison, types: Types, limits: Limits, content: Callable[[str], str]
+        self,
+        compared: Comparison,
+        types: Types,
+        limits: Limits,
+        content: Callable[[str], str],
+        clients: AskedClients | None = None,
     ) -> None:
-        """Keep what is told of; ``content`` reads a stored file by its digest."""
+        """Keep what is told of; ``content`` reads a stored file by its digest, ``clients`` find the ids of names."""
+        self._clients = clients
         self._compared, self._types, self._limits = compared, types, limits
         self._content = content
         prepared = compared.prepared
@@ -164,7 +171,8 @@ class DryRun:
             yield PropertyChange(name="", before=HIDDEN, after=KNOWN_LATER, meaning=UPDATE, is_certain=False)
             return
         given, applied = definition.resolve_properties(self._stack), row.properties or {}
-        after, before = valid_properties(kind, given), typed_properties(kind, applied)
+        after = valid_properties(kind, given, clients=self._clients)
+        before = typed_properties(kind, applied, clients=self._clients)
         shown = whole.shown(self._stack, self._hidden, later=KNOWN_LATER)
         for name in sorted({*before, *after}):
             old, new = before.get(name), after.get(name)

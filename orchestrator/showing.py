@@ -128,9 +128,9 @@ class Showing:
         types = ResourceTypes.load()
         told = replace(job, name=stack.name)
         compared = compare(self._store, stack, told, types, self.settings, clients=self._clients)
-        return DryRun(compared, types, Limits.of(self.settings), self._store.templates.file).plan(
-            stack_view(stack).state
-        )
+        limits, content = Limits.of(self.settings), self._store.templates.file
+        asked = self._clients.of(stack.project) if self._clients else None
+        return DryRun(compared, types, limits, content, asked).plan(stack_view(stack).state)
 
     def resources(self, name: str, *, depth: int = 0) -> list[ResourceView]:
         """Return a stack's resources in the order of the template's graph.

@@ -74,6 +74,7 @@ class Networks(ClientPlugin):
     """Knows one network by its name."""
 
     name = "test"
+    entities = frozenset({"network"})
     gone: ClassVar[bool] = False
 
     def look_up(self, entity: str, name: str) -> str:
