@@ -82,7 +82,7 @@ def least_templates(name: str, kind: type[Resource]) -> Iterator[dict[str, Any]]
     """Yield templates with one resource of a type and no more properties than must be; not all need be valid."""
     schemas = kind.properties_schema
     for chosen in islice(least_given(kind), _MOST_TEMPLATES):
-        properties = {key: made_up(schema) for key, schema in schemas.items() if _must_be_given(schema)}
+        properties = {key: made_up(schema) for key, schema in schemas.items() if schema.required}
         for path in chosen:
             schema = schema_at(schemas, path.steps)
             put(properties, path.steps, made_up(schema) if schema is not None else "example")
@@ -92,10 +92,6 @@ def least_templates(name: str, kind: type[Resource]) -> Iterator[dict[str, Any]]
 def _template(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     resource = {"type": name, **({"properties": properties} if properties else {})}
     return {"heat_template_version": VERSION, "resources": {resource_name(name): resource}}
-
-
-def _must_be_given(schema: Property) -> bool:
-    return schema.required and schema.default is None
 
 
 def made_up(schema: Property) -> Any:
@@ -148,5 +144,5 @@ def _numbers(schema: Property) -> Iterator[float]:
 
 def _map(schema: Property, least: int) -> dict[str, Any]:
     if isinstance(schema.schema, Mapping):
-        return {key: made_up(child) for key, child in schema.schema.items() if _must_be_given(child)}
+        return {key: made_up(child) for key, child in schema.schema.items() if child.required}
     return {f"example{number}": "example" for number in range(1, least + 1)}

@@ -56,7 +56,7 @@ def describe_property(schema: Property, depth: int = 0) -> dict[str, Any]:
     return {
         "type": str(schema.type),
         "description": text(schema.description),
-        "required": schema.required and schema.default is None,
+        "required": schema.required,
         "default": plain(schema.default),
         "update_allowed": schema.update_allowed,
         "immutable": schema.immutable,

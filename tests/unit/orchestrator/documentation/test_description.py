@@ -11,6 +11,7 @@ import pytest
 from orchestrator.documentation.catalogue import Catalogue
 from orchestrator.documentation.group import least_given
 from orchestrator.documentation.resource_type import describe_type
+from orchestrator.documentation.site import PageFormat, pages
 from orchestrator.documentation.words import flat, told
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.constraints import AllowedValues, Constraint, Length, Modulo, Range
@@ -19,6 +20,7 @@ from orchestrator.plugins.properties import Attribute, CacheMode, Property, Prop
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.support import Support, SupportStatus
 from orchestrator.plugins.translation import Add, Delete, Replace, Resolve, Rule
+from tests.unit.orchestrator.documentation.reading import read
 
 PAGE = (Path(__file__).parents[4] / "docs" / "types.md").read_text()
 
@@ -166,6 +168,28 @@ def test_groups_are_told_in_words_and_as_a_table() -> None:
     assert group["columns"] == ["content", "source", "allowed"]
     assert ["given", "", "yes"] in group["rows"]
     assert ["given", "given", "no"] in group["rows"]
+
+
+def test_pages_tell_all_of_it() -> None:
+    catalogue = Catalogue(types={"My::Full": DESCRIBED}, constraints={}, clients={})
+    page = " ".join(read(pages(catalogue, PageFormat.HTML)["types/my-full.html"]).text.split())
+    markdown = pages(catalogue, PageFormat.MARKDOWN)["types/my-full.md"].replace("`", "").replace("\\", "")
+    for said in (
+        "Deprecated since 5.0: use My::Other.",
+        "Not implemented: giving a value is refused.",
+        "Cannot be changed.",
+        "Changed in place.",
+        "A change replaces the resource.",
+        "Be short.",
+        "Must be liked.",
+        "Must be from 1 to 9.",
+        "Exactly one of content and source must be given.",
+        "old is an old name of content.",
+        "Asked for anew at every visit of the resource.",
+    ):
+        assert said in page
+        assert said in markdown
+    assert "Gone." not in page + markdown
 
 
 def test_the_least_that_groups_let_one_give_comes_first() -> None:
