@@ -271,6 +271,17 @@ def test_an_object_that_never_will_be_ready_fails_and_is_replaced(http_api: Http
     assert [each["id"] for each in there(http_api)] == ["2"]
 
 
+def test_who_asks_too_often_waits_and_does_not_fail(http_api: HttpApi) -> None:
+    http_api.fail(Fault(status=429, headers={"Retry-After": "60"}), method="GET", times=20)
+    world = world_of(http_api)
+    began = world.now
+    world.create(template(net=network(status=READY)))
+    world.settle()
+    assert world.state() == "CREATE_COMPLETE", reason(world)
+    assert world.now >= began + 20 * 60
+    assert http_api.count("POST") == 1
+
+
 def test_waiting_ends_in_time(http_api: HttpApi) -> None:
     http_api.polls_to_build = 1_000_000
     world = world_of(http_api)
@@ -462,6 +473,36 @@ def test_what_is_required_must_exist_and_is_asked_before_anything_is_made(http_a
     assert world.state() == "CREATE_FAILED"
     assert "there is no path '/images/cirros'" in reason(world)
     assert http_api.made == 0
+
+
+def test_an_api_that_the_settings_do_not_know_is_refused_before_anything_is_made(http_api: HttpApi) -> None:
+    world = world_of(http_api)
+    with pytest.raises(InvalidInput, match="api: there is no HTTP API 'othr'"):
+        world.create(template(a=network(), b=network(api="othr")))
+    assert http_api.count() == 0
+
+
+def test_what_is_not_ours_is_left_alone_and_known_by_its_id(http_api: HttpApi) -> None:
+    world = world_of(http_api)
+    theirs = {"type": TYPE, "external_id": "7", "properties": network()}
+    text = yaml.safe_dump(
+        {
+            "heat_template_version": "2021-04-16",
+            "resources": {
+                "theirs": theirs,
+                "ours": {"type": TYPE, "properties": network(body={"of": {"get_resource": "theirs"}})},
+            },
+        }
+    )
+    world.create(text)
+    world.settle()
+    assert world.state() == "CREATE_COMPLETE", reason(world)
+    assert [each["of"] for each in there(http_api)] == ["7"]
+    world.check()
+    world.settle()
+    assert world.state() == "CHECK_COMPLETE", reason(world)
+    assert deleted(world)
+    assert {asked.path for asked in http_api.requests if "7" in asked.path} == set()
 
 
 def test_projects_see_what_is_theirs(http_api: HttpApi) -> None:

@@ -20,8 +20,9 @@ from workers.clients.http_failures import HttpError, HttpUnavailable, fault_of_p
 from workers.clients.http_options import DEFAULT, OPTIONS_SCHEMA, apis_of, misconfigured
 from workers.clients.rest import RestApi
 
-#: What can be looked up.
+#: What can be looked up: what is there in an API, and an API by its name in the settings, which asks nobody.
 PATH: Final = "path"
+API: Final = "HTTP API"
 _GONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 _NOT_LET_IN: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
@@ -38,7 +39,7 @@ class HttpClient(ClientPlugin):
     name = "http"
     description = "Any REST API: where it is, who we are to it, and how much patience we have with it."
     options_schema: ClassVar[Mapping[str, Property]] = OPTIONS_SCHEMA
-    entities = frozenset({PATH})
+    entities = frozenset({PATH, API})
 
     def __init__(
         self, context: ClientContext, options: Mapping[str, Any], cache: RemembersYes | None = None
@@ -113,14 +114,18 @@ class HttpClient(ClientPlugin):
         )
 
     def look_up(self, entity: str, name: str) -> str:
-        """Return a path in its full form if it answers a GET with success.
+        """Return a path in its full form if it answers a GET with success; an API, if the settings know it.
 
         Raises:
             EntityNotFound: it does not exist, or can be none.
-            ClientMisconfigured: the settings know no such API.
+            ClientMisconfigured: the API lacks a secret or a certificate.
             HttpError: nobody can tell: the API refused or failed.
         """
-        api, path = split_path(name)
+        api, path = (name, "/") if entity == API else split_path(name)
+        if api not in self._options:
+            raise EntityNotFound(API, api)
+        if entity == API:
+            return api
         if fault_of_path(path):
             raise EntityNotFound(entity, name)
         try:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 import ssl
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -11,6 +12,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final, NoReturn
 
 import httpx
+import structlog
 import tenacity
 
 from orchestrator.codec import Codec
@@ -25,6 +27,12 @@ from workers.clients.http_failures import (
     texts_in,
 )
 from workers.clients.http_options import ApiOptions, Identity, fault_of_headers, misconfigured, plain_header
+
+log = structlog.get_logger()
+
+# Their lines hold whole URLs and the headers of answers, where secrets may be.
+for _name in ("httpx", "httpcore"):
+    logging.getLogger(_name).setLevel(logging.WARNING)
 
 #: Asking for one of these twice is the same as once (RFC 9110, section 9.2.2).
 _IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
@@ -214,6 +222,7 @@ class RestApi:
                 headers={name.lower(): value for name, value in response.headers.items()},
                 content=content,
             )
+        log.debug("asked an HTTP API", request=wire.asked, status=response.status_code)
         if not response.is_success:
             raise of_answer(wire.asked, response, content, self._secrets(wire))
         return answer, None

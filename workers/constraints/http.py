@@ -1,11 +1,19 @@
-"""What is there in an HTTP API: ``http.exists``."""
+"""What is there in an HTTP API, and which APIs there are: ``http.exists``, ``http.api``."""
 
 from typing import Any
 
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.custom import ClientConstraint
-from workers.clients.http import PATH, split_path
+from workers.clients.http import API, PATH, split_path
 from workers.clients.http_failures import fault_of_path
+
+
+class HttpApi(ClientConstraint):
+    """An API that the settings know: the name of one of ``[clients.http.apis]``, or ``default``."""
+
+    name = "http.api"
+    client = "http"
+    entity = API
 
 
 class HttpExists(ClientConstraint):

@@ -33,6 +33,8 @@ _REFUSED: Final = "refused"
 #: Set where the object came to a state in which it never will be of use.
 _BROKEN: Final = "broken"
 _LOOK_SECONDS: Final = 2.0
+#: An API that wants to be left alone for longer is asked after this all the same.
+_LONGEST_PAUSE_SECONDS: Final = 300.0
 
 
 class HttpObject(Resource):
@@ -82,7 +84,7 @@ outputs:
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         #: What reading the object answered in this step; None: nobody has asked.
-        self._answer: Answer | None = None
+        self._document: tuple[Any] | None = None
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
@@ -227,7 +229,7 @@ outputs:
             if self._http.is_not_found(error):
                 self.state.data[_BROKEN] = True
             raise
-        self._answer = None
+        self._document = None
         return True
 
     def check_update_complete(self, token: Any) -> bool | Wait:
@@ -258,14 +260,16 @@ outputs:
                 # What needs it may be about to go.
                 raise RetryableFailure(str(error)) from error
             raise
-        self._answer = None
+        self._document = None
         return bool(self._properties_of("delete").get("awaited"))
 
     def check_delete_complete(self, token: Any) -> bool | Wait:
         """Look whether the object is gone."""
         if not token:
             return True
-        document = self._read()
+        document = self._look()
+        if isinstance(document, Wait):
+            return document
         status = self._properties_of("status")
         if document is None:
             return True
@@ -298,6 +302,8 @@ outputs:
         """Return what reading the object tells."""
         if name == "id":
             return self.state.physical_id
+        if not self.properties.get("create"):
+            raise ResourceFailure("it is not ours (external_id), and nobody said how to read it")
         document = self._read()
         if document is None:
             raise ResourceFailure("it is not there any more")
@@ -338,14 +344,24 @@ outputs:
 
     def _read(self) -> tuple[Any] | None:
         """Return what reading the object answers, once a step; None: it is not there."""
-        if self._answer is None:
+        if self._document is None:
             try:
-                self._answer = self._ask(self._requests.read(self.state.physical_id))
+                answer = self._ask(self._requests.read(self.state.physical_id))
             except HttpError as error:
                 if self._http.is_not_found(error):
                     return None
                 raise
-        return (self._answer.document(),)
+            self._document = (answer.document(),)
+        return self._document
+
+    def _look(self) -> tuple[Any] | Wait | None:
+        """Return the same while something is waited for; an API that is asked too often is asked later."""
+        try:
+            return self._read()
+        except HttpUnavailable as error:
+            if not self._http.is_over_limit(error):
+                raise
+            return Wait(max(self._interval, min(error.retry_after, _LONGEST_PAUSE_SECONDS)))
 
     # -- waiting -----------------------------------------------------------------------------------------------
 
@@ -353,7 +369,9 @@ outputs:
         status = self._properties_of("status")
         if not status:
             return True
-        document = self._read()
+        document = self._look()
+        if isinstance(document, Wait):
+            return document
         if document is None:
             # Some APIs tell of what they have made only a little later.
             raise RetryableFailure("it was made, but cannot be read")
@@ -384,4 +402,8 @@ outputs:
             raise ResourceFailure(f"{what} after {timeout:g} seconds (status.timeout)")
 
     def _later(self) -> Wait:
-        return Wait(self._properties_of("status").get("interval") or _LOOK_SECONDS)
+        return Wait(self._interval)
+
+    @property
+    def _interval(self) -> float:
+        return float(self._properties_of("status").get("interval") or _LOOK_SECONDS)

@@ -49,6 +49,7 @@ PROPERTIES: Final[Mapping[str, Property]] = {
     "api": Property(
         type=PropertyType.STRING,
         default=DEFAULT,
+        constraints=(Custom("http.api"),),
         description="Which of the APIs that the settings know: the name of one of [clients.http.apis], or default.",
     ),
     "body": Property(

@@ -11,7 +11,7 @@ from orchestrator.plugins.clients import ClientMisconfigured, ClientPlugins, Cli
 from orchestrator.plugins.custom import Custom, CustomConstraints
 from orchestrator.settings import Settings
 from tests.services.http_api import Fault, HttpApi
-from workers.clients.http import PATH, HttpClient, split_path
+from workers.clients.http import API, PATH, HttpClient, split_path
 from workers.clients.http_failures import HttpError
 
 
@@ -60,10 +60,13 @@ def test_a_path_exists_if_it_answers_with_success(http_api: HttpApi, clients: Ca
         with pytest.raises(EntityNotFound):
             client.find(PATH, missing)
     assert http_api.count("GET") == 5
-    with pytest.raises(
-        ClientMisconfigured, match=r"the settings know no HTTP API 'othr' \(did you mean 'other'"
-    ):
-        client.find(PATH, "othr:/images/cirros")
+    for entity, name in ((PATH, "othr:/images/cirros"), (API, "othr")):
+        with pytest.raises(EntityNotFound, match="there is no HTTP API 'othr'"):
+            client.find(entity, name)
+    assert [client.find(API, name) for name in ("default", "other")] == ["default", "other"]
+    assert http_api.count("GET") == 5
+    with pytest.raises(ClientMisconfigured, match=r"know no HTTP API 'othr' \(did you mean 'other'"):
+        client.api("othr")
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 409, 429, 500, 503])

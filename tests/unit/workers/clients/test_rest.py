@@ -263,6 +263,17 @@ def test_who_we_are_is_said_and_never_shown(auth: Any, monkeypatch: pytest.Monke
             assert secret not in repr(rest.options)
 
 
+def test_logs_hold_neither_queries_nor_headers(
+    http_api: HttpApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SECRET", "s3cret-pass")
+    caplog.set_level("DEBUG")
+    http_api.fail(Fault(status=200, headers={"X-New-Token": "s3cret-pass"}))
+    with asking(http_api, auth={"token_env": "SECRET"}) as rest:
+        rest.ask("GET", "/disks?key=s3cret-pass")
+    assert "s3cret-pass" not in caplog.text
+
+
 def test_a_new_secret_in_a_file_is_taken_up(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("old-token\n")
