@@ -47,8 +47,8 @@ def build(shell: Shell, types: tuple[str, ...], directory: Path, form: str) -> N
     """Write a site about what is installed.
 
     A page for each resource type, those of other packages included, or for the TYPEs that are named; a page for each
-    custom constraint; and an index, which is to be opened first. The same packages always give the same pages, and no
-    page asks any server for anything.
+    custom constraint and each client plug-in; and an index, which is to be opened first. The same packages always
+    give the same pages, and no page asks any server for anything.
     """
     # Everything that is installed, and Jinja.
     from orchestrator.documentation.catalogue import Catalogue
@@ -58,4 +58,4 @@ def build(shell: Shell, types: tuple[str, ...], directory: Path, form: str) -> N
     files = pages(Catalogue.load(shell.settings, names=types), PageFormat(form))
     write_site(directory, files)
     index = next(path for path in files if path.startswith("index."))
-    click.echo(f"{len(files)} files, to begin with: {directory / index}")
+    click.echo(f"{len(files)} files; begin with {directory / index}")

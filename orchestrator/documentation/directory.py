@@ -40,7 +40,7 @@ def _written_before(directory: Path) -> set[str]:
         return set()
     record = directory / RECORD
     if not record.is_file():
-        message = "holds files that no documentation was written with"
+        message = "is not empty, and no documentation was written into it before"
         hint = "name an empty directory, or one that does not exist yet"
         raise InvalidInput([Problem(path=str(directory), message=message, hint=hint)])
     paths = record.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -14,10 +14,10 @@ def test_a_site_is_written_and_its_first_page_is_named(
     site = tmp_path / "site"
     result = terminal.run("docs", "build", "--output", str(site), "--format", form)
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.endswith(f"to begin with: {site}/index.{ending}\n")
+    assert result.stdout.endswith(f"begin with {site}/index.{ending}\n")
     assert "RandomString" in (site / "types" / f"os-heat-randomstring.{ending}").read_text(encoding="utf-8")
     count = sum(path.is_file() for path in site.rglob("*")) - 1
-    assert result.stdout.startswith(f"{count} files, ")
+    assert result.stdout.startswith(f"{count} files; ")
 
 
 def test_only_the_types_that_are_named_have_pages(terminal: Terminal, tmp_path: Path) -> None:
@@ -37,5 +37,5 @@ def test_a_directory_of_something_else_is_refused(terminal: Terminal, tmp_path: 
     (tmp_path / "notes.txt").write_text("mine")
     result = terminal.run("docs", "build", "-o", str(tmp_path))
     assert result.exit_code == 2
-    assert f"{tmp_path}: holds files that no documentation was written with" in result.stderr
+    assert f"{tmp_path}: is not empty, and no documentation was written into it" in result.stderr
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".html"] == []

@@ -109,14 +109,14 @@ def is_valid(template: str, kind: type[Resource]) -> bool:
     return bool(examine_job(job, {"My::Any": kind}, Settings(), offline=True, values_required=False))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(types())
 def test_the_template_around_any_type_is_valid(kind: type[Resource]) -> None:
     note(note_of(kind))
     assert is_valid(json.dumps(wrapping_template("My::Any", kind)), kind)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(types())
 def test_any_type_has_a_page_and_no_example_that_is_not_valid(kind: type[Resource]) -> None:
     example = Examples({"My::Any": kind}, Settings()).of("My::Any")

@@ -27,7 +27,7 @@ def test_pages_of_what_is_not_there_any_more_go(tmp_path: Path) -> None:
 
 def test_a_directory_of_something_else_is_refused_untouched(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("mine")
-    with pytest.raises(InvalidInput, match="holds files that no documentation was written with"):
+    with pytest.raises(InvalidInput, match="is not empty, and no documentation was written into it"):
         write_site(tmp_path, {"index.html": "x"})
     assert (tmp_path / "index.html").read_text() == "mine"
 
