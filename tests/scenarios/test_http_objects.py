@@ -467,8 +467,9 @@ def test_what_is_required_must_exist_and_is_asked_before_anything_is_made(http_a
         world.create(template(net=given))
     http_api.put("/images/cirros", tenant="default")
     world.create(template(net=given))
-    # It is gone once the worker looks.
+    # It is gone once the worker looks, and nobody remembers it.
     http_api.remove("/images/cirros", tenant="default")
+    world.clients.of("default").get("http").forget("path", "/images/cirros")
     world.settle()
     assert world.state() == "CREATE_FAILED"
     assert "there is no path '/images/cirros'" in reason(world)
