@@ -16,6 +16,7 @@ import structlog
 import tenacity
 
 from orchestrator.codec import Codec
+from workers.clients.connections import Connections
 from workers.clients.http_failures import (
     HttpError,
     HttpUnavailable,
@@ -92,22 +93,23 @@ class RestApi:
                 raise misconfigured("project_header", message)
             headers[options.project_header] = project
         self._auth = _Credentials(options.identity)
-        self._client = httpx.Client(
-            headers={**headers, **options.headers},
-            auth=self._auth,
-            verify=_tls(options),
-            limits=httpx.Limits(
-                max_connections=options.max_connections,
-                max_keepalive_connections=options.max_connections,
-                keepalive_expiry=30.0,
-            ),
-            # An answer must not decide what is sent to the next resource.
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-        )
+        tls = _tls(options)
+
+        def client() -> httpx.Client:
+            return httpx.Client(
+                headers={**headers, **options.headers},
+                auth=self._auth,
+                verify=tls,
+                limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30.0),
+                # An answer must not decide what is sent to the next resource.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            )
+
+        self._connections = Connections(options.max_connections, client)
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self._connections.close()
 
     def ask(
         self,
@@ -210,9 +212,12 @@ class RestApi:
             write=min(left, options.read_seconds),
             pool=left,
         )
-        with self._client.stream(
-            wire.method, url, content=wire.content, headers=wire.headers, timeout=patience
-        ) as response:
+        with (
+            self._connections.one(patience_seconds=left) as client,
+            client.stream(
+                wire.method, url, content=wire.content, headers=wire.headers, timeout=patience
+            ) as response,
+        ):
             if response.next_request is not None:
                 return _NOTHING, self._followed(wire, response, response.next_request.url)
             content = self._read(wire, response)
