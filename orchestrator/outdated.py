@@ -21,16 +21,18 @@ MOST_WARNINGS: Final = 50
 
 def outdated_warnings(examined: Examined, types: Types) -> tuple[Problem, ...]:
     """Return the warnings about a template and those it uses, in the order of its resources; not too many."""
-    found = tuple(islice(dict.fromkeys(_warnings(examined, types)), MOST_WARNINGS + 1))
+    outdated = {name: kind for name, kind in types.items() if _has_outdated(kind)}
+    if not outdated:
+        return ()
+    found = tuple(islice(dict.fromkeys(_warnings(examined, outdated)), MOST_WARNINGS + 1))
     if len(found) <= MOST_WARNINGS:
         return found
     more = Problem(message=f"these are the first {MOST_WARNINGS - 1} warnings; there are more")
     return (*found[: MOST_WARNINGS - 1], more)
 
 
-def _warnings(examined: Examined, types: Types) -> Iterator[Problem]:
-    used = {name: types[name] for name in set(examined.types.values()) if name in types}
-    outdated = {name: kind for name, kind in used.items() if _has_outdated(kind)}
+def _warnings(examined: Examined, outdated: Types) -> Iterator[Problem]:
+    """Yield the warnings about a template; ``outdated`` are the types with anything to warn of."""
     asked = {name: outdated[actual] for name, actual in examined.types.items() if actual in outdated}
     for name, definition in examined.template.resources.items():
         actual = examined.types[name]
@@ -39,7 +41,7 @@ def _warnings(examined: Examined, types: Types) -> Iterator[Problem]:
         if asked:
             yield from _of_attributes(examined, definition, asked)
         if name in examined.nested:
-            inner = _warnings(examined.nested[name], types)
+            inner = _warnings(examined.nested[name], outdated)
             yield from inner if is_template(actual) else _from_outside(examined, definition, inner)
     for output in examined.template.outputs.values() if asked else ():
         yield from _of_attributes(examined, output, asked)

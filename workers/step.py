@@ -314,11 +314,20 @@ class _Step:
             # What is not ours, and what is left alone, may have any properties; nobody asks for them.
             return {name: prop.absent() for name, prop in kind.properties_schema.items()}
         given = self.given or {}
-        if as_it_is or self.claim.started:
+        if as_it_is or not self._begins(kind):
             # What was fit to be made is fit to be deleted or looked at, by whatever schema the type has today; and what
             # is under way was found to be right when it began.
             return typed_properties(kind, given, clients=self._clients)
         return valid_properties(kind, given, clients=self._clients)
+
+    def _begins(self, kind: type[Resource]) -> bool:
+        """Whether an action begins that needs sound properties."""
+        claim = self.claim
+        # What an object to be adopted was said to be may be a mixture of two definitions.
+        if claim.started or "adopting" in claim.fragment:
+            return False
+        as_it_was = claim.was[1] == "COMPLETE" and claim.properties == self.given and not is_doubted(claim)
+        return claim.action != "UPDATE" or kind.always_updates or not as_it_was
 
     @property
     def _clients(self) -> ProjectClients:
@@ -411,7 +420,7 @@ class _Step:
         if not (resource.supersedes and resource.is_outdated(self.claim.token)):
             return True
         # It is begun anew, for properties that nobody has looked at yet.
-        valid_properties(type(resource), self.given or {})
+        valid_properties(type(resource), self.given or {}, clients=self._clients)
         return False
 
     def _adopt(self, resource: Resource) -> tuple[Any, bool | Wait]:

@@ -7,7 +7,7 @@ import click
 
 from orchestrator.cli import graph as drawing
 from orchestrator.cli.ending import follow_or_leave, outputs_table, refuse_to_leave
-from orchestrator.cli.errors import BAD_INPUT
+from orchestrator.cli.errors import BAD_INPUT, warn
 from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import Table, fields_table, moment, printable, show
 from orchestrator.cli.options import (
@@ -107,6 +107,7 @@ def show_stack(shell: Shell, name: str, form: str) -> None:
     """Show state, parameters and outputs."""
     with shell.service() as service:
         view = service.stack(name)
+    warn(view.warnings, form)
     show(form, view.to_dict(), *_tables(view))
 
 

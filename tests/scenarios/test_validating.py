@@ -113,6 +113,20 @@ def test_an_update_that_cannot_begin_leaves_the_resource_as_it_was(
         world.update(template("b"))
 
 
+def test_a_visit_that_asks_for_nothing_new_looks_at_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was right when it was made may be wrong by now: that is no reason to fail an update that leaves it alone."""
+    world.create(template("a"))
+    world.settle()
+    world.update(template("a").replace("polls: 0}", "polls: 0}, metadata: {a: 1}"))
+    Choosy.log.clear()
+    monkeypatch.setattr(Choosy, "refused", "a")
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert Choosy.log == []
+
+
 def test_what_only_a_reference_can_tell_is_looked_at_when_it_is_known(world: World) -> None:
     world.create("""\
 heat_template_version: 2021-04-16
