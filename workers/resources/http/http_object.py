@@ -8,7 +8,7 @@ import structlog
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.groups import AT_MOST_ONE
-from orchestrator.plugins.properties import Attribute, Property, PropertyType
+from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
 from orchestrator.plugins.resource import (
     CANNOT_TELL,
     CannotTell,
@@ -50,9 +50,11 @@ class HttpObject(Resource):
     properties_groups_schema = ({AT_MOST_ONE: [["id", "json"], ["id", "header"], ["id", "value"]]},)
     attributes_schema = {
         "id": Attribute("The id that the API knows it by.", PropertyType.STRING),
-        "status": Attribute("Its state, where the property status says where that is."),
-        "values": Attribute("What the property values names.", PropertyType.MAP),
-        "answer": Attribute("All that reading it answers."),
+        "status": Attribute(
+            "Its state, where the property status says where that is.", cache_mode=CacheMode.NONE
+        ),
+        "values": Attribute("What the property values names.", PropertyType.MAP, cache_mode=CacheMode.NONE),
+        "answer": Attribute("All that reading it answers.", cache_mode=CacheMode.NONE),
     }
     example = """\
 heat_template_version: 2021-04-16
