@@ -39,6 +39,12 @@ class Translated:
     given: Mapping[str, Any]
     #: The paths of those that read as null now, of which nothing wrong is told.
     deleted: frozenset[RulePath] = frozenset()
+    #: Where the value at a place was written, if not there.
+    origins: Mapping[PropertyPath, PropertyPath] = field(default_factory=dict)
+
+    def written_at(self, place: PropertyPath) -> PropertyPath:
+        """Return where the value at a place was written."""
+        return _origin(self.origins, place)
 
 
 def translate(
@@ -64,7 +70,7 @@ def translate(
             raise PluginMistake(mistake)
         work.apply(rule)
     deleted = frozenset(rule.path for rule in ordered if isinstance(rule, Delete))
-    return Translated(properties=work.properties, given=work.given, deleted=deleted)
+    return Translated(properties=work.properties, given=work.given, deleted=deleted, origins=work.origins)
 
 
 class _Slot(NamedTuple):
@@ -192,7 +198,7 @@ class _Work:
             return answer
         if self.walk.constraints:
             veiled = f"it must be the name or id of one {rule.entity}"
-            self.walk.report(PropertyError(self._origin(place), str(answer), veiled=veiled))
+            self.walk.report(PropertyError(_origin(self.origins, place), str(answer), veiled=veiled))
         return value
 
     def _found(self, rule: Resolve, name: str, place: PropertyPath) -> str | EntityNotFound | AmbiguousName:
@@ -206,15 +212,15 @@ class _Work:
         except Exception as error:
             why = str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
             veiled = f"nobody can tell which {rule.entity} it names"
-            fault = PropertyError(self._origin(place), f"{veiled}: {why}", veiled=veiled)
+            fault = PropertyError(_origin(self.origins, place), f"{veiled}: {why}", veiled=veiled)
             raise PropertyNotVerified(fault) from error
 
-    def _origin(self, place: PropertyPath) -> PropertyPath:
-        """Return where the value at a place was written."""
-        for length in range(len(place), 0, -1):
-            if place[:length] in self.origins:
-                return (*self.origins[place[:length]], *place[length:])
-        return place
+
+def _origin(origins: Mapping[PropertyPath, PropertyPath], place: PropertyPath) -> PropertyPath:
+    for length in range(len(place), 0, -1):
+        if place[:length] in origins:
+            return (*origins[place[:length]], *place[length:])
+    return place
 
 
 def _slots(held: Any, given: Any, path: RulePath, place: PropertyPath) -> Iterator[_Slot]:

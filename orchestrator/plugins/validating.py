@@ -38,13 +38,15 @@ def property_faults(
     faults: list[PropertyError] = []
     made = _made(kind, given, Walk(faults.append, constraints=True, clients=clients))
     faults = list(_standing(faults, made))
-    if faults := faults or group_errors(kind.properties_groups, made.given, clients):
+    if faults:
         return faults
+    if errors := group_errors(kind.properties_groups, made.given, clients):
+        return [_as_written(error, made) for error in errors]
     try:
         kind.validate(made.properties)
         kind.validate_written(made.properties)
     except PropertyError as error:
-        return [error]
+        return [_as_written(error, made)]
     return []
 
 
@@ -68,8 +70,11 @@ def valid_properties(
     """
     made = _sound(kind, given, constraints=True, clients=clients)
     if errors := group_errors(kind.properties_groups, made.given, clients):
-        raise errors[0]
-    kind.validate(made.properties)
+        raise _as_written(errors[0], made)
+    try:
+        kind.validate(made.properties)
+    except PropertyError as error:
+        raise _as_written(error, made) from error
     return made.properties
 
 
@@ -115,6 +120,14 @@ def _made(kind: type[Resource], given: Mapping[str, Any], walk: Walk) -> Transla
     if not rules:
         return Translated(properties=properties, given=given)
     return translate(rules, kind.properties_schema, properties, given, walk)
+
+
+def _as_written(error: PropertyError, made: Translated) -> PropertyError:
+    """Return what a type says of its properties as said of those that were written, perhaps under old names."""
+    place = made.written_at(error.path)
+    if place == error.path:
+        return error
+    return PropertyError(place, error.message, error.hint, veiled=error.veiled)
 
 
 def _standing(faults: Sequence[PropertyError], made: Translated) -> Iterator[PropertyError]:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.errors import PluginMistake
@@ -137,7 +139,7 @@ def test_what_is_required_is_missing_only_under_both_names() -> None:
 def test_the_rules_of_the_new_name_hold_and_what_breaks_them_is_told_where_it_was_written() -> None:
     assert faults({"network_id": "much too long"}) == ["network_id: the length is 13; it must be at most 10"]
     assert faults({"network_id": []}) == ["network_id: expected a text, found a list"]
-    assert faults({"network_id": "forbidden"}) == ["network: it is forbidden"]
+    assert faults({"network_id": "forbidden"}) == ["network_id: it is forbidden"]
 
 
 def test_a_neighbour_in_each_item_of_a_list_is_an_old_name_too() -> None:
@@ -231,6 +233,51 @@ def test_translated_names_are_what_groups_see() -> None:
     assert property_faults(Grouped, {"network": "n", "group": "g"}) == []
     (fault,) = property_faults(Grouped, {"network": "n", "group": "g", "flavor": "f"})
     assert fault.message == "expected at most one of groups and flavor, found groups and flavor"
+
+
+VALUES = (
+    st.none()
+    | st.just(UNKNOWN)
+    | st.sampled_from(["a", "forbidden", "much too long", 7, [], ["b"], {"zone": "z"}])
+)
+GIVEN = st.dictionaries(
+    st.sampled_from(
+        ["network", "network_id", "flavor", "size", "place", "zone", "groups", "group", "ignored"]
+    ),
+    VALUES,
+)
+PORTS = st.lists(
+    st.just(UNKNOWN) | st.dictionaries(st.sampled_from(["network", "uuid", "tags"]), VALUES), max_size=3
+)
+
+
+@given(properties=GIVEN, ports=st.none() | PORTS)
+def test_telling_every_fault_and_the_first_agree(properties: Mapping[str, Any], ports: Any) -> None:
+    properties = {**properties, "ports": ports}
+    kept = repr(properties)
+    found = property_faults(Server, properties)
+    if found:
+        with pytest.raises(PropertyError) as caught:
+            valid_properties(Server, properties)
+        assert str(caught.value) == str(found[0])
+    else:
+        assert set(valid_properties(Server, properties)) == set(Server.properties_schema)
+    assert repr(properties) == kept
+
+
+@given(properties=GIVEN)
+def test_every_old_name_may_be_exchanged_for_the_new_one(properties: Mapping[str, Any]) -> None:
+    new = {"network_id": "network"}
+    if (
+        "network_id" in properties
+        and properties.get("network") is None
+        and properties["network_id"] is not None
+    ):
+        exchanged = {new.get(name, name): value for name, value in properties.items() if name != "network"}
+        # The faults of one may have another name in the other.
+        assert len(property_faults(Server, exchanged)) == len(property_faults(Server, properties))
+        if not property_faults(Server, properties):
+            assert valid_properties(Server, exchanged) == valid_properties(Server, properties)
 
 
 @pytest.mark.parametrize(
