@@ -38,6 +38,7 @@ def begin_update(
     number: int = 2,
     after: int | None = None,
     known: Sequence[str] | None = None,
+    other_types: Mapping[str, str] | None = None,
 ) -> tuple[CheckOrder, ...]:
     """Begin an update of the stack to resources that require each other so; return the first orders.
 
@@ -73,6 +74,7 @@ def begin_update(
         new_types={wish.resource_id: "Test" for wish in wishes if wish.name not in by_name},
         known=[row.id for row in rows] if known is None else known,
         job_id=f"job-{number}",
+        other_types={by_name[name].id: kind for name, kind in (other_types or {}).items()},
     )
     if not bench.store.traversals.begin_next(new, expected=f"s-t{after or number - 1}"):
         return ()
@@ -195,6 +197,14 @@ def test_what_was_made_is_updated(bench: Bench) -> None:
     assert (claim.action, claim.was, claim.started) == ("UPDATE", ("CREATE", "COMPLETE"), False)
     row = bench.store.stacks.resource("s-id", "a")
     assert (row.action, row.status) == ("UPDATE", "IN_PROGRESS")
+
+
+def test_a_row_whose_type_another_takes_the_place_of_is_of_that_from_the_beginning(bench: Bench) -> None:
+    created(bench, {"a": set(), "b": set()})
+    (order, _) = begin_update(bench, {"a": set(), "b": set()}, other_types={"a": "Other"})
+    claim = bench.claim(order)
+    assert (claim.order.key, claim.type, claim.action) == ("a", "Other", "UPDATE")
+    assert {row.name: row.type for row in bench.store.stacks.resources("s-id")} == {"a": "Other", "b": "Test"}
 
 
 def test_an_update_that_was_interrupted_keeps_its_token_and_when_it_began(bench: Bench) -> None:
