@@ -8,12 +8,26 @@ takes the entry and the claim away together, so that a *yes* that was asked for 
 import threading
 import time
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
-from dogpile.cache.api import CacheBackend, CacheMutex
+from dogpile.cache.api import CacheBackend, CacheMutex, SerializedReturnType
+
+
+class Seen(NamedTuple):
+    """What is in a store; None for what is not."""
+
+    lasting: bytes | None
+    entry: bytes | None
+    #: The token of who asks now.
+    holder: bytes | None
 
 
 class Claims(ABC):
     """What a store can do beyond what dogpile.cache asks of it. Each method is one step for all who share the store."""
+
+    @abstractmethod
+    def look(self, lasting_key: str, key: str) -> "Seen":
+        """Return a lasting entry, an entry, and who has the claim on that."""
 
     @abstractmethod
     def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
@@ -59,6 +73,13 @@ class BorrowedClaims(Claims):
         #: The store's locks, by token: who has lost a claim has to give its lock back all the same.
         self._mutexes: dict[bytes, CacheMutex] = {}
 
+    def look(self, lasting_key: str, key: str) -> Seen:
+        """Return the entries, and who asks in this process."""
+        # Looked for first: what is kept meanwhile is found.
+        holder = self._holders.get(key, (None, 0.0))[0]
+        lasting, entry = self._backend.get_serialized_multi([lasting_key, key])
+        return Seen(found(lasting), found(entry), holder)
+
     def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
         """Take this process's claim, and the store's lock."""
         with self._lock:
@@ -102,8 +123,8 @@ class BorrowedClaims(Claims):
 
     def begin(self, key: str, entry: bytes) -> bytes:
         """Store unless there is one; two steps, so that of two processes at once the later one wins."""
-        there = self._backend.get_serialized(key)
-        if isinstance(there, bytes):
+        there = found(self._backend.get_serialized(key))
+        if there is not None:
             return there
         self._backend.set_serialized(key, entry)
         return entry
@@ -126,6 +147,11 @@ class BorrowedClaims(Claims):
         mutex = self._mutexes.pop(token, None)
         if mutex is not None:
             mutex.release()
+
+
+def found(entry: SerializedReturnType) -> bytes | None:
+    """Return an entry, or None for what says that there is none."""
+    return entry if isinstance(entry, bytes) else None
 
 
 def is_free(holder: tuple[bytes, float] | None, token: bytes) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 from cache.answers import Answers, new_token
 from cache.counters import Counters, Counts
 from cache.fail_open import PAUSE_SECONDS
-from cache.flights import Flights
+from cache.flights import Flight, Flights
 from cache.keys import key_of
 from cache.regions import MAX_ENTRIES, masked
 
@@ -105,17 +105,27 @@ class ConstraintCache:
             Exception: what ``ask`` raised, here or in another thread that asked the same just then.
         """
         here, key = self._here(), self._key(entity, name, scope)
+        before = here.flights.under_way(key)
+        # None as long as it has not been asked.
+        token = before.token if before else None
         found = here.answers.look(key)
         if found.answer is not None:
             here.counters.add("hits")
             return found.answer
-        question = _Question(ask)
+
+        def fits(flight: Flight) -> bool:
+            # What was asked for before this began is of use as long as nobody has flushed or learnt a no since, in
+            # whatever process: its claim stands.
+            of_old = flight is before and token is not None
+            return flight.generation == found.generation and (not of_old or token == found.holder)
+
+        question, mine = _Question(ask), Flight(found.generation)
         try:
             return here.flights.join(
                 key,
-                # After a flush nobody shares what was asked for before it.
-                found.generation,
-                lambda: self._ask_for_all(here, key, question),
+                mine,
+                fits,
+                lambda: self._ask_for_all(here, key, question, mine),
                 # Whoever leads may wait for others and then ask.
                 (PATIENCE + 1) * self._lock_seconds,
             )
@@ -204,7 +214,7 @@ class ConstraintCache:
     def _key(self, entity: str, name: str, scope: Sequence[str]) -> str:
         return key_of([self.client, entity, name, *scope])
 
-    def _ask_for_all(self, here: "_Process", key: str, question: "_Question") -> str:
+    def _ask_for_all(self, here: "_Process", key: str, question: "_Question", flight: Flight) -> str:
         """Ask for all processes, or wait for one that does so already."""
         token = new_token()
         deadline = time.monotonic() + PATIENCE * self._lock_seconds
@@ -217,6 +227,7 @@ class ConstraintCache:
                 return found.answer
         if not claimed:
             return self._ask(here, key, question, token, None, claimed=False)
+        flight.token = token
         # Another may have kept its answer since this was looked for, or flushed the region.
         found = here.answers.look(key)
         if found.answer is not None:

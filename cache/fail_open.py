@@ -16,7 +16,7 @@ import structlog
 from dogpile.cache.api import NO_VALUE, CacheBackend, CantDeserializeException, SerializedReturnType
 from dogpile.cache.proxy import ProxyBackend
 
-from cache.claims import BorrowedClaims, Claims
+from cache.claims import BorrowedClaims, Claims, Seen
 from cache.codec import has_metadata, unpack
 
 #: How long a store is left alone after it failed.
@@ -111,6 +111,10 @@ class FailOpen(ProxyBackend):
 
     def get_mutex(self, key: str) -> None:
         """Return no lock, which makes dogpile use one of this process: a lock in a failing store would hang all."""
+
+    def look(self, lasting_key: str, key: str) -> Seen:
+        """Return a lasting entry, an entry, and who has the claim on that; nothing if the store cannot tell."""
+        return self._try(lambda: self._claims.look(lasting_key, key), Seen(None, None, None))
 
     def claim(self, key: str, token: bytes, life_seconds: float) -> bool | None:
         """Mark that ``token`` asks now; False while another does, None if the store cannot tell."""

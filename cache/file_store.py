@@ -5,6 +5,7 @@ reads an index of the whole file at each look. A broken file is replaced; it is 
 """
 
 import dbm
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,13 +15,13 @@ import msgpack
 from dogpile.cache.api import NO_VALUE, SerializedReturnType
 from dogpile.cache.backends.file import DBMBackend, FileLock
 
-from cache.claims import Claims
+from cache.claims import Claims, Seen
 from cache.codec import created_at
 
 #: Stands for an entry that was taken away: a dbm file may never give back the place of what is deleted.
 GONE = b""
 #: How long to wait before looking again whether the file is free.
-NAP_SECONDS = 0.002
+NAP_SECONDS = 0.001
 
 
 class FileStore(DBMBackend, Claims):
@@ -52,6 +53,12 @@ class FileStore(DBMBackend, Claims):
         """Return the entries, opening the file once."""
         with self._dbm_file(False) as file:
             return [_read(file, key) or NO_VALUE for key in keys]
+
+    def look(self, lasting_key: str, key: str) -> Seen:
+        """Return the entries, and who asks."""
+        with self._dbm_file(False) as file:
+            holder, _ = self._claims_in(file).get(key, (None, 0.0))
+            return Seen(_read(file, lasting_key), _read(file, key) or None, holder)
 
     def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
         """Mark that ``token`` asks now."""
@@ -153,21 +160,48 @@ class FileStore(DBMBackend, Claims):
 
 
 class _PatientLock(FileLock):
-    """dogpile's lock on a file, which is waited for no longer than a time: whoever has it may have been stopped."""
+    """dogpile's lock on a file, waited for no longer than a time: whoever has it may have been stopped.
+
+    Readers too have it for themselves: as long as there are always some of them, no writer would ever get it. The
+    threads of this process queue for it among themselves, which is fairer.
+    """
 
     def __init__(self, filename: str, timeout_seconds: float) -> None:
         super().__init__(filename)  # type: ignore[no-untyped-call]  # dogpile's own
         self._timeout_seconds = timeout_seconds
+        self._turn = threading.Lock()
 
-    def _acquire(self, wait: bool, *flags: int) -> bool:
+    def acquire_read_lock(self, wait: bool) -> bool:
+        """Take it."""
+        return self.acquire_write_lock(wait)
+
+    def acquire_write_lock(self, wait: bool) -> bool:  # noqa: ARG002  # nobody asks without wanting to wait
+        """Take it.
+
+        Raises:
+            TimeoutError: others have it all the time.
+        """
         deadline = time.monotonic() + self._timeout_seconds
-        while not super()._acquire(False, *flags):  # type: ignore[no-untyped-call]
-            if not wait:
-                return False
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{self.filename} is locked")
-            time.sleep(NAP_SECONDS)
+        if not self._turn.acquire(timeout=self._timeout_seconds):
+            raise TimeoutError(f"{self.filename} is in use")
+        try:
+            while not super().acquire_write_lock(False):  # type: ignore[no-untyped-call]
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{self.filename} is locked")
+                time.sleep(NAP_SECONDS)
+        except BaseException:
+            self._turn.release()
+            raise
         return True
+
+    def release_read_lock(self) -> None:
+        """Give it back."""
+        self.release_write_lock()
+
+    def release_write_lock(self) -> None:
+        """Give it back."""
+        super().release_write_lock()  # type: ignore[no-untyped-call]
+        self._turn.release()
 
 
 def _read(file: Any, key: str) -> bytes | None:

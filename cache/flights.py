@@ -1,8 +1,20 @@
 """Threads that want to know the same at the same time, of which one asks."""
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+
+
+@dataclass(eq=False, slots=True)
+class Flight:
+    """One question that is under way."""
+
+    #: Of which generation of answers it is.
+    generation: bytes | None
+    #: That of its claim in the store, set before the question is asked; None if it has none, or not yet.
+    token: bytes | None = None
+    landing: "Future[str]" = field(default_factory=Future)
 
 
 class Flights:
@@ -10,34 +22,44 @@ class Flights:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._under_way: dict[str, tuple[Hashable, Future[str]]] = {}
+        self._under_way: dict[str, Flight] = {}
 
-    def join(self, key: str, of: Hashable, ask: Callable[[], str], patience_seconds: float) -> str:
-        """Return an answer: what ``ask`` says, or said to another thread that called it for the same.
+    def under_way(self, key: str) -> Flight | None:
+        """Return the question that one could wait for."""
+        return self._under_way.get(key)
+
+    def join(
+        self,
+        key: str,
+        mine: Flight,
+        fits: Callable[[Flight], bool],
+        lead: Callable[[], str],
+        patience_seconds: float,
+    ) -> str:
+        """Return an answer: what ``lead`` says, or said to another thread that asked for the same.
 
         Args:
             key: What is asked for.
-            of: Answers to the same ``key`` that differ in this are not shared.
-            ask: Called if nobody does so already.
+            mine: What is under way if this thread leads.
+            fits: Tells whether the answer to a question that is under way will do.
+            lead: Asks; called if nobody does so already.
             patience_seconds: Whoever has waited this long for another asks too.
 
         Raises:
-            Exception: what ``ask`` raised, here or in the other thread.
+            Exception: what ``lead`` raised, here or in the other thread.
         """
         while True:
             with self._lock:
-                under_way = self._under_way.get(key)
-                if under_way is None or under_way[0] != of:
-                    mine: Future[str] = Future()
-                    self._under_way[key] = (of, mine)
+                other = self._under_way.get(key)
+                if other is None or not fits(other):
+                    self._under_way[key] = mine
                     break
-            flight = under_way[1]
-            wait([flight], patience_seconds)
-            if not flight.done():
-                return ask()
-            if not flight.cancelled():
-                return flight.result()
-        return self._lead(key, mine, ask)
+            wait([other.landing], patience_seconds)
+            if not other.landing.done():
+                return lead()
+            if not other.landing.cancelled():
+                return other.landing.result()
+        return self._lead(key, mine, lead)
 
     def leave(self, key: str) -> None:
         """Let nobody join any more who asks for this from now on: something newer is known."""
@@ -49,25 +71,25 @@ class Flights:
         with self._lock:
             self._under_way.clear()
 
-    def _lead(self, key: str, flight: "Future[str]", ask: Callable[[], str]) -> str:
+    def _lead(self, key: str, mine: Flight, lead: Callable[[], str]) -> str:
         try:
-            answer = ask()
+            answer = lead()
         except Exception as error:
-            self._land(key, flight)
-            flight.set_exception(error)
+            self._land(key, mine)
+            mine.landing.set_exception(error)
             raise
         except BaseException:
             # A thread that is stopped learns nothing: one of those who wait for it asks.
-            self._land(key, flight)
-            flight.cancel()
+            self._land(key, mine)
+            mine.landing.cancel()
             # Only this wakes them.
-            flight.set_running_or_notify_cancel()
+            mine.landing.set_running_or_notify_cancel()
             raise
-        self._land(key, flight)
-        flight.set_result(answer)
+        self._land(key, mine)
+        mine.landing.set_result(answer)
         return answer
 
-    def _land(self, key: str, flight: "Future[str]") -> None:
+    def _land(self, key: str, mine: Flight) -> None:
         with self._lock:
-            if key in self._under_way and self._under_way[key][1] is flight:
+            if self._under_way.get(key) is mine:
                 del self._under_way[key]

@@ -9,12 +9,14 @@ from dogpile.cache.backends.memcached import GenericMemcachedBackend
 from pymemcache.client.retrying import RetryingClient
 from pymemcache.exceptions import MemcacheUnexpectedCloseError
 
-from cache.claims import Claims
+from cache.claims import Claims, Seen
 
 #: What memcached takes for a span of time; anything longer it takes for a date.
 LONGEST_SPAN_SECONDS = 30 * 24 * 60 * 60
 #: An age that memcached takes for over.
 OVER = -1
+#: Stands where an entry will be: only what is there can be replaced on the condition that nobody else did so.
+NOTHING = b""
 
 
 class MemcachedStore(GenericMemcachedBackend, Claims):
@@ -26,6 +28,8 @@ class MemcachedStore(GenericMemcachedBackend, Claims):
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         super().__init__(arguments)  # type: ignore[no-untyped-call]  # dogpile's own
+        #: What this process may replace, by the tokens of its claims.
+        self._versions: dict[bytes, bytes | None] = {}
         self.timeout_seconds: float = arguments["timeout_seconds"]
         self.set_arguments = {"expire": min(arguments["expire_seconds"], LONGEST_SPAN_SECONDS)}
 
@@ -44,38 +48,45 @@ class MemcachedStore(GenericMemcachedBackend, Claims):
         # A server that was restarted has closed its connections, which shows only at the next use.
         return RetryingClient(client, attempts=2, retry_for=[MemcacheUnexpectedCloseError, ConnectionError])
 
+    def look(self, lasting_key: str, key: str) -> Seen:
+        """Return the entries, and who asks."""
+        keys = (lasting_key, key, _claim_key(key))
+        lasting, entry, holder = map(self.client.get_many(keys).get, keys)
+        return Seen(lasting, entry or None, holder)
+
     def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
-        """Mark that ``token`` asks now."""
+        """Mark that ``token`` asks now, and remember what is to be replaced."""
         # memcached counts whole seconds from one that has begun. The second look is for an addition that was sent
         # again because its answer was lost.
         life = math.ceil(life_seconds) + 1
-        return bool(
-            self.client.add(_claim_key(key), token, life) or self.client.get(_claim_key(key)) == token
-        )
+        if not self.client.add(_claim_key(key), token, life) and self.client.get(_claim_key(key)) != token:
+            return False
+        _, version = self.client.gets(key)
+        if version is None:
+            self.client.add(key, NOTHING, life)
+            _, version = self.client.gets(key)
+        self._versions[token] = version
+        return True
 
     def keep(self, key: str, entry: bytes, token: bytes) -> bool:
-        """Store if the claim is ``token``'s."""
-        holder, version = self.client.gets(_claim_key(key))
-        if holder != token:
-            return False
-        self.client.set(key, entry, **self.set_arguments)
-        if self.client.cas(_claim_key(key), token, version, expire=OVER):
-            return True
-        # Between the two steps somebody has learnt a no: forget() takes the claim away first, so that either this
-        # or its own deletion comes after the entry.
-        self.client.delete(key)
-        return False
+        """Replace what was there when ``token`` claimed, if that still is."""
+        version = self._versions.pop(token, None)
+        kept = version is not None and bool(self.client.cas(key, entry, version, **self.set_arguments))
+        self.release(key, token)
+        return kept
 
     def release(self, key: str, token: bytes) -> None:
         """End the claim: let it be over, if it is still the one that was looked at."""
+        self._versions.pop(token, None)
         holder, version = self.client.gets(_claim_key(key))
         if holder == token:
             self.client.cas(_claim_key(key), token, version, expire=OVER)
 
-    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a claim goes whosever it is
-        """Remove claim and entry, in this order."""
-        self.client.delete(_claim_key(key))
+    def forget(self, key: str, token: bytes) -> None:
+        """Remove what could be replaced, and then the claim."""
+        self._versions.pop(token, None)
         self.client.delete(key)
+        self.client.delete(_claim_key(key))
 
     def begin(self, key: str, entry: bytes) -> bytes:
         """Store for good, unless there is one."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from dogpile.cache.api import NO_VALUE, BytesBackend, SerializedReturnType
 
-from cache.claims import Claims, is_free
+from cache.claims import Claims, Seen, found, is_free
 
 
 class MemoryStore(BytesBackend, Claims):
@@ -57,6 +57,12 @@ class MemoryStore(BytesBackend, Claims):
         with self._lock:
             for key in keys:
                 self._entries.pop(key, None)
+
+    def look(self, lasting_key: str, key: str) -> Seen:
+        """Return the entries, and who asks."""
+        with self._lock:
+            holder, _ = self._claims.get(key, (None, 0.0))
+            return Seen(self._lasting.get(lasting_key), found(self._get(key)), holder)
 
     def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
         """Mark that ``token`` asks now."""

@@ -9,7 +9,7 @@ from dogpile.cache.backends.redis import RedisBackend
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from cache.claims import Claims
+from cache.claims import Claims, Seen
 
 # Scripts, because Redis runs one whole before it does anything else. Sending one again, after a connection broke
 # before its answer came, changes nothing. What another program has put where ours belongs, of whatever type, is
@@ -92,6 +92,11 @@ class RedisStore(RedisBackend, Claims):
             for key, value in mapping.items():
                 pipe.set(key, value, ex=self.expire_seconds)
             pipe.execute()
+
+    def look(self, lasting_key: str, key: str) -> Seen:
+        """Return the entries, and who asks."""
+        keys = [lasting_key, key, _claim_key(key)]
+        return Seen(*cast("list[bytes | None]", self.reader_client.mget(keys)))
 
     def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
         """Mark that ``token`` asks now."""

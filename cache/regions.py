@@ -19,7 +19,7 @@ from cache.codec import pack
 from cache.fail_open import PAUSE_SECONDS, FailOpen
 
 #: A store that does not answer within this time is taken for one that is down.
-TIMEOUT_SECONDS = 0.5
+TIMEOUT_SECONDS = 1.0
 #: A region drops its oldest entries beyond this many, where its store can.
 MAX_ENTRIES = 10_000
 #: The key of what no size and no time takes away from a region.

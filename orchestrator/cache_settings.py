@@ -57,7 +57,7 @@ class ConstraintCacheSettings(BaseModel):
     arguments: dict[str, Any] = Field(
         default={},
         repr=False,
-        description="What else the backend is told: `timeout_seconds` (0.5; memcached, redis, file), "
+        description="What else the backend is told: `timeout_seconds` (1; memcached, redis, file), "
         "`connection_kwargs` of redis-py (redis), or what the documentation of a dogpile.cache backend says.",
     )
     clients: dict[str, ClientCacheSettings] = Field(

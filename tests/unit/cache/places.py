@@ -87,11 +87,11 @@ class Held:
 
 def key_in(cache: ConstraintCache, entity: str, name: str, scope: tuple[str, ...]) -> str:
     """Return what a question is called in the store."""
-    return cache._process.answers.stored_key(cache._key(entity, name, scope))
+    return cache._process.answers._stored_key(cache._key(entity, name, scope))
 
 
 def lasting_key_in(cache: ConstraintCache) -> str:
-    return cache._process.answers.stored_key(LASTING)
+    return cache._process.answers._stored_key(LASTING)
 
 
 def plant(cache: ConstraintCache, key: str, entry: bytes) -> None:
