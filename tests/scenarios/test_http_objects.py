@@ -27,7 +27,7 @@ READY = {"json": "status", "ready": ["ready"], "failed": ["error"], "reason": "w
 
 def world_of(api: HttpApi, **options: Any) -> World:
     """Return a world whose stacks use an API; every request to it is an instruction at which a process may die."""
-    patience = {"retry_base_seconds": 0.001, "retry_max_seconds": 0.001, "retries": 1, "read_seconds": 0.05}
+    patience = {"retry_base_seconds": 0.001, "retry_max_seconds": 0.001, "retries": 1}
     said = {"base_url": api.url, "project_header": "X-Project", **patience, **options}
 
     class Interrupted(HttpObject):
@@ -38,7 +38,8 @@ def world_of(api: HttpApi, **options: Any) -> World:
             finally:
                 world.cloud.instruction()
 
-    world = World(types={TYPE: Interrupted}, clients={"http": said})
+    # What is remembered of an API is another story.
+    world = World(types={TYPE: Interrupted}, clients={"http": said}, constraint_cache={"enabled": False})
     return world
 
 
@@ -157,6 +158,21 @@ def test_what_a_dead_worker_made_is_deleted_although_nobody_wrote_it_down(how: M
     assert {*left} == {0, 1}
 
 
+@TOLD_APART
+def test_a_worker_that_stands_still_and_comes_back_makes_nothing_twice(
+    how: Mapping[str, Any], http_api: HttpApi
+) -> None:
+    world = world_of(http_api)
+    world.create(template(net={"body": {"name": "a"}, **how}))
+    world.stall(0)
+    world.sweep(after=120)
+    world.settle()
+    assert world.state() == "CREATE_COMPLETE", reason(world)
+    assert http_api.count() > 1
+    assert [each["name"] for each in there(http_api)] == ["a"]
+    assert http_api.made <= 1
+
+
 def test_the_answer_that_is_lost_makes_nothing_twice(http_api: HttpApi) -> None:
     for how, made in ((FOUND, 1), ({"create": KEYED}, 2)):
         http_api.fail(Fault(how=How.CLOSE, has_effect=True), method="POST")
@@ -179,7 +195,7 @@ def test_what_cannot_be_told_is_not_made_again(http_api: HttpApi) -> None:
     ):
         http_api.fail(fault, method="POST")
         http_api.forget_requests()
-        world = world_of(http_api)
+        world = world_of(http_api, read_seconds=0.1)
         world.create(template(net=plain))
         world.settle()
         assert world.state() == "CREATE_FAILED"
@@ -240,7 +256,7 @@ def test_an_api_in_trouble_is_asked_again_later_and_given_up_in_a_sentence(
     http_api: HttpApi, fault: Fault, said: str
 ) -> None:
     http_api.fail(fault, method="POST", times=3)
-    world = world_of(http_api)
+    world = world_of(http_api, read_seconds=0.1 if fault.how is How.HANG else 10)
     began = world.now
     world.create(template(net=network()))
     world.settle()

@@ -5,8 +5,6 @@ from typing import Any, ClassVar, Final
 
 import structlog
 
-from orchestrator.errors import PluginMistake
-from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.groups import AT_MOST_ONE
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
 from orchestrator.plugins.resource import (
@@ -14,30 +12,24 @@ from orchestrator.plugins.resource import (
     CannotTell,
     NothingDone,
     PropertyChanges,
-    Resource,
     ResourceFailure,
     RetryableFailure,
     Wait,
 )
-from workers.clients.http import HttpClient
-from workers.clients.http_failures import HttpError, HttpUnavailable, shown_text, texts_in
+from workers.clients.http_failures import HttpError, HttpUnavailable
 from workers.clients.rest import Answer
 from workers.resources.http.answers import Phase, as_id, as_seen, found_at, id_in_header, phase_of
-from workers.resources.http.requests import HttpRequest, Requests, texts_that_were_sent
+from workers.resources.http.asked_object import BROKEN, AskedObject
+from workers.resources.http.requests import HttpRequest
 from workers.resources.http.schema import PROPERTIES, refuse_misfits
 
 log = structlog.get_logger()
 
 #: Set where the API refused to make the object: what is there under its name is another's.
 _REFUSED: Final = "refused"
-#: Set where the object came to a state in which it never will be of use.
-_BROKEN: Final = "broken"
-_LOOK_SECONDS: Final = 2.0
-#: An API that wants to be left alone for longer is asked after this all the same.
-_LONGEST_PAUSE_SECONDS: Final = 300.0
 
 
-class HttpObject(Resource):
+class HttpObject(AskedObject):
     """Made, read, changed and deleted by the requests that the template says.
 
     Its *token* is the row's id: sent with the create, it tells what an interrupted one has made.
@@ -82,11 +74,6 @@ resources:
 outputs:
   gateway: {value: {get_attr: [network, values, gateway]}}
 """
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        #: What reading the object answered in this step; None: nobody has asked.
-        self._document: tuple[Any] | None = None
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
@@ -150,7 +137,7 @@ outputs:
 
     def handle_create(self) -> bool:
         """Send the request that makes the object, and keep its id."""
-        self.state.data.pop(_BROKEN, None)
+        self.state.data.pop(BROKEN, None)
         self.state.data.pop(_REFUSED, None)
         request = self._requests.create()
         try:
@@ -224,12 +211,12 @@ outputs:
         request = self._requests.update(self.state.physical_id)
         if request is None:
             return False
-        self.state.data.pop(_BROKEN, None)
+        self.state.data.pop(BROKEN, None)
         try:
             self._ask(request)
         except HttpError as error:
             if self._http.is_not_found(error):
-                self.state.data[_BROKEN] = True
+                self.state.data[BROKEN] = True
             raise
         self._document = None
         return True
@@ -242,7 +229,7 @@ outputs:
         """Whether nothing can be made of it: it was never made, is gone or of no use, or cannot be changed."""
         return (
             self.state.physical_id is None
-            or bool(self.state.data.get(_BROKEN))
+            or bool(self.state.data.get(BROKEN))
             or not self.properties["update"]
         )
 
@@ -315,97 +302,3 @@ outputs:
             status = self._properties_of("status")
             return found_at(status["json"], document[0]) if status else None
         return document[0]
-
-    # -- asking ------------------------------------------------------------------------------------------------
-
-    def _properties_of(self, name: str) -> Mapping[str, Any]:
-        return self.properties[name] or {}
-
-    @property
-    def _requests(self) -> Requests:
-        return Requests(self.properties, token=self.state.uuid)
-
-    @property
-    def _http(self) -> HttpClient:
-        client = self.client("http")
-        if not isinstance(client, HttpClient):
-            raise PluginMistake(
-                f"the client plug-in 'http' is a {type(client).__name__}, which {self.type_name} cannot use"
-            )
-        return client
-
-    def _ask(self, request: HttpRequest) -> Answer:
-        api = self._http.api(self.properties["api"])
-        return api.ask(
-            request.method,
-            request.path,
-            body=request.body,
-            headers=request.headers,
-            repeatable=request.repeatable,
-        )
-
-    def _read(self) -> tuple[Any] | None:
-        """Return what reading the object answers, once a step; None: it is not there."""
-        if self._document is None:
-            try:
-                answer = self._ask(self._requests.read(self.state.physical_id))
-            except HttpError as error:
-                if self._http.is_not_found(error):
-                    return None
-                raise
-            self._document = (answer.document(),)
-        return self._document
-
-    def _look(self) -> tuple[Any] | Wait | None:
-        """Return the same while something is waited for; an API that is asked too often is asked later."""
-        try:
-            return self._read()
-        except HttpUnavailable as error:
-            if not self._http.is_over_limit(error):
-                raise
-            return Wait(max(self._interval, min(error.retry_after, _LONGEST_PAUSE_SECONDS)))
-
-    # -- waiting -----------------------------------------------------------------------------------------------
-
-    def _is_ready(self) -> bool | Wait:
-        status = self._properties_of("status")
-        if not status:
-            return True
-        document = self._look()
-        if isinstance(document, Wait):
-            return document
-        if document is None:
-            # Some APIs tell of what they have made only a little later.
-            raise RetryableFailure("it was made, but cannot be read")
-        if self._refuse_failed(document[0], status) is Phase.READY:
-            return True
-        state = self._shown(found_at(status["json"], document[0]))
-        self._refuse_too_late(f"it is {state}")
-        return self._later()
-
-    def _refuse_failed(self, document: Any, status: Mapping[str, Any]) -> Phase:
-        value = found_at(status["json"], document)
-        phase = phase_of(value, status)
-        if phase is Phase.FAILED or (phase is Phase.GONE and self.state.action != "DELETE"):
-            self.state.data[_BROKEN] = True
-            reason = found_at(status["reason"], document) if status["reason"] else None
-            why = f": {self._shown(reason)}" if reason is not None else ""
-            raise ResourceFailure(f"it is {self._shown(value)}{why}")
-        return phase
-
-    def _shown(self, value: Any) -> str:
-        if not isinstance(value, str):
-            return shown(value)
-        return shown_text(value, list(texts_in(texts_that_were_sent(self.properties))))
-
-    def _refuse_too_late(self, what: str) -> None:
-        timeout = self._properties_of("status").get("timeout") or 0
-        if timeout and self.now - self.state.started_at >= timeout:
-            raise ResourceFailure(f"{what} after {timeout:g} seconds (status.timeout)")
-
-    def _later(self) -> Wait:
-        return Wait(self._interval)
-
-    @property
-    def _interval(self) -> float:
-        return float(self._properties_of("status").get("interval") or _LOOK_SECONDS)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from orchestrator.plugins.resource import ResourceFailure
+from workers.clients.http_options import plain_header
 
 POST: Final = "POST"
 PUT: Final = "PUT"
@@ -127,7 +128,9 @@ class Requests:
             return None
         body = self._body() if update["body"] is None else update["body"]
         path = self._object_path("update", physical_id)
-        return self._request(update["method"], path, body=body, repeatable=True)
+        called = update["content_type"]
+        headers = {"Content-Type": called} if called else {}
+        return self._request(update["method"], path, body=body, headers=headers, repeatable=True)
 
     def delete(self, physical_id: str | None) -> HttpRequest:
         """Return the request that deletes the object."""
@@ -150,7 +153,14 @@ class Requests:
         return f"{way.rstrip('/')}/{filled_in('{id}', {'id': physical_id})}{question}{query}"
 
     def _request(self, method: str, path: str, **more: Any) -> HttpRequest:
-        headers = {**self._properties["headers"], **more.pop("headers", {})}
+        own = more.pop("headers", {})
+        taken = {plain_header(name) for name in own}
+        given = {
+            name: value
+            for name, value in self._properties["headers"].items()
+            if plain_header(name) not in taken
+        }
+        headers = {**given, **own}
         return HttpRequest(method=method, path=path, headers=headers, **more)
 
 

@@ -126,6 +126,9 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         schema={
             "path": _path("Where; without it, as read."),
             "method": _method(PUT, "PATCH", POST),
+            "content_type": _text(
+                "What the body is called where the API wants another name for it, such as application/merge-patch+json."
+            ),
             "body": Property(
                 type=PropertyType.MAP, description="What is sent, where that is something else than body."
             ),
@@ -212,6 +215,9 @@ def _faults(properties: Mapping[str, Any]) -> Iterator[tuple[PropertyPath, str, 
     token_header = create.get("token_header")
     if isinstance(token_header, str) and token_header and (fault := fault_of_headers({token_header: ""})):
         yield ("create", "token_header"), fault, ""
+    content_type = known.get("update", {}).get("content_type")
+    if isinstance(content_type, str) and (fault := fault_of_headers({"Content-Type": content_type})):
+        yield ("update", "content_type"), fault, ""
     for name in known.get("compare", {}):
         if isinstance(body, Mapping) and name not in body:
             hint = Nearest().hint(str(name), body, "name one of those that the object is made with")

@@ -223,7 +223,7 @@ def test_a_server_that_hangs_is_given_up(http_api: HttpApi) -> None:
 def test_a_body_that_drips_is_given_up(http_api: HttpApi) -> None:
     # It never is silent for long, and would never end.
     http_api.fail(Fault(how=How.ENDLESS), times=-1)
-    with asking(http_api, total_seconds=0.1, max_response_bytes=1024**3) as rest:
+    with asking(http_api, total_seconds=0.3, max_response_bytes=1024**3) as rest:
         assert "no whole answer came in time" in str(failure(lambda: rest.ask("GET", "/disks")))
 
 

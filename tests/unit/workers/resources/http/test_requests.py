@@ -90,6 +90,19 @@ def test_other_bodies_take_the_place_of_the_body() -> None:
     )
 
 
+def test_a_change_may_be_called_by_another_name() -> None:
+    kind = "application/merge-patch+json"
+    made = requests(
+        create={"path": "/n"},
+        headers={"content-type": "x/y", "X-A": "a"},
+        update={"method": "PATCH", "content_type": kind},
+    )
+    update = made.update("1")
+    assert update is not None
+    assert update.headers == {"X-A": "a", "Content-Type": kind}
+    assert made.create().headers["content-type"] == "x/y"
+
+
 def test_a_token_needs_room_in_the_body() -> None:
     body = {"labels": "none"}
     with pytest.raises(ResourceFailure, match=r"no room for the field 'labels\.token': 'labels' is no map"):

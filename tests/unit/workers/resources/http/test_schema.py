@@ -61,6 +61,10 @@ def test_what_may_be_right_is_let_be(given: dict[str, Any]) -> None:
             {"body": {"name": 1}, "compare": {"nmae": "x"}},
             "compare.nmae: the body has no such field (did you mean 'name'?)",
         ),
+        (
+            {"update": {"content_type": "a\n"}},
+            "update.content_type: the value of the header 'Content-Type' holds",
+        ),
         ({"find": {"path": "/n", "json": "id"}}, "find: it must look for the token"),
         ({"find": {"path": "/n/{token}", "json": "id"}}, "find: it looks for a token that is never sent"),
         (
@@ -71,7 +75,7 @@ def test_what_may_be_right_is_let_be(given: dict[str, Any]) -> None:
         ({"id": {"json": "id", "value": "x"}}, "id.json"),
         ({"create": {"path": "/n", "method": "GET"}}, "create.method: 'GET' is not allowed"),
     ],
-    ids=range(20),
+    ids=range(21),
 )
 def test_what_is_wrong_is_said_with_its_path(given: dict[str, Any], said: str) -> None:
     (found,) = faults(**given)
