@@ -322,6 +322,9 @@ def _told(thing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fits(service: str, collection: _Collection, thing: Mapping[str, Any], query: Mapping[str, str]) -> bool:
+    # Administrators are shown what is not public only if they ask for that.
+    if not thing.get("is_public", True) and query.get("is_public", "").lower() != "none":
+        return False
     if "domain_id" in query and thing.get("domain_id", "default") != query["domain_id"]:
         return False
     if service == "image" and bool(thing.get("os_hidden")) != (query.get("os_hidden", "").lower() == "true"):

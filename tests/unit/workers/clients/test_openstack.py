@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from openstack.exceptions import ForbiddenException, NotFoundException
+from openstack.exceptions import BadRequestException, ForbiddenException, NotFoundException
 
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
 from tests.services.http_api import Fault
@@ -145,6 +145,40 @@ def test_odd_names_are_names_like_others(name: str, api: OpenStackApi, root: Ope
         assert root.look_up(kind, name) == its_id
 
 
+def test_an_id_may_have_characters_that_mean_something_in_an_address(
+    api: OpenStackApi, root: OpenStack
+) -> None:
+    for its_id in ("max%41", "a?b", "a#b", "a&b", "größe", "uid=max,ou=staff"):
+        api.have("identity", "users", name=f"the one with {its_id}", id=its_id)
+        api.forget_requests()
+        assert root.look_up("user", its_id) == its_id
+        assert len(api.looked()) == 1
+
+
+def test_an_answer_about_another_thing_is_none(api: OpenStackApi, root: OpenStack) -> None:
+    its_id = api.have("compute", "flavors", name="small")
+    api.fail(
+        Fault(status=200, body=b'{"flavor": {"id": "the default", "name": "default"}}'), path="*/flavors/*"
+    )
+    assert root.look_up("flavor", "small") == its_id
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+def test_whatever_is_said_of_an_id_that_is_none_it_may_be_a_name(
+    status: int, api: OpenStackApi, root: OpenStack
+) -> None:
+    its_id = api.have("identity", "users", name="max")
+    api.fail(Fault(status=status), path="*/users/max")
+    assert root.look_up("user", "max") == its_id
+
+
+def test_a_list_that_is_refused_is_no_proof_that_a_thing_is_not(api: OpenStackApi, root: OpenStack) -> None:
+    refusal = b'{"error": {"code": 400, "message": "Invalid input for field/attribute enabled."}}'
+    api.fail(Fault(status=400, body=refusal), path="*/v3/users", times=-1)
+    with pytest.raises(BadRequestException):
+        root.look_up("user", "max")
+
+
 def test_a_keypair_is_one_of_the_user(api: OpenStackApi, demo: OpenStack, tmp_path: Path) -> None:
     api.have("compute", "os-keypairs", name="mine", of="demo")
     assert demo.look_up("keypair", "mine") == "mine"
@@ -162,6 +196,12 @@ def test_what_belongs_to_another_project_is_not_there(
     for text in ("his", his):
         with pytest.raises(EntityNotFound):
             demo.look_up("network", text)
+
+
+@pytest.mark.parametrize("kind", ["flavor", "volume type"])
+def test_an_administrator_finds_what_is_not_public(kind: str, api: OpenStackApi, root: OpenStack) -> None:
+    its_id = api.have(*PLACES[kind], name="big", is_public=False)
+    assert root.look_up(kind, "big") == root.look_up(kind, its_id) == its_id
 
 
 def test_a_hidden_image_is_found_where_no_other_has_its_name(api: OpenStackApi, demo: OpenStack) -> None:

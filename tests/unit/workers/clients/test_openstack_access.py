@@ -109,7 +109,8 @@ class TestSettings:
         }
         for name, value in strange.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "none.yaml"))
+        (tmp_path / "strange.yaml").write_text(json.dumps({"clouds": {"demo": {"auth": api.auth(ANNA)}}}))
+        monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "strange.yaml"))
         user = client(api, tmp_path)
         assert user.look_up("flavor", "7") == "7"
         assert {each.tenant for each in api.requests if "flavors" in each.path} == {"demo"}

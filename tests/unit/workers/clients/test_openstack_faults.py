@@ -74,6 +74,14 @@ def test_what_does_not_pass_is_not_asked_again(status: int, api: OpenStackApi, t
     assert api.count("GET", FLAVORS) == (2 if status == 401 else 1)
 
 
+def test_openstacksdk_does_not_try_again_besides(api: OpenStackApi, tmp_path: Path) -> None:
+    user = client(api, tmp_path, retries=1)
+    api.fail(Fault(status=503), path="/image/v2/images*", times=-1)
+    with pytest.raises(Exception, match="503"):
+        user.look_up("image", "debian")
+    assert api.count("GET", "/image/v2/images*") == 2
+
+
 def test_a_cloud_that_asks_for_a_long_pause_is_left_alone(api: OpenStackApi, tmp_path: Path) -> None:
     api.fail(Fault(status=503, headers={"Retry-After": "3600"}), path=FLAVORS, times=-1)
     begun = time.monotonic()
