@@ -54,7 +54,8 @@ def type_problem(
     template: Template, definition: ResourceDefinition, actual: str, types: Types, nearest: Nearest
 ) -> Problem:
     """Return the problem with a resource whose type is not installed."""
-    hint = nearest.hint(actual, types, "'isotherm resource-type list' shows those there are")
+    offered = [name for name, kind in types.items() if not kind.support_status.is_hidden]
+    hint = nearest.hint(actual, offered, "'isotherm resource-type list' shows those there are")
     path = (*definition.path, definition.dialect.type)
     return template.problem(path, f"there is no resource type {cut(actual)!r}", hint)
 

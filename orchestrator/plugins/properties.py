@@ -312,9 +312,10 @@ def _refuse_unusable(prop: Property, path: PropertyPath, walk: Walk) -> None:
 def _report_unknown(
     unknown: Iterable[str], schema: Mapping[str, Property], path: PropertyPath, walk: Walk
 ) -> None:
+    offered = [name for name, prop in schema.items() if prop.support_status.is_offered and prop.implemented]
     for name in unknown:
-        near = get_close_matches(str(name), schema, 1)
-        known = ", ".join(sorted(schema)) or "none at all"
+        near = get_close_matches(str(name), offered, 1)
+        known = ", ".join(sorted(offered)) or "none at all"
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {known}"
         veiled = f"it has a name that is no property; there are: {known}"
         walk.report(PropertyError((*path, name), f"there is no property {str(name)!r}", hint, veiled=veiled))

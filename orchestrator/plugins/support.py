@@ -56,6 +56,11 @@ class SupportStatus:
         return self.status is Support.UNSUPPORTED
 
     @property
+    def is_offered(self) -> bool:
+        """Whether people who look for something like it are told of it."""
+        return self.status is Support.SUPPORTED
+
+    @property
     def is_outdated(self) -> bool:
         """Whether whoever uses it is warned: it is deprecated, or was when it was hidden."""
         was_deprecated = self.previous is not None and self.previous.status is Support.DEPRECATED

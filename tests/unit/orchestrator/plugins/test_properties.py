@@ -156,6 +156,15 @@ def test_name_near_to_none_is_answered_with_all() -> None:
     assert error.hint == "there are: none at all"
 
 
+def test_only_what_can_be_relied_on_is_offered() -> None:
+    old = SupportStatus(status=Support.DEPRECATED)
+    schema = {"net": Property(type=STRING, support_status=old), "network": Property(type=STRING)}
+    (error,) = check_properties(schema, {"netw": 1})
+    assert error.hint == "did you mean 'network'?"
+    (error,) = check_properties(schema, {"flavour": 1})
+    assert error.hint == "there are: network"
+
+
 def test_unknown_values_are_skipped_wherever_they_are() -> None:
     given_properties = {"name": UNKNOWN, "networks": [UNKNOWN, {"port": UNKNOWN, "tags": UNKNOWN}]}
     assert check_properties(SERVER, given_properties) == []
