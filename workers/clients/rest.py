@@ -257,7 +257,9 @@ class RestApi:
         return bytes(content[:most])
 
     def _secrets(self, wire: "_Wire") -> list[str]:
-        return [*texts_in(wire.body), *self._auth.used]
+        queried = [value for _, value in wire.url.params.multi_items()]
+        given = [value for name, value in wire.headers.items() if plain_header(name) != "content-type"]
+        return [*texts_in(wire.body), *given, *queried, *self._auth.used]
 
 
 _NOTHING: Final = Answer(asked="", status=0, headers={}, content=b"")

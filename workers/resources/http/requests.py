@@ -166,8 +166,5 @@ class Requests:
 
 def texts_that_were_sent(properties: Mapping[str, Any]) -> Collection[Any]:
     """Return the parts of the properties whose texts an API may repeat, and that are shown to nobody."""
-    return [
-        properties["body"],
-        (properties["update"] or {}).get("body"),
-        (properties["delete"] or {}).get("body"),
-    ]
+    bodies = [(properties[name] or {}).get("body") for name in ("update", "delete")]
+    return [properties["body"], properties["headers"], *bodies]

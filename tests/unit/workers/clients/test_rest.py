@@ -413,6 +413,13 @@ def test_what_was_sent_does_not_come_back_in_a_sentence(http_api: HttpApi, rest:
     )
 
 
+def test_neither_does_what_was_sent_in_headers_and_queries(http_api: HttpApi, rest: RestApi) -> None:
+    http_api.fail(Fault(status=400, body=b"no header-secret, no query secret, no application/json"))
+    path, headers = "/disks?key=query%20secret&a=b", {"X-Key": "header-secret"}
+    error = failure(lambda: rest.ask("GET", path, headers=headers))
+    assert str(error).endswith("(Bad Request): no ******, no ******, no application/json")
+
+
 def test_a_long_answer_is_cut_and_kept_on_one_line(http_api: HttpApi, rest: RestApi) -> None:
     http_api.fail(Fault(status=400, body=b"no\n\x1b[31m" + b"x" * 100_000))
     sentence = str(failure(lambda: rest.ask("GET", "/disks")))
