@@ -12,6 +12,10 @@ from typing import NamedTuple
 
 from dogpile.cache.api import CacheBackend, CacheMutex, SerializedReturnType
 
+#: How long a store's lock is waited for where it is no matter of correctness.
+BEGINNING_SECONDS = 1.0
+NAP_SECONDS = 0.01
+
 
 class Seen(NamedTuple):
     """What is in a store; None for what is not."""
@@ -86,6 +90,8 @@ class BorrowedClaims(Claims):
             if not is_free(self._holders.get(key), token):
                 return False
             self._holders[key] = (token, time.monotonic() + life_seconds)
+        if token in self._mutexes:
+            return True
         taken = False
         try:
             mutex = self._backend.get_mutex(key)
@@ -122,12 +128,23 @@ class BorrowedClaims(Claims):
             self._unlock(token)
 
     def begin(self, key: str, entry: bytes) -> bytes:
-        """Store unless there is one; two steps, so that of two processes at once the later one wins."""
-        there = found(self._backend.get_serialized(key))
-        if there is not None:
-            return there
-        self._backend.set_serialized(key, entry)
-        return entry
+        """Store unless there is one; of two processes at once the store's lock lets one do so, if it has one."""
+        mutex = self._backend.get_mutex(key)
+        deadline = time.monotonic() + BEGINNING_SECONDS
+        while (there := found(self._backend.get_serialized(key))) is None:
+            mine = mutex is None or bool(mutex.acquire(False))
+            if not mine and time.monotonic() < deadline:
+                time.sleep(NAP_SECONDS)
+                continue
+            try:
+                there = found(self._backend.get_serialized(key))
+                if there is None:
+                    self._backend.set_serialized(key, entry)
+                    return entry
+            finally:
+                if mine and mutex is not None:
+                    mutex.release()
+        return there
 
     def renew(self, key: str, entry: bytes) -> None:
         """Store."""

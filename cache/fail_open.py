@@ -24,10 +24,11 @@ PAUSE_SECONDS = 2.0
 #: So many calls that failed are remembered, to be made again.
 OWED_CALLS = 1_000
 #: A store of which every call has taken longer than this, for so long, is left alone as one that failed: to ask the
-#: outside itself is as fast. Not after a single moment: where a hundred threads begin at once, it is this process that
-#: is slow.
+#: outside itself is as fast. Not after a single moment, and later where there are more threads than a worker usually
+#: has: when a hundred begin at once, it is this process that is slow.
 SLOW_SECONDS = 0.2
 SLOW_FOR_SECONDS = 1.0
+USUAL_THREADS = 8
 
 #: Garbage is said no more often than this: every entry in a store may be some.
 GARBAGE_SECONDS = 60.0
@@ -251,7 +252,8 @@ class FailOpen(ProxyBackend):
 
     def _judge(self, begun: float, ended: float) -> None:
         """Leave the store alone if it is slow, and not only now."""
-        if ended - begun <= SLOW_SECONDS:
+        seconds = ended - begun
+        if seconds <= SLOW_SECONDS or seconds <= SLOW_SECONDS * threading.active_count() / USUAL_THREADS:
             self._slow_since = None
             self._unsay("slow")
             return
@@ -259,7 +261,7 @@ class FailOpen(ProxyBackend):
         if since is None:
             self._slow_since = ended
         elif ended - since >= SLOW_FOR_SECONDS:
-            self._leave_alone("slow", TimeoutError(f"{ended - begun:.1f} seconds for one call"))
+            self._leave_alone("slow", TimeoutError(f"{seconds:.1f} seconds for one call"))
 
     def _leave_alone(self, fault: str, error: Exception) -> None:
         self._count("errors")

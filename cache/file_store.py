@@ -126,6 +126,9 @@ class FileStore(DBMBackend, Claims):
         """Return the open file, or None if it is broken: each kind of dbm has errors of its own for that."""
         try:
             return dbm.open(self.filename, mode)
+        except SystemError:
+            # Python's own fault: two threads that read literals at once, as the plainest dbm does, disturb each other.
+            raise
         except Exception:  # noqa: BLE001
             return None
 

@@ -29,7 +29,7 @@ def place(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator
     elif kind == "memory":
         yield Place(kind)
     else:
-        yield Place(kind, arguments={"filename": str(tmp_path / "cache")})
+        yield Place(kind, arguments={"name": str(tmp_path)})
 
 
 @pytest.fixture

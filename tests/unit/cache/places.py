@@ -9,11 +9,12 @@ from dogpile.cache.api import NO_VALUE
 
 from cache.constraints import ConstraintCache
 from cache.regions import LASTING
+from tests.unit.cache.shelf import BACKEND
 
-#: What several processes can share; ``dogpile.cache.dbm`` stands for the back ends that others wrote.
-SHARED = ["redis", "memcached", "file", "dogpile.cache.dbm"]
-#: Those whose claims a no breaks that another process learns.
-KNOWING_CLAIMS = ["redis", "memcached", "file"]
+#: Our own stores that several processes can share: a no that one learns breaks the claims of all.
+OURS = ["redis", "memcached", "file"]
+#: With one that stands for those that others wrote.
+SHARED = [*OURS, BACKEND]
 SERVED = ["redis", "memcached"]
 KINDS = ["memory", *SHARED]
 

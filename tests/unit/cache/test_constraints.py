@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from cache.codec import entry_of
 from cache.keys import key_of
 from cache.memory_store import MemoryStore
 from tests.unit.cache.places import (
-    KNOWING_CLAIMS,
     NAME,
+    OURS,
     SHARED,
     Clock,
     Cloud,
@@ -29,6 +30,7 @@ from tests.unit.cache.places import (
     plant,
     stored,
 )
+from tests.unit.cache.shelf import BACKEND
 
 #: Those in which an empty entry stands for none.
 HOLDING_NOTHING = ["memcached", "file"]
@@ -207,7 +209,7 @@ def test_no_is_the_last_word_on_what_was_asked_for_before_it(place: Place, pool:
     with pytest.raises(Missing):
         cache.refresh(*NAME, cloud.ask)
     late = pool.submit(cache.get, *NAME, cloud.ask)
-    if place.backend != "dogpile.cache.dbm":
+    if place.backend != BACKEND:
         # Others' stores have locks that only their owners end.
         with pytest.raises(Missing):
             late.result(20)
@@ -219,7 +221,7 @@ def test_no_is_the_last_word_on_what_was_asked_for_before_it(place: Place, pool:
         cache.get(*NAME, cloud.ask)
 
 
-@pytest.mark.parametrize("kind", KNOWING_CLAIMS)
+@pytest.mark.parametrize("kind", OURS)
 def test_no_that_another_process_learns_is_the_last_word_too(place: Place, pool: ThreadPoolExecutor) -> None:
     here, there, cloud = place.cache(), place.cache(), Cloud(small="f-1")
     slow = Held(cloud.ask)
@@ -332,8 +334,8 @@ def test_others_wait_for_whoever_asks_and_take_its_answer(place: Place, pool: Th
     assert (there.counters.hits, there.counters.misses) == (1, 0)
 
 
-# The lock of dogpile.cache.dbm goes with the process that has it: test_processes.py.
-@pytest.mark.parametrize("kind", ["memory", *KNOWING_CLAIMS])
+# How long others' locks live is their own affair.
+@pytest.mark.parametrize("kind", ["memory", *OURS])
 def test_whoever_died_while_asking_holds_up_the_others_for_the_lock_only(place: Place) -> None:
     cache, cloud = place.cache(lock_seconds=0.3), Cloud(small="f-1")
     assert cache._process.answers.store.claim(key_in(cache, *NAME), b"the dead", 0.3)
@@ -543,3 +545,21 @@ def test_answer_that_is_no_text_is_given_and_not_kept(place: Place) -> None:
     ask: Any = iter([41, 42]).__next__
     assert [str(cache.get(*NAME, ask)) for _ in range(2)] == ["41", "42"]
     assert (cache.counters.generated, cache.counters.errors) == (2, 0)
+
+
+def test_dogpiles_own_file_can_be_named_with_its_arguments(tmp_path: Path) -> None:
+    place, cloud = (
+        Place("dogpile.cache.dbm", arguments={"filename": str(tmp_path / "cache")}),
+        Cloud(small="f-1"),
+    )
+    for cache in (place.cache(), place.cache()):
+        assert cache.get(*NAME, cloud.ask) == "f-1"
+    assert cloud.asked == 1
+    cache.flush()
+    assert [place.cache().get(*NAME, cloud.ask) for _ in range(2)] == ["f-1"] * 2
+    assert cloud.asked == 2
+    cloud.ids.clear()
+    for _ in range(2):
+        with pytest.raises(Missing):
+            cache.refresh(*NAME, cloud.ask)
+    assert cache.counters.errors == 0

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cache.places import KNOWING_CLAIMS, NAME, SHARED, Cloud, Place
+from tests.unit.cache.places import NAME, OURS, Cloud, Place
 
 ROOT = Path(__file__).parents[3]
 
@@ -46,7 +46,7 @@ def asker(place: Place, threads: int, **options: Any) -> Iterator[Asker]:
             process.kill()
 
 
-@pytest.mark.parametrize("kind", SHARED)
+@pytest.mark.parametrize("kind", OURS)
 def test_two_processes_of_a_hundred_threads_ask_once(place: Place) -> None:
     # A pause, as in earnest: a store that is busy must not be taken for one that fails.
     with asker(place, 100, pause_seconds=2) as one, asker(place, 100, pause_seconds=2) as other:
@@ -74,7 +74,7 @@ def test_two_processes_of_a_hundred_threads_ask_once(place: Place) -> None:
 
 
 # memcached counts a lock's life in whole seconds: test_constraints.py.
-@pytest.mark.parametrize("kind", ["redis", "dogpile.cache.dbm"])
+@pytest.mark.parametrize("kind", ["redis", "file"])
 def test_killed_while_asking_holds_up_others_no_longer_than_its_lock(place: Place) -> None:
     cache, cloud = place.cache(lock_seconds=0.5), Cloud(small="f-1")
     with asker(place, 1, lock_seconds=0.5) as doomed:
@@ -89,7 +89,7 @@ def test_killed_while_asking_holds_up_others_no_longer_than_its_lock(place: Plac
     assert cloud.asked == 1
 
 
-@pytest.mark.parametrize("kind", ["memory", *KNOWING_CLAIMS])
+@pytest.mark.parametrize("kind", ["memory", *OURS])
 def test_forked_processes_share_no_connection_and_no_count(place: Place) -> None:
     command = [sys.executable, "-m", "tests.unit.cache.forker", json.dumps(asdict(place))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)

@@ -176,9 +176,11 @@ def test_server_restarted_between_two_looks_is_no_failure(
 
 
 @pytest.mark.parametrize("backend", SERVED)
-def test_hanging_server_costs_a_moment_and_no_error(
-    backend: str, server: Server, region: CacheRegion
-) -> None:
+def test_hanging_server_costs_a_moment_and_no_error(backend: str, server: Server) -> None:
+    impatient = {"timeout_seconds": 0.1}
+    region = make_region(
+        backend, server.url, name="test", expiration_seconds=60, arguments=impatient, pause_seconds=0
+    )
     region.set("key", 1)
     with capture_logs() as logs, server.frozen():
         before = time.monotonic()

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cache.constraints import ConstraintCache
-from tests.unit.cache.places import KINDS, KNOWING_CLAIMS, NAME, Missing, Place
+from tests.unit.cache.places import KINDS, NAME, OURS, Missing, Place
 
 CHANGES = 60
 #: How many looks there are between two changes, at least.
@@ -58,9 +58,9 @@ class Story:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nobody_is_told_what_was_over_before_it_was_asked(place: Place) -> None:
-    arguments = PATIENT if place.backend in KNOWING_CLAIMS else {}
+    arguments = PATIENT if place.backend in OURS else {}
     # A no of another process is not known where claims are a lock of the store's own.
-    caches = [place.cache(arguments=arguments) for _ in range(2 if place.backend in KNOWING_CLAIMS else 1)]
+    caches = [place.cache(arguments=arguments) for _ in range(2 if place.backend in OURS else 1)]
     story = Story()
     with ThreadPoolExecutor(2 * len(caches)) as pool:
         looking = [pool.submit(story.look, cache) for cache in caches for _ in range(2)]
