@@ -1,7 +1,8 @@
 """Whether earlier attempts at a create may have made anything, so that it must be looked for.
 
 An attempt that ended in order says so in what it leaves behind; one that died cannot. Certain is only an unbroken row
-of attempts that ended before they began, or said that nothing came of them.
+of attempts that ended before they began, or said that nothing came of them. Each traversal counts its own attempts: of
+what those of another one came to, nothing is certain.
 """
 
 from collections.abc import Mapping
@@ -18,12 +19,16 @@ def may_have_made(claim: Claim) -> bool:
     if claim.was[0] == "INIT":
         # No attempt has begun: a hook was waited for.
         return False
-    return claim.data.get(_NOTHING_UNTIL) != claim.attempt - 1 or claim.attempt == 1
+    return claim.data.get(_NOTHING_UNTIL) != _mark(claim, claim.attempt - 1)
 
 
 def with_mark(data: Mapping[str, Any], claim: Claim, ending: Ending, *, made_nothing: bool) -> dict[str, Any]:
     """Return the private facts that an attempt leaves behind: marked if it made nothing, nor did those before it."""
     unmarked = {name: value for name, value in data.items() if name != _NOTHING_UNTIL}
     if claim.action == "CREATE" and ending is Ending.RETRY and made_nothing and not may_have_made(claim):
-        return {**unmarked, _NOTHING_UNTIL: claim.attempt}
+        return {**unmarked, _NOTHING_UNTIL: _mark(claim, claim.attempt)}
     return unmarked
+
+
+def _mark(claim: Claim, attempt: int) -> str:
+    return f"{claim.order.traversal_id} {attempt}"

@@ -167,6 +167,40 @@ def test_who_does_not_answer_is_asked_again_later_and_nothing_is_begun_until_the
     assert reason(world) == "Stack CREATE completed successfully"
 
 
+class Findable(Server):
+    """Can be found once it is made."""
+
+    made: ClassVar[list[str]] = []
+
+    def handle_create(self) -> Any:
+        self.made.append(self.state.uuid)
+        return super().handle_create()
+
+    def find(self) -> str | None:
+        return self.state.uuid if self.state.uuid in self.made else None
+
+
+def test_what_an_update_made_before_its_worker_died_is_found_although_nothing_was_made_before_the_update(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Findable, "made", [])
+    world = World({**ResourceTypes.load(), "Server": Findable}, **FORGETFUL)
+    world.create(servers("a"))
+    Images.is_away = True
+    world.deliver()
+    Images.is_away = False
+    world.update(servers("a", "b"))
+    (order,) = (each for each in world.messages if each.key == "s0")
+    claim = world.store.nodes.claim(order, worker="dead")
+    assert claim is not None
+    world.checker.act(claim)
+    world.settle()
+    assert reason(world) == "Stack UPDATE completed successfully"
+    # It may follow another definition, so another one took its place.
+    assert len(set(Findable.made)) == len(Findable.made) == 3
+    assert "delete s0" in Server.log
+
+
 def test_who_never_answers_fails_an_update_which_changes_nothing() -> None:
     world = world_of(action_retry_limit=2)
     stack_id = world.create(servers("a"))

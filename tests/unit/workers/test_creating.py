@@ -14,9 +14,14 @@ INIT = ("INIT", "COMPLETE")
 
 
 def claim(
-    attempt: int, data: Mapping[str, Any], was: tuple[str, str] = CREATING, action: str = "CREATE"
+    attempt: int,
+    data: Mapping[str, Any],
+    was: tuple[str, str] = CREATING,
+    action: str = "CREATE",
+    traversal_id: str = "t",
 ) -> Any:
-    return SimpleNamespace(attempt=attempt, data=dict(data), was=was, action=action)
+    order = SimpleNamespace(traversal_id=traversal_id)
+    return SimpleNamespace(order=order, attempt=attempt, data=dict(data), was=was, action=action)
 
 
 def after(story: str) -> tuple[int, dict[str, Any]]:
@@ -56,6 +61,12 @@ def test_the_first_attempt_follows_none_unless_another_operation_began_it() -> N
     assert may_have_made(claim(1, {}, CREATING))
     _, data = after("n")
     assert may_have_made(claim(1, data, CREATING))
+
+
+def test_of_what_the_attempts_of_another_traversal_came_to_nothing_is_certain() -> None:
+    attempt, data = after("n")
+    assert may_have_made(claim(attempt, data, traversal_id="u"))
+    assert may_have_made(claim(attempt + 1, data, traversal_id="u"))
 
 
 def test_what_waited_for_a_hook_has_not_begun() -> None:
