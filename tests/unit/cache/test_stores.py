@@ -174,3 +174,25 @@ def test_others_write_stores_and_name_them(tmp_path: Path) -> None:
     cache = ConstraintCache("nova", backend=BACKEND, arguments={"name": str(tmp_path)})
     assert isinstance(answers_of(cache).store.proxied, Shelf)
     assert cache.describe().entries is None
+
+
+@pytest.mark.parametrize("kind", ["redis", "memcached"])
+def test_dogpiles_own_servers_can_be_named_with_their_arguments(place: Place) -> None:
+    backend, arguments = {
+        "redis": (
+            "dogpile.cache.redis",
+            {"distributed_lock": True, "thread_local_lock": False, "lock_timeout": 20, "socket_timeout": 1},
+        ),
+        "memcached": ("dogpile.cache.pymemcache", {"distributed_lock": True, "lock_timeout": 20}),
+    }[place.backend]
+    theirs, cloud = Place(backend, place.url, arguments), Cloud(small="f-1")
+    here, there = theirs.cache(), theirs.cache()
+    assert [cache.get(*NAME, cloud.ask) for cache in (here, there, here)] == ["f-1"] * 3
+    assert cloud.asked == 1
+    assert here.flush()
+    there.get(*NAME, cloud.ask)
+    assert cloud.asked == 2
+    here.forget(*NAME)
+    there.get(*NAME, cloud.ask)
+    assert cloud.asked == 3
+    assert here.counters.errors == there.counters.errors == 0
