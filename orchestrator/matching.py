@@ -91,7 +91,7 @@ class Matcher:
             new_metadata=new_metadata,
             adopting=self._adopting(row),
             told=self._told(
-                row, is_other=row not in clean and (new_metadata or self._is_by_other_code(wish, row))
+                row, is_other=row not in clean and (new_metadata or self._may_be_other(wish, row))
             ),
         )
 
@@ -132,8 +132,10 @@ class Matcher:
             told["replace"] = "every update makes another one"
         return told
 
-    def _is_by_other_code(self, wish: Wish, row: ResourceRow) -> bool:
-        """Whether another type, or another version of its code, applied what is on record."""
+    def _may_be_other(self, wish: Wish, row: ResourceRow) -> bool:
+        """Whether another type or other code applied what is on record, or somebody may still change it."""
+        if row.id in self._history.unsettled:
+            return True
         kind = kind_of_type(self._types, wish.type)
         if kind is None or row.properties is None:
             return True

@@ -516,10 +516,16 @@ class _Step:
         """Return what was read of the resource before, as long as it is what it was then."""
         claim = self.claim
         is_as_it_was = claim.action == "UPDATE" and not self.acts and "reread" not in claim.fragment
-        if claim.recorded is None or not is_as_it_was or is_doubted(claim):
+        if claim.recorded is None or not is_as_it_was or is_doubted(claim) or self._may_have_other_metadata:
             return {}
         before = NodeData.from_wire(list(claim.recorded))
         return before.attributes if before.uuid == claim.resource_id else {}
+
+    @property
+    def _may_have_other_metadata(self) -> bool:
+        """Whether what the template says of other resources in the metadata may be new since the plan was made."""
+        said = self.definition.metadata_expression if self.definition else None
+        return self.claim.changed and said is not None and any(said.requirements())
 
     def _tried_again(self, error: Exception) -> bool:
         """Whether doing the same again may help, and was not done too often."""

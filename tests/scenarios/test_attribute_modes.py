@@ -9,6 +9,7 @@ import structlog
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
 from orchestrator.plugins.resource import Resource
 from tests.scenarios.test_language import outputs
+from tests.scenarios.test_update_faults import meanwhile, step
 from tests.scenarios.test_updates import ids
 from tests.scenarios.world import World
 
@@ -112,6 +113,30 @@ def test_so_does_other_code_of_the_type(world: World, monkeypatch: pytest.Monkey
     made(world)
     monkeypatch.setattr(Server, "type_version", 2)
     assert visited(world, template())[0] == ["address", "load"]
+
+
+def test_so_does_a_change_that_is_made_while_the_visit_is_planned(world: World) -> None:
+    stack_id = made(world)
+    Server.says = {"address": "2", "load": "2"}
+    world.update(template(size="m"))
+    meanwhile(world, lambda: step(world), lambda: world.update(template("{pause: 1}", size="m")))
+    assert world.state() == "UPDATE_COMPLETE"
+    assert outputs(world, stack_id) == {"address": "2", "load": "2"}
+
+
+def test_so_do_metadata_that_change_with_another_resource(world: World) -> None:
+    source = """\
+heat_template_version: 2021-04-16
+parameters: {image: {type: string}}
+resources:
+  other: {type: Server, properties: {image: {get_param: image}}}
+  it: {type: Server, metadata: {other: {get_attr: [other, address]}}}
+outputs:
+  address: {value: {get_attr: [it, address]}}
+"""
+    world.create(source, parameters={"image": "i"})
+    world.settle()
+    assert visited(world, source, parameters={"image": "j"})[1] == {"address": "2"}
 
 
 def test_whoever_wants_to_know_what_is_really_there_is_told(world: World) -> None:
