@@ -72,6 +72,8 @@ class BorrowedClaims(Claims):
     def __init__(self, backend: CacheBackend) -> None:
         self._backend = backend
         self._lock = threading.Lock()
+        #: Held while an entry is written: a no must not come between the look at a claim and the writing.
+        self._writing = threading.Lock()
         #: Who has a claim in this process: token, and until when.
         self._holders: dict[str, tuple[bytes, float]] = {}
         #: The store's locks, by token: who has lost a claim has to give its lock back all the same.
@@ -106,9 +108,10 @@ class BorrowedClaims(Claims):
     def keep(self, key: str, entry: bytes, token: bytes) -> bool:
         """Store and give the lock back."""
         try:
-            mine = self._end(key, token)
-            if mine:
-                self._backend.set_serialized(key, entry)
+            with self._writing:
+                mine = self._end(key, token)
+                if mine:
+                    self._backend.set_serialized(key, entry)
         finally:
             self._unlock(token)
         return mine
@@ -120,10 +123,11 @@ class BorrowedClaims(Claims):
 
     def forget(self, key: str, token: bytes) -> None:
         """Delete, let nobody in this process store what it asks for just now, and give the lock back."""
-        with self._lock:
-            self._holders.pop(key, None)
         try:
-            self._backend.delete(key)
+            with self._writing:
+                with self._lock:
+                    self._holders.pop(key, None)
+                self._backend.delete(key)
         finally:
             self._unlock(token)
 

@@ -153,8 +153,8 @@ class ConstraintCache:
         What somebody is asking for just now is not kept either.
         """
         here, key = self._here(), self._key(entity, name, scope)
-        here.flights.leave(key)
         here.answers.forget(key, new_token())
+        here.flights.leave(key)
 
     def flush(self) -> bool:
         """Forget all answers of this system, for every process that uses the same store.
@@ -163,8 +163,10 @@ class ConstraintCache:
             Whether the store did so; False if it failed.
         """
         here = self._here()
+        done = here.answers.renew()
+        # Also if the store fails: of this process nobody joins what is under way.
         here.flights.leave_all()
-        return here.answers.renew()
+        return done
 
     @property
     def counters(self) -> Counts:
@@ -251,8 +253,8 @@ class ConstraintCache:
             answer = ask()
         except Exception:
             here.counters.add("refused")
-            here.flights.leave(key)
             here.answers.forget(key, token)
+            here.flights.leave(key)
             raise
         except BaseException:
             if claimed:

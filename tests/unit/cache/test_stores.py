@@ -2,8 +2,11 @@
 
 import fcntl
 import os
+import threading
 import time
 from collections.abc import Iterator
+from concurrent import futures
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -168,6 +171,29 @@ def test_borrowed_lock_is_given_back_by_who_lost_its_claim() -> None:
     claims.forget("key", b"next")
     assert claims.claim("key", b"last", 60)
     claims.release("key", b"last")
+
+
+def test_no_that_comes_while_an_answer_is_written_to_a_borrowed_store_comes_after_it() -> None:
+    writing, go_on = threading.Event(), threading.Event()
+
+    class Slow(Shelf):
+        def set_serialized(self, key: str, value: bytes) -> None:
+            writing.set()
+            assert go_on.wait(20)
+            super().set_serialized(key, value)
+
+    claims = BorrowedClaims(Slow({"name": "slow"}))
+    assert claims.claim("key", b"mine", 60)
+    with ThreadPoolExecutor(2) as pool:
+        keeping = pool.submit(claims.keep, "key", b"entry", b"mine")
+        assert writing.wait(20)
+        forgetting = pool.submit(claims.forget, "key", b"another")
+        # It must not be done by then; were it, this would be enough.
+        futures.wait([forgetting], 0.1)
+        go_on.set()
+    assert keeping.result()
+    assert forgetting.result() is None  # type: ignore[func-returns-value]
+    assert claims.look("lasting", "key").entry is None
 
 
 def test_others_write_stores_and_name_them(tmp_path: Path) -> None:
