@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 from tomllib import TOMLDecodeError
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import Field, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -22,6 +23,7 @@ from pydantic_settings import (
 
 from orchestrator.cache_settings import ConstraintCacheSettings
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.nearest import Nearest
 
 
 def default_state_directory() -> Path:
@@ -255,16 +257,31 @@ def load_settings(**overrides: Any) -> Settings:
             [Problem(message="it cannot be read", path=f"settings.{name}", hint=hint)]
         ) from error
     except ValidationError as error:
-        problems = [
-            Problem(
-                # The value is not shown: it may be a key, or a URL with a password.
-                message=f"{fault['msg']} (got {type(fault.get('input')).__name__})",
-                path="settings." + ".".join(str(step) for step in fault["loc"]),
-                hint=f"set it in isotherm.toml or as {variable_of(fault['loc'])}",
-            )
-            for fault in error.errors()
-        ]
-        raise InvalidInput(problems) from error
+        raise InvalidInput([_problem(fault) for fault in error.errors()]) from error
+
+
+def _problem(fault: ErrorDetails) -> Problem:
+    place = fault["loc"]
+    path = "settings." + ".".join(str(step) for step in place)
+    if fault["type"] == "extra_forbidden":
+        hint = Nearest().hint(str(place[-1]), names_at(place[:-1]))
+        return Problem(message="there is no such setting", path=path, hint=hint)
+    return Problem(
+        # The value is not shown: it may be a key, or a URL with a password.
+        message=f"{fault['msg']} (got {type(fault.get('input')).__name__})",
+        path=path,
+        hint=f"set it in isotherm.toml or as {variable_of(place)}",
+    )
+
+
+def names_at(place: Sequence[str | int]) -> list[str]:
+    """Return the names of the settings in a table of the settings."""
+    kind: Any = Settings
+    for step in place:
+        field = kind.model_fields.get(step) if hasattr(kind, "model_fields") else None
+        # A table of tables has its names from those who write it, and its last argument is what they name.
+        kind = field.annotation if field else get_args(kind)[-1]
+    return list(kind.model_fields)
 
 
 def variable_of(place: Sequence[str | int]) -> str:

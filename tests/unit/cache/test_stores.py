@@ -192,7 +192,7 @@ def test_no_that_comes_while_an_answer_is_written_to_a_borrowed_store_comes_afte
         futures.wait([forgetting], 0.1)
         go_on.set()
     assert keeping.result()
-    assert forgetting.result() is None  # type: ignore[func-returns-value]
+    assert forgetting.result() is None
     assert claims.look("lasting", "key").entry is None
 
 

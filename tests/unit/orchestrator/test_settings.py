@@ -38,5 +38,27 @@ def test_a_client_without_a_table_is_refused(monkeypatch: pytest.MonkeyPatch, tm
     assert told.startswith("settings.clients.http: ")
 
 
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("lease_second = 'SECRET'", "lease_second: there is no such setting (did you mean 'lease_seconds'?)"),
+        (
+            "[constraint_cache]\nmax_entry = 'SECRET'",
+            "constraint_cache.max_entry: there is no such setting (did you mean 'max_entries'?)",
+        ),
+        (
+            "[constraint_cache.clients.nova]\nbackends = 'SECRET'",
+            "constraint_cache.clients.nova.backends: there is no such setting (did you mean 'backend'?)",
+        ),
+        ("colour = 'SECRET'", "colour: there is no such setting"),
+    ],
+    ids=["setting", "in a table", "in a client's table", "nothing near"],
+)
+def test_a_setting_that_there_is_not_is_told_with_the_nearest(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str, told: str
+) -> None:
+    assert problem_of(monkeypatch, tmp_path, file) == f"settings.{told}"
+
+
 def test_the_options_of_clients_are_not_written_into_logs() -> None:
     assert "SECRET" not in repr(Settings(clients={"http": {"password": "SECRET"}}))
