@@ -27,11 +27,22 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def log_plainly() -> None:
+    """Log as structlog does by itself, but for tracebacks: to draw those takes longer than most tests do."""
+    structlog.reset_defaults()
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    *processors, _ = structlog.get_config()["processors"]
+    structlog.configure(processors=[*processors, plain])
+
+
+log_plainly()
+
+
 @pytest.fixture(autouse=True)
 def plain_logging() -> Iterator[None]:
     """Let no command that a test runs decide what the logs of the next one hold."""
     yield
-    structlog.reset_defaults()
+    log_plainly()
 
 
 @pytest.fixture(scope="session")
