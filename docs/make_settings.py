@@ -9,7 +9,8 @@ import annotated_types
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from orchestrator.settings import Settings, variable_of
+from orchestrator.settings import Settings
+from orchestrator.settings_faults import variable_of
 
 PAGE = Path(__file__).with_name("settings.md")
 

@@ -159,8 +159,8 @@ def environment(given: Mapping[str, str], state: Path) -> dict[str, str]:
     return {
         **kept,
         "ISOTHERM_STATE_DIRECTORY": str(state),
-        # A file that is not there, so that no isotherm.toml nearby is read.
-        "ISOTHERM_CONFIG": str(state / "isotherm.toml"),
+        # No isotherm.toml nearby is read.
+        "ISOTHERM_CONFIG": os.devnull,
     }
 
 

@@ -14,11 +14,13 @@ from orchestrator.doctor_caches import check_constraint_caches
 from orchestrator.doctor_clients import check_clients
 from orchestrator.errors import InvalidInput, IsothermError, Unavailable
 from orchestrator.messages import CHECKS_QUEUE, STACKS_QUEUE
-from orchestrator.settings import Settings
+from orchestrator.settings import Settings, settings_file
+from orchestrator.settings_faults import unread_variables
 
 
 def checks(settings: Settings) -> Iterator[Check]:
     """Look at everything the settings point at, one after the other."""
+    yield check_settings(os.environ)
     yield check_state_directory(settings)
     yield check_encryption_keys(settings)
     yield check_resource_types()
@@ -33,6 +35,22 @@ def checks(settings: Settings) -> Iterator[Check]:
     yield broker
     if broker.ok and not settings.embedded:
         yield from check_processes(settings)
+
+
+def check_settings(variables: Mapping[str, str]) -> Check:
+    """Tell where the settings were read, and whether a variable is there that nobody reads, by a slip in its name."""
+    file = settings_file()
+    unread = list(unread_variables(Settings, variables))
+    if unread:
+        detail = f"nobody reads {', '.join(name for name, _ in unread)}"
+        return Check(
+            name="settings",
+            ok=False,
+            detail=detail,
+            hint=f"did you mean {', '.join(meant for _, meant in unread)}?",
+        )
+    said = f"read from {file} and variables" if file.is_file() else f"read from variables: there is no {file}"
+    return Check(name="settings", ok=True, detail=said)
 
 
 def check_state_directory(settings: Settings) -> Check:

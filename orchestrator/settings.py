@@ -5,14 +5,11 @@ from ``ISOTHERM_*`` variables, which win.
 """
 
 import os
-from collections.abc import Sequence
-from itertools import takewhile
 from pathlib import Path
 from tomllib import TOMLDecodeError
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import Field, SecretStr, ValidationError
-from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -23,7 +20,7 @@ from pydantic_settings import (
 
 from orchestrator.cache_settings import ConstraintCacheSettings
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.nearest import Nearest
+from orchestrator.settings_faults import settings_problems
 
 
 def default_state_directory() -> Path:
@@ -245,8 +242,14 @@ def load_settings(**overrides: Any) -> Settings:
         InvalidInput: a setting has an unknown name or a bad value.
     """
     file = settings_file()
+    if "ISOTHERM_CONFIG" in os.environ and not file.exists():
+        raise InvalidInput([Problem(path="ISOTHERM_CONFIG", message=f"there is no file {str(file)!r}")])
     try:
         return Settings(**overrides)
+    except OSError as error:
+        raise InvalidInput([Problem(message=f"{file} cannot be read: {error.strerror}")]) from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput([Problem(message=f"{file} is no TOML: it is no UTF-8")]) from error
     except TOMLDecodeError as error:
         raise InvalidInput([Problem(message=f"{file} is no TOML: {error}")]) from error
     except SettingsError as error:
@@ -257,34 +260,4 @@ def load_settings(**overrides: Any) -> Settings:
             [Problem(message="it cannot be read", path=f"settings.{name}", hint=hint)]
         ) from error
     except ValidationError as error:
-        raise InvalidInput([_problem(fault) for fault in error.errors()]) from error
-
-
-def _problem(fault: ErrorDetails) -> Problem:
-    place = fault["loc"]
-    path = "settings." + ".".join(str(step) for step in place)
-    if fault["type"] == "extra_forbidden":
-        hint = Nearest().hint(str(place[-1]), names_at(place[:-1]))
-        return Problem(message="there is no such setting", path=path, hint=hint)
-    return Problem(
-        # The value is not shown: it may be a key, or a URL with a password.
-        message=f"{fault['msg']} (got {type(fault.get('input')).__name__})",
-        path=path,
-        hint=f"set it in isotherm.toml or as {variable_of(place)}",
-    )
-
-
-def names_at(place: Sequence[str | int]) -> list[str]:
-    """Return the names of the settings in a table of the settings."""
-    kind: Any = Settings
-    for step in place:
-        field = kind.model_fields.get(step) if hasattr(kind, "model_fields") else None
-        # A table of tables has its names from those who write it, and its last argument is what they name.
-        kind = field.annotation if field else get_args(kind)[-1]
-    return list(kind.model_fields)
-
-
-def variable_of(place: Sequence[str | int]) -> str:
-    """Return the variable that sets what is in a place of the settings; items of lists have none of their own."""
-    names = takewhile(lambda step: isinstance(step, str), place)
-    return "ISOTHERM_" + "__".join(map(str, names)).upper()
+        raise InvalidInput(settings_problems(error, Settings, os.environ, str(file))) from error

@@ -64,13 +64,14 @@ class Shell:
 
     @cached_property
     def settings(self) -> "Settings":
-        """The settings, read once, when a command first needs them."""
-        return self.load()
+        """The settings, read once, when a command first needs them; logs are set up by them before anything else."""
+        settings = self.load()
+        configure_logs(settings, quiet=True)
+        return settings
 
     @contextmanager
     def service(self) -> Iterator[StackService]:
         """Give the service and close it afterwards, so that an interrupt leaves no thread behind."""
-        configure_logs(self.settings, quiet=True)
         service = self.connect(self.settings)
         try:
             yield service

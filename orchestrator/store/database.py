@@ -41,6 +41,8 @@ READS = "isotherm_reads"
 SESSION = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "jit": "off"}
 #: PostgreSQL's codes for serialization failure and deadlock.
 TRANSIENT_SQLSTATES = frozenset({"40001", "40P01"})
+#: PostgreSQL's codes for a table and for a column that is not there.
+MISSING_SQLSTATES = frozenset({"42P01", "42703"})
 
 
 class Database:
@@ -221,6 +223,13 @@ def is_transient(error: BaseException) -> bool:
     return not isinstance(error.orig, sqlite3.Error) or "locked" in str(error.orig)
 
 
+def _lacks_schema(error: DBAPIError) -> bool:
+    """Whether a table or a column is missing that a migration makes."""
+    if isinstance(error.orig, sqlite3.Error):
+        return str(error.orig).startswith(("no such table", "no such column"))
+    return getattr(error.orig, "sqlstate", None) in MISSING_SQLSTATES
+
+
 def _say(state: tenacity.RetryCallState) -> None:
     error = state.outcome.exception() if state.outcome else None
     log.warning("the database did not answer; trying again", attempt=state.attempt_number, error=str(error))
@@ -255,8 +264,13 @@ def retrying(operation: Callable[P, T]) -> Callable[P, T]:
         except DBAPIError as error:
             if is_transient(error):
                 return patient(*args, **kwargs)
+            if _lacks_schema(error):
+                message = (
+                    "the database has not got the schema that this version needs; run: isotherm db upgrade"
+                )
+                raise Unavailable(message) from error
             if isinstance(error, OperationalError):
-                # A full disk, a file that may not be written, a table that a migration should have made.
+                # A full disk, a file that may not be written.
                 raise Unavailable(f"the database refuses: {error.orig}") from error
             raise
 

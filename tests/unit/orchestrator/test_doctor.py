@@ -1,6 +1,7 @@
 """The doctor names what is wrong, and nothing that is not."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from orchestrator import doctor
 from orchestrator.cli.main import isotherm
 from orchestrator.cli.shell import Shell
 from orchestrator.diagnosis import Check
-from orchestrator.doctor import checks
+from orchestrator.doctor import check_settings, checks
 from orchestrator.settings import Settings
 
 #: A port that nothing listens on.
@@ -20,8 +21,8 @@ NOWHERE = "127.0.0.1:1"
 
 
 @pytest.fixture(autouse=True)
-def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ISOTHERM_CONFIG", str(tmp_path / "isotherm.toml"))
+def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISOTHERM_CONFIG", os.devnull)
 
 
 @pytest.fixture
@@ -122,3 +123,11 @@ def test_the_exit_code_tells_settings_from_services(
     result = CliRunner().invoke(isotherm, ["doctor", "-f", "json"], obj=shell)
     assert result.exit_code == code, result.output
     assert all({"name", "ok", "detail", "hint"} <= set(check) for check in json.loads(result.stdout))
+
+
+def test_a_variable_with_a_slip_in_its_name_is_told_without_its_value() -> None:
+    found = check_settings({"ISOTHERM_CACHE_BACKNED": "SECRET", "ISOTHERM_PROJECT": "shop"})
+    assert not found.ok
+    assert found.detail == "nobody reads ISOTHERM_CACHE_BACKNED"
+    assert found.hint == "did you mean ISOTHERM_CACHE_BACKEND?"
+    assert check_settings({"ISOTHERM_PROJECT": "shop"}).ok

@@ -1,7 +1,7 @@
 """The doctor tells of the constraint cache of every client that is configured."""
 
+import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +14,8 @@ INSTALLED = ("glance", "http", "nova")
 
 
 @pytest.fixture(autouse=True)
-def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ISOTHERM_CONFIG", str(tmp_path / "isotherm.toml"))
+def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISOTHERM_CONFIG", os.devnull)
 
 
 def found(clients: Mapping[str, Any], configured: Mapping[str, Any]) -> dict[str, Check]:

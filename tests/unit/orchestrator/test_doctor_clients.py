@@ -1,9 +1,9 @@
 """The doctor tells of every client that the settings name, and of none that hangs for long."""
 
+import os
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,8 +60,8 @@ PLUGINS = {kind.name: kind for kind in (Images, Silent, Broken, Sizes)}
 
 
 @pytest.fixture(autouse=True)
-def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ISOTHERM_CONFIG", str(tmp_path / "isotherm.toml"))
+def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISOTHERM_CONFIG", os.devnull)
 
 
 def found(clients: Mapping[str, Any], patience_seconds: float = 10) -> dict[str, Check]:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.settings import Settings, variable_of
+from orchestrator.settings import Settings
+from orchestrator.settings_faults import variable_of
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "settings.md").read_text()

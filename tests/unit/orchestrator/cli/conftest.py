@@ -1,5 +1,6 @@
 """A fake service with one complete stack, and a terminal to type at."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,11 @@ from tests.unit.orchestrator.cli.fake_service import (
 
 
 @pytest.fixture(autouse=True)
-def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the settings and the colours of whoever runs the tests out of them."""
     for name in ("ISOTHERM_DEBUG", "ISOTHERM_LOG_LEVEL", "FORCE_COLOR", "TTY_COMPATIBLE", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ISOTHERM_CONFIG", str(tmp_path / "isotherm.toml"))
+    monkeypatch.setenv("ISOTHERM_CONFIG", os.devnull)
 
 
 @pytest.fixture

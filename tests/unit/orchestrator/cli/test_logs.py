@@ -7,6 +7,7 @@ import pytest
 import structlog
 
 from orchestrator.cli.logs import configure_logs
+from orchestrator.cli.shell import Shell
 from orchestrator.settings import Settings
 
 
@@ -36,3 +37,11 @@ def test_a_traceback_shows_where_and_not_with_which_values(
     assert "test_logs.py" in said
     assert "ZeroDivisionError: 15" in said
     assert password not in said
+
+
+def test_a_command_that_only_reads_settings_writes_no_debugging_lines(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert Shell(load=Settings).settings.log_level == "INFO"
+    structlog.get_logger().debug("asked an HTTP API")
+    assert capsys.readouterr().err == ""

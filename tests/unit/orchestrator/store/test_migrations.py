@@ -9,7 +9,9 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from orchestrator.store import migrations
+from orchestrator.errors import Unavailable
+from orchestrator.store import migrations, tables
+from orchestrator.store.database import Database, retrying
 from orchestrator.store.tables import metadata
 
 
@@ -54,3 +56,22 @@ def test_the_migrations_make_the_tables_that_the_code_describes(tmp_path: Path, 
     for url in (f"sqlite:///{tmp_path / 'isotherm.db'}", postgres_url):
         migrations.upgrade(url)
         assert differences(url) == []
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_whoever_forgot_to_upgrade_is_told_so(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    postgres = kind == "postgresql"
+    url = request.getfixturevalue("postgres_url") if postgres else f"sqlite:///{tmp_path / 'empty.db'}"
+    database = Database(url)
+    try:
+        with pytest.raises(Unavailable, match=r"run: isotherm db upgrade$"):
+            retrying(lambda: _count_of_stacks(database))()
+    finally:
+        database.dispose()
+
+
+def _count_of_stacks(database: Database) -> int:
+    with database.read() as connection:
+        return connection.execute(sa.select(sa.func.count()).select_from(tables.stack)).scalar_one()
