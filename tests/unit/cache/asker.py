@@ -13,6 +13,14 @@ from typing import Any
 
 from tests.unit.cache.places import NAME, Place
 
+SAYING = threading.Lock()
+
+
+def say(word: str) -> None:
+    """Write a line, whole also if other threads write."""
+    with SAYING:
+        print(word, flush=True)
+
 
 def main(place: dict[str, Any], options: dict[str, Any], threads: int) -> None:
     cache = Place(**place).cache(**options)
@@ -20,7 +28,7 @@ def main(place: dict[str, Any], options: dict[str, Any], threads: int) -> None:
     begun = threading.Semaphore(0)
 
     def ask() -> str:
-        print("asking", flush=True)
+        say("asking")
         assert go_on.wait(30)
         return "f-1"
 
@@ -28,17 +36,17 @@ def main(place: dict[str, Any], options: dict[str, Any], threads: int) -> None:
         begun.release()
         return cache.get(*NAME, ask)
 
-    print("ready", flush=True)
+    say("ready")
     sys.stdin.readline()
     with ThreadPoolExecutor(threads) as pool:
         looking = [pool.submit(look) for _ in range(threads)]
         for _ in range(threads):
             begun.acquire()
-        print("begun", flush=True)
+        say("begun")
         sys.stdin.readline()
         go_on.set()
         answers = sorted({looked.result() for looked in looking})
-    print(json.dumps({**asdict(cache.counters), "answers": answers}), flush=True)
+    say(json.dumps({**asdict(cache.counters), "answers": answers}))
 
 
 if __name__ == "__main__":
