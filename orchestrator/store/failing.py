@@ -57,12 +57,14 @@ def fail_traversal(
     never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
     mine = tables.in_traversal(traversal_id)
     connection.execute(node.update().where(mine, never_started).values(due_at=None))
-    # So does what stands before a hook, or was let past one, and what is between two actions.
+    # So does what stands before a hook, or was let past one, what is between two actions, and what waits for another
+    # try at an action that has not begun.
     under_way = sa.exists().where(
         tables.resource.c.id == node.c.resource_id, tables.resource.c.status == "IN_PROGRESS"
     )
     paused = (node.c.state == "waiting") & node.c.hook.is_not(None)
-    between = (node.c.state == "ready") & (node.c.attempt > 0) & node.c.phase.in_(CHECKED_PHASES) & ~under_way
+    due = node.c.state.in_(("ready", "waiting")) & (node.c.attempt > 0)
+    between = due & node.c.phase.in_(CHECKED_PHASES) & ~under_way
     connection.execute(node.update().where(mine, paused | between).values(state="superseded", due_at=None))
     end = connection.execute(
         node.update()

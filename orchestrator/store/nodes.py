@@ -201,7 +201,8 @@ class Nodes:
             return self._stop(claim, outcome, values)
         if outcome.ending is Ending.FAILED:
             return self._finish_failed(claim, outcome, values)
-        if outcome.ending in (Ending.NEXT, Ending.REPLACE):
+        begins_later = outcome.ending is Ending.RETRY and values["resource_status"] != "IN_PROGRESS"
+        if outcome.ending in (Ending.NEXT, Ending.REPLACE) or begins_later:
             return self._go_on(claim, outcome, values)
         finish = self._finish_postgres if self._db.postgres else self._finish_sqlite
         with self._db.direct() as direct:
@@ -238,7 +239,10 @@ class Nodes:
         return Finished(accepted=True, ready=(end,) if end else self.wake_resource(claim.resource_id))
 
     def _go_on(self, claim: Claim, outcome: Outcome, values: dict[str, Any]) -> Finished:
-        """Write down that a node's action is over, and make it ready for the next: an update, or a new resource."""
+        """Write down that a node's action is over, and make it ready for the next: an update, or a new resource.
+
+        Or that an action which has not begun is to be tried again. In a traversal that is over nothing follows.
+        """
         order = claim.order
         node, traversal = tables.node, tables.traversal
         mine = (node.c.traversal_id == order.traversal_id) & (node.c.no == order.no)
@@ -256,6 +260,8 @@ class Nodes:
             ):
                 return Finished(accepted=False)
             connection.execute(_text(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
+            if status == "IN_PROGRESS" and outcome.ending is Ending.RETRY:
+                return Finished(accepted=True)
             if status == "IN_PROGRESS":
                 replaced = outcome.ending is Ending.REPLACE
                 # Nothing was done to what is replaced.

@@ -216,6 +216,33 @@ def test_who_never_answers_fails_an_update_which_changes_nothing() -> None:
     assert states(world, stack_id) == {"s0": ["CREATE_COMPLETE"]}
 
 
+@pytest.mark.parametrize("is_running", [False, True])
+def test_what_was_to_be_asked_again_never_begins_once_its_stack_has_failed(is_running: bool) -> None:
+    world = world_of(action_retry_limit=5)
+    stack_id = world.create(servers("a"))
+    world.settle()
+    world.update(servers("b") + "  bad: {type: OS::Heat::TestResource, properties: {fail: true}}\n")
+    Images.is_away = True
+    world.messages.sort(key=lambda order: order.key, reverse=True)
+    if is_running:
+        world.stall(0)
+    else:
+        world.deliver()
+    world.deliver()
+    assert (
+        reason(world) == "Resource CREATE failed: resources.bad: create failed, as the property 'fail' asks"
+    )
+    world.wake_stalled()
+    Images.is_away = False
+    world.settle()
+    assert Server.log == ["create s0 a"]
+    assert states(world, stack_id)["s0"] == ["CREATE_COMPLETE"]
+    world.update(servers("b"))
+    world.settle()
+    assert Server.log == ["create s0 a", "update s0 b"]
+    assert reason(world) == "Stack UPDATE completed successfully"
+
+
 def test_a_rollback_asks_only_for_what_it_makes_again() -> None:
     world = world_of()
     stack_id = world.create(servers("a", "b"))

@@ -144,6 +144,7 @@ def end(bench: Bench, claim: Claim, ending: Ending, *, changed: bool = True, dat
             node_data=RECORDED if ending is Ending.DONE and data else None,
             changed=changed,
             new_id="replacement" if ending is Ending.REPLACE else "",
+            untouched=ending is Ending.RETRY,
         ),
     )
 
@@ -280,7 +281,7 @@ def test_a_replacement_takes_the_name_and_what_was_goes_when_all_have_moved_over
     assert (cleanup.phase, bench.claim(cleanup).resource_id) == (CLEANUP, "s-a")
 
 
-@pytest.mark.parametrize("ending", [Ending.NEXT, Ending.REPLACE])
+@pytest.mark.parametrize("ending", [Ending.NEXT, Ending.REPLACE, Ending.RETRY])
 def test_a_superseded_traversal_does_not_go_on_and_wakes_who_waits(bench: Bench, ending: Ending) -> None:
     created(bench, {"a": set()})
     (order,) = begin_update(bench, {"a": set()})
@@ -291,12 +292,12 @@ def test_a_superseded_traversal_does_not_go_on_and_wakes_who_waits(bench: Bench,
     assert [(each.traversal_id, each.key) for each in finished.ready] == [("s-t3", "a")]
     (row,) = bench.store.stacks.resources("s-id")
     assert row.replaced_by is None
-    assert row.action == ("CREATE" if ending is Ending.REPLACE else "UPDATE")
+    assert row.action == ("UPDATE" if ending is Ending.NEXT else "CREATE")
     assert row.status == "COMPLETE"
     assert node_of(bench, "a", CONVERGE).state == "superseded"
 
 
-@pytest.mark.parametrize("ending", [Ending.NEXT, Ending.REPLACE])
+@pytest.mark.parametrize("ending", [Ending.NEXT, Ending.REPLACE, Ending.RETRY])
 def test_a_failed_traversal_does_not_go_on_and_comes_to_rest(bench: Bench, ending: Ending) -> None:
     created(bench, {"a": set(), "b": set()})
     orders = {order.key: order for order in begin_update(bench, {"a": set(), "b": set()})}
@@ -306,6 +307,18 @@ def test_a_failed_traversal_does_not_go_on_and_comes_to_rest(bench: Bench, endin
     bench.clock.pass_(1000)
     assert [each.phase for each in bench.sweep()] == [END]
     assert len(bench.store.stacks.resources("s-id")) == 2
+
+
+def test_what_waits_for_another_try_at_what_has_not_begun_never_begins_once_its_traversal_failed(
+    bench: Bench,
+) -> None:
+    created(bench, {"a": set(), "b": set()})
+    orders = {order.key: order for order in begin_update(bench, {"a": set(), "b": set()})}
+    assert end(bench, bench.claim(orders["a"]), Ending.RETRY).ready == ()
+    assert node_of(bench, "a", CONVERGE).state == "waiting"
+    end(bench, bench.claim(orders["b"]), Ending.FAILED)
+    bench.clock.pass_(1000)
+    assert [each.phase for each in bench.sweep()] == [END]
 
 
 def test_a_plan_that_does_not_know_a_replacement_is_not_begun(bench: Bench) -> None:
