@@ -102,6 +102,8 @@ class _Probe:
         except NotFound as error:
             hint = "correct the name in settings.clients, or install the package that brings it"
             self._found = self._wrong(str(error), hint)
+        except InvalidInput as error:
+            self._found = self._wrong("; ".join(map(str, error.problems)), hint)
         except IsothermError as error:
             self._found = self._wrong(str(error), hint)
         except Exception as error:  # noqa: BLE001  # a plug-in of whoever: its fault must not hide the next

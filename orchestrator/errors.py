@@ -132,10 +132,15 @@ class Unavailable(IsothermError):
 class NotVerified(IsothermError):
     """Nobody can tell just now whether what is named exists, because the system that knows does not answer.
 
-    The value may be right: it is not refused, and what needs it is not begun.
+    The value may be right: it is not refused, and what needs it is not begun. Where it stands is known of what is in a
+    template or its parameters.
     """
 
     retryable = True
+
+    def __init__(self, told: str | Problem) -> None:
+        self.problem = told if isinstance(told, Problem) else Problem(message=told)
+        super().__init__(str(told))
 
 
 class PluginMistake(IsothermError):

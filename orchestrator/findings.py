@@ -139,7 +139,7 @@ def property_problems(
         return
     except PropertyNotVerified as error:
         told = definition.tellable(error.fault, hidden)
-        raise NotVerified(str(template.problem((*place, *told.path), told.message, told.hint))) from error
+        raise NotVerified(template.problem((*place, *told.path), told.message, told.hint)) from error
     for fault in faults:
         told = definition.tellable(fault, hidden)
         yield template.problem((*place, *told.path), told.message, told.hint)

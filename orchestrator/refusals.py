@@ -19,6 +19,9 @@ def refusal_of(error: Exception) -> dict[str, Any]:
     """Return a refused job's error as plain types; :func:`raise_refusal` is the inverse."""
     if isinstance(error, InvalidInput):
         return {"kind": "InvalidInput", "problems": [problem.to_wire() for problem in error.problems]}
+    if isinstance(error, NotVerified):
+        kind, problems = NotVerified.__name__, [error.problem.to_wire()]
+        return {"kind": kind, "message": str(error), "problems": problems}
     if isinstance(error, IsothermError):
         return {"kind": type(error).__name__, "message": str(error)}
     sentence = "this is a bug in Isotherm, or in a plugin; the coordinator's log says where"
@@ -43,4 +46,6 @@ def raise_refusal(refusal: Mapping[str, Any]) -> None:
     """
     if refusal["kind"] == "InvalidInput":
         raise InvalidInput([Problem.from_wire(problem) for problem in refusal["problems"]])
+    if refusal["kind"] == "NotVerified" and refusal.get("problems"):
+        raise NotVerified(Problem.from_wire(refusal["problems"][0]))
     raise _REFUSALS.get(refusal["kind"], IsothermError)(refusal["message"])

@@ -128,7 +128,9 @@ def _window(line: str, at: int, width: int) -> tuple[str, int]:
 
 
 def _problems(error: IsothermError) -> tuple[Problem, ...]:
-    return error.problems if isinstance(error, InvalidInput) else (Problem(message=str(error)),)
+    if isinstance(error, InvalidInput):
+        return error.problems
+    return (error.problem if isinstance(error, NotVerified) else Problem(message=str(error)),)
 
 
 def warn(warnings: Sequence[Problem], form: str) -> None:

@@ -7,7 +7,7 @@ context, when it is first needed, from what the settings say under ``[clients.NA
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, ClassVar, Final, Protocol
@@ -17,7 +17,14 @@ from orchestrator.errors import InvalidInput, NotFound, PluginMistake, Problem
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.loading import load_classes
 from orchestrator.plugins.mistakes import property_mistakes, refuse_mistakes
-from orchestrator.plugins.properties import Property, PropertyError, check_properties, convert_properties
+from orchestrator.plugins.properties import (
+    Property,
+    PropertyError,
+    UnknownProperty,
+    check_properties,
+    convert_properties,
+    dotted,
+)
 from orchestrator.settings import Settings
 from orchestrator.template.budget import outside
 
@@ -296,8 +303,18 @@ class Clients:
     def _build(self, context: ClientContext, name: str) -> ClientPlugin:
         plugins = self._plugins if self._plugins is not None else ClientPlugins.load()
         kind = plugins.find(name)
-        options = options_of(kind, self._settings.clients.get(kind.section(), {}), context.project)
-        return kind(context, options, self._caches(name) if kind.entities else None)
+        section, said = kind.section(), self._settings.clients
+        try:
+            options = options_of(kind, said.get(section, {}), context.project)
+            return kind(context, options, self._caches(name) if kind.entities else None)
+        except ClientMisconfigured as error:
+            if section in said:
+                raise
+            # Nothing is said of it, at least not under this name.
+            near = get_close_matches(section, [other for other in said if other not in plugins], 1)
+            slip = f"there is settings.clients.{near[0]}: is it meant?" if near else ""
+            hint = slip or f"nothing is said of it under [clients.{section}], see docs/clients.md"
+            raise ClientMisconfigured([replace(problem, hint=hint) for problem in error.problems]) from error
 
 
 def options_of(kind: type[ClientPlugin], said: Mapping[str, Any], project: str) -> dict[str, Any]:
@@ -311,14 +328,18 @@ def options_of(kind: type[ClientPlugin], said: Mapping[str, Any], project: str) 
         raise kind.misconfigured(PROJECTS, "expected a table of tables: the options of each project")
     given = {name: value for name, value in said.items() if name != PROJECTS} | projects.get(project, {})
     if faults := check_properties(kind.options_schema, given):
-        raise ClientMisconfigured([_problem(kind, fault) for fault in faults])
+        own = projects.get(project, {})
+        raise ClientMisconfigured([_problem(kind, fault, project, own) for fault in faults])
     return convert_properties(kind.options_schema, given)
 
 
-def _problem(kind: type[ClientPlugin], fault: PropertyError) -> Problem:
+def _problem(kind: type[ClientPlugin], fault: PropertyError, project: str, own: Mapping[str, Any]) -> Problem:
+    within = (PROJECTS, project) if fault.path and fault.path[0] in own else ()
+    path = dotted(("settings", "clients", kind.section(), *within, *fault.path))
+    if isinstance(fault, UnknownProperty):
+        return Problem(message="there is no such option", path=path, hint=fault.hint)
     # The value is not shown: it may be a password.
     veiled = fault.veil(fault.path)
-    path = ".".join(str(step) for step in ("settings", "clients", kind.section(), *veiled.path))
     return Problem(message=veiled.message, path=path, hint=veiled.hint)
 
 

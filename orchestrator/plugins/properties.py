@@ -72,6 +72,10 @@ class MissingProperty(PropertyError):
     """A required property is not given, at least not under this name."""
 
 
+class UnknownProperty(PropertyError):
+    """A name is given that the schema has not."""
+
+
 class PropertyNotVerified(NotVerified):
     """A system that knows whether a property's value is right does not tell; ``fault`` says which property."""
 
@@ -318,7 +322,9 @@ def _report_unknown(
         known = ", ".join(sorted(offered)) or "none at all"
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {known}"
         veiled = f"it has a name that is no property; there are: {known}"
-        walk.report(PropertyError((*path, name), f"there is no property {str(name)!r}", hint, veiled=veiled))
+        walk.report(
+            UnknownProperty((*path, name), f"there is no property {str(name)!r}", hint, veiled=veiled)
+        )
 
 
 class _Unfit(Exception):

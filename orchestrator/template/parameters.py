@@ -135,13 +135,14 @@ def settle(
     ``clients``, some constraints are left out: see :meth:`ParameterSchema.value_of`.
 
     Raises:
-        NotVerified: another system was to be asked about a value, and does not tell.
+        NotVerified: another system was to be asked about a value, and does not tell; nothing else is wrong.
     """
     environment, problems = environment.merged({name: schema.type for name, schema in schemas.items()})
     problems.extend(_unknown(schemas, declared, environment))
     missing: list[Problem] = []
     secret = {schema.name for schema in schemas.values() if schema.hidden} | environment.encrypted_names
     values: dict[str, Any] = dict.fromkeys(declared, UNKNOWN)
+    doubt: NotVerified | None = None
     for schema in schemas.values():
         check_time(partial(positions.problem, schema.path))
         values[schema.name] = UNKNOWN
@@ -159,11 +160,14 @@ def settle(
         try:
             values[schema.name] = told.value_of(given.value, offline=offline, clients=clients)
         except NotVerified as error:
-            raise NotVerified(str(given.problem(str(error), ""))) from error
+            # The next ones are not asked about: the same system may keep us waiting for each.
+            doubt, clients = doubt or NotVerified(given.problem(str(error), "")), None
         except ValueError as error:
             problems.append(
                 given.problem(str(error), f"parameter {schema.name!r} has the type {schema.type}")
             )
+    if doubt is not None and not problems and not missing:
+        raise doubt
     parameters = Parameters(
         values={**values, **pseudo},
         hidden=frozenset(secret),

@@ -126,6 +126,16 @@ def test_what_nobody_can_tell_ends_the_examination_with_a_place() -> None:
     ) as raised:
         examine(resources)
     assert "'down' exists: ConnectionError: SECRET is down" in str(raised.value)
+    problem = raised.value.problem
+    assert (problem.path, problem.position and problem.position.line) == ("resources.a.properties.image", 3)
+
+
+def test_what_is_wrong_for_certain_is_told_although_nobody_can_tell_the_rest() -> None:
+    one = "{type: string, constraints: [{custom_constraint: test.image}]}"
+    parameters = f"parameters: {{p: {one}, q: {{type: number}}}}\n"
+    with pytest.raises(InvalidInput) as raised:
+        examine("  a: {type: OS::Heat::None}\n", parameters=parameters, p="down", q="many")
+    assert [problem.path for problem in raised.value.problems] == ["parameters.q"]
 
 
 def test_a_hidden_value_is_not_told_when_nobody_can_tell() -> None:

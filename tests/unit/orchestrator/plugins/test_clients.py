@@ -121,16 +121,35 @@ def test_closing_closes_every_client_and_the_next_ask_builds_another() -> None:
 
 
 @pytest.mark.parametrize(
+    ("section", "hint"),
+    [
+        ("image", "there is settings.clients.image: is it meant?"),
+        ("other", "nothing is said of it under [clients.images], see docs/clients.md"),
+    ],
+)
+def test_a_client_of_which_nothing_is_said_tells_where_to_say_it(section: str, hint: str) -> None:
+    with pytest.raises(ClientMisconfigured) as raised:
+        clients_of({section: {"url": "SECRET"}}).of("p").get("images")
+    assert [problem.hint for problem in raised.value.problems] == [hint]
+
+
+@pytest.mark.parametrize(
     ("said", "path", "message", "hint"),
     [
         ({}, "url", "a value of 'url' is required", ""),
         ({"url": "u", "retries": "many"}, "retries", "expected a whole number", ""),
-        ({"url": "u", "pasword": "SECRET"}, "pasword", "a name that is no property", "there are: password"),
+        ({"url": "u", "pasword": "SECRET"}, "pasword", "there is no such option", "did you mean 'password'?"),
+        (
+            {"url": "u", "projects": {"p": {"retrys": "SECRET"}}},
+            "projects.p.retrys",
+            "there is no such option",
+            "did you mean 'retries'?",
+        ),
         ({"url": "u", "password": ["SECRET"]}, "password", "expected a text, found something else", ""),
         ({"url": "u", "projects": "p"}, "projects", "expected a table of tables", ""),
         ({"url": "u", "projects": {"p": "SECRET"}}, "projects", "expected a table of tables", ""),
     ],
-    ids=["missing", "type", "unknown", "secret", "projects", "project"],
+    ids=["missing", "type", "unknown", "unknown of a project", "secret", "projects", "project"],
 )
 def test_wrong_options_are_told_by_the_settings_path_without_values(
     said: Mapping[str, Any], path: str, message: str, hint: str
