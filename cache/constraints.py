@@ -87,7 +87,7 @@ class ConstraintCache:
         self.client = client
         self.backend = backend
         self._url, self._arguments = url, arguments
-        self._expiration_seconds, self._max_entries = expiration_seconds, max_entries
+        self.expiration_seconds, self._max_entries = expiration_seconds, max_entries
         self._lock_seconds, self._pause_seconds = lock_seconds, pause_seconds
         self._clock = clock
         self._process = self._begin_process()
@@ -185,7 +185,7 @@ class ConstraintCache:
             client=self.client,
             backend=self.backend,
             url=masked(self._url),
-            expiration_seconds=self._expiration_seconds,
+            expiration_seconds=self.expiration_seconds,
             max_entries=self._max_entries,
             entries=answers.count() if reachable else None,
             reachable=reachable,
@@ -204,7 +204,7 @@ class ConstraintCache:
             backend=self.backend,
             url=self._url,
             arguments=self._arguments,
-            expiration_seconds=self._expiration_seconds,
+            expiration_seconds=self.expiration_seconds,
             max_entries=self._max_entries,
             lock_seconds=self._lock_seconds,
             pause_seconds=self._pause_seconds,

@@ -58,6 +58,8 @@ class Cache(RemembersYes, Protocol):
 
     client: str
     backend: str
+    #: How old an answer may be.
+    expiration_seconds: float
 
     def take(self) -> Counts:
         """Return what was counted since the last call."""
@@ -147,5 +149,5 @@ class ProcessCaches:
         for cache in self._caches.made():
             counts = taken[cache.client] = cache.take()
             if counts != Counts() and cache.backend not in COMMON_STORES:
-                self._until = max(self._until, self._clock() + cache.describe().expiration_seconds)
+                self._until = max(self._until, self._clock() + cache.expiration_seconds)
         return taken

@@ -21,6 +21,7 @@ class FakeCache:
 
     def __init__(self, client: str, backend: str = "memory") -> None:
         self.client, self.backend = client, backend
+        self.expiration_seconds = LIFETIME_SECONDS
         self.counters = Counters()
         self.flushed = 0
 
