@@ -118,7 +118,7 @@ class _Step:
         self.definition: ResourceDefinition | None = None
         self.metadata: Mapping[str, Any] | None = None
         self.requires: tuple[str, ...] = ()
-        #: The token of the action once it is over; None before that.
+        #: The token of the action once it is over, or known to go on whatever becomes of this step; None before that.
         self.over: list[Any] | None = None
         #: Whether the action does anything to the object; else it is over without having begun.
         self.acts = claim.started
@@ -226,6 +226,9 @@ class _Step:
         untouched = self.is_unbegun_update
         self.undone = isinstance(error, NothingDone)
         if isinstance(error, PropertyNotVerified):
+            if self.claim.started and self.resource is None:
+                # Nobody got to look at what is under way: it goes on.
+                self.over = [self.claim.token]
             return self.retry_or_fail(self.tellable(error.fault).told, untouched=untouched)
         if isinstance(error, RetryableFailure) or getattr(error, "retryable", False):
             return self.retry_or_fail(str(error), untouched=untouched)
@@ -324,7 +327,7 @@ class _Step:
         """Whether an action begins that needs sound properties."""
         claim = self.claim
         # What an object to be adopted was said to be may be a mixture of two definitions.
-        if claim.started or "adopting" in claim.fragment:
+        if claim.started or (claim.action == "ADOPT" and "adopting" in claim.fragment):
             return False
         as_it_was = claim.was[1] == "COMPLETE" and claim.properties == self.given and not is_doubted(claim)
         return claim.action != "UPDATE" or kind.always_updates or not as_it_was

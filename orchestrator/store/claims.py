@@ -98,7 +98,7 @@ class Outcome:
     reference_id: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
     token: Any = None
-    #: RETRY: the action itself is over, and the next try goes on from its token.
+    #: RETRY: the action itself is over, or goes on by itself, and the next try goes on from its token.
     is_over: bool = False
     #: WAITING, and RETRY once the action is over: what an update is bringing about.
     in_flight: Mapping[str, Any] | None = None

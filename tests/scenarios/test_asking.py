@@ -13,6 +13,7 @@ from orchestrator.plugins.custom import ClientConstraint, Custom, CustomConstrai
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import PropertyChanges, Resource, Wait
+from orchestrator.plugins.translation import Resolve
 from tests.scenarios.telling import reason, states
 from tests.scenarios.world import World
 
@@ -214,6 +215,34 @@ def test_who_never_answers_fails_an_update_which_changes_nothing() -> None:
     assert "(after 2 retries)" in reason(world)
     assert Server.log == ["create s0 a"]
     assert states(world, stack_id) == {"s0": ["CREATE_COMPLETE"]}
+
+
+def test_what_an_update_makes_of_what_is_adopted_first_is_asked_about_too() -> None:
+    world = world_of()
+    world.adopt(servers("a"), {"s0": {"resource_id": "there"}})
+    world.update(servers("b"))
+    Images.known.remove("b")
+    world.settle()
+    assert Server.log == []
+    assert "resources.s0: properties.image: there is no image 'b'" in reason(world)
+    world.update(servers("a"))
+    world.settle()
+    assert reason(world) == "Stack UPDATE completed successfully"
+
+
+def test_an_action_under_way_outlasts_a_client_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = classmethod(lambda *_: [Resolve(path=("image",), client="images", entity="image")])
+    monkeypatch.setattr(Server, "translation_rules", rules)
+    world = world_of(action_retry_limit=5)
+    world.create(servers("a", polls=3))
+    world.deliver()
+    Images.is_away = True
+    world.sweep(after=2)
+    world.deliver()
+    Images.is_away = False
+    world.settle()
+    assert reason(world) == "Stack CREATE completed successfully"
+    assert Server.log == ["create s0 a"]
 
 
 @pytest.mark.parametrize("is_running", [False, True])
