@@ -164,6 +164,9 @@ class Matcher:
             (after.support_status.substitute, row.type),
         )
         named = frozenset(row.properties or ())
+        if row.id in self._history.unsettled:
+            # What is being made of it by now is not on record yet.
+            named |= frozenset(self._history.planned.get(row.id, {}).get("definition", {}).get("p", ()))
         readable = after.accepts_anything or named <= after.properties_schema.keys()
         return readable and any(substitute == name for substitute, name in substitutes)
 

@@ -186,6 +186,16 @@ def test_it_is_replaced_where_its_successor_cannot_read_its_properties(world: Wo
     assert Port.log == ["Port create 5d0b", "OtherPort delete 5d0b"]
 
 
+def test_so_it_is_where_it_is_being_made_of_them(world: World) -> None:
+    world.create(template("network: public, colour: red", "My::OtherPort"))
+    world.stall(0)
+    world.update(template("network: public"))
+    world.wake_stalled()
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE", reason(world)
+    assert Port.log == ["OtherPort create 5d0b", "Port create 5d0b", "OtherPort delete 5d0b"]
+
+
 def test_a_rollback_gives_a_resource_its_old_type_back(world: World) -> None:
     source = template("network: public", "My::OldPort")
     stack_id = world.create(source)
