@@ -169,8 +169,8 @@ class _Step:
 
     @property
     def is_unbegun_update(self) -> bool:
-        """Whether an update is known to be impossible before its type was asked for anything."""
-        return self.claim.action == "UPDATE" and not self.claim.started and self.resource is None
+        """Whether this is an update, and nothing was done to the resource for it yet."""
+        return self.claim.action == "UPDATE" and not self.acts
 
     def paused(self) -> Outcome:
         """Return the outcome that a hook must be cleared before anything is done."""
@@ -223,7 +223,8 @@ class _Step:
 
     def went_wrong(self, error: ResourceFailure | IsothermError) -> Outcome:
         """Return the outcome of what was raised on purpose."""
-        untouched = self.is_unbegun_update
+        asked_nobody = self.resource is None or isinstance(error, PropertyNotVerified)
+        untouched = self.is_unbegun_update and asked_nobody
         self.undone = isinstance(error, NothingDone)
         if isinstance(error, PropertyNotVerified):
             if self.claim.started and self.resource is None:

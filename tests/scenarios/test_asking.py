@@ -245,6 +245,31 @@ def test_an_action_under_way_outlasts_a_client_that_is_away(monkeypatch: pytest.
     assert Server.log == ["create s0 a"]
 
 
+def test_who_does_not_tell_what_a_name_was_fails_an_update_which_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rules = classmethod(lambda *_: [Resolve(path=("image",), client="images", entity="image")])
+    monkeypatch.setattr(Server, "translation_rules", rules)
+    world = world_of(action_retry_limit=2)
+    stack_id = world.create(servers("a"))
+    world.settle()
+
+    def look_up(_client: object, _entity: str, name: str) -> str:
+        if name == "a":
+            raise ConnectionError("nobody is there")
+        return name
+
+    with monkeypatch.context() as away:
+        away.setattr(Images, "look_up", look_up)
+        world.update(servers("b"))
+        world.settle()
+    assert reason(world).endswith("ConnectionError: nobody is there (after 2 retries)")
+    assert states(world, stack_id) == {"s0": ["CREATE_COMPLETE"]}
+    world.update(servers("b"))
+    world.settle()
+    assert Server.log == ["create s0 a", "update s0 b"]
+
+
 @pytest.mark.parametrize("is_running", [False, True])
 def test_what_was_to_be_asked_again_never_begins_once_its_stack_has_failed(is_running: bool) -> None:
     world = world_of(action_retry_limit=5)
