@@ -32,7 +32,7 @@ def docs() -> None:
     default="isotherm-docs",
     show_default=True,
     metavar="DIR",
-    help="Where to write; made where it is missing, and refused where it holds anything else.",
+    help="Where to write; made where it is missing, refused unless it is empty or an earlier build wrote there.",
 )
 @click.option(
     "--format",

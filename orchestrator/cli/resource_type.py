@@ -23,15 +23,25 @@ def list_types(form: str) -> None:
     Those that are there for the sake of old templates alone are left out; `show` knows them.
     """
     # Loads every plugin there is, which the commands about stacks leave to the service.
+    from orchestrator.documentation.schema import describe_support
     from orchestrator.plugins.registry import ResourceTypes
 
-    types = [
-        {"name": name, "description": found.description}
+    types: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "description": found.description,
+            "support_status": describe_support(found.support_status),
+        }
         for name, found in ResourceTypes.load().items()
         if not found.support_status.is_hidden
     ]
-    table = Table(columns=("name", "description"), rows=[list(entry.values()) for entry in types])
+    table = Table(columns=("name", "description"), rows=[_listed(**entry) for entry in types])
     show(form, types, table)
+
+
+def _listed(name: str, description: str, support_status: Mapping[str, str]) -> tuple[str, str]:
+    told = support_status["description"]
+    return name, f"{description} ({told})" if told else description
 
 
 @resource_type.command(

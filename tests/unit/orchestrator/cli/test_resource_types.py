@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.support import Support, SupportStatus
 from tests.unit.orchestrator.cli.fake_service import Terminal
 
 
@@ -16,6 +19,19 @@ def test_installed_types_are_listed_with_a_sentence_each(terminal: Terminal) -> 
     assert "OS::Heat::RandomString" in names
     assert names == sorted(names)
     assert all(entry["description"] for entry in listed)
+
+
+def test_the_list_says_which_types_are_outdated(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Crate(Resource):
+        description = "A box."
+        support_status = SupportStatus(status=Support.DEPRECATED, version="1.0", substitute="Shelf::Box")
+
+    monkeypatch.setattr(ResourceTypes, "load", lambda: {"Shelf::Crate": Crate})
+    table = terminal.run("resource-type", "list").stdout
+    assert table.splitlines()[1].split(maxsplit=1)[1] == "A box. (deprecated since 1.0: use Shelf::Box)"
+    (listed,) = json.loads(terminal.run("resource-type", "list", "-f", "json").stdout)
+    assert listed["support_status"]["status"] == "deprecated"
+    assert listed["support_status"]["substitute"] == "Shelf::Box"
 
 
 def test_show_has_properties_with_their_rules_and_attributes(terminal: Terminal) -> None:
