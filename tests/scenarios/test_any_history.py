@@ -129,7 +129,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     def _create(self, definition: Definition, rollback: bool, timeout: int | None, crash: int | None) -> None:
         job = self._stack_job(definition, rollback, timeout)
-        self.witness.definitions = {}
+        self.witness.forget_definitions()
         self.known = None
         self.asked, self.snapshots = [], {}
         self.stack_id = self._order(lambda: self.world.coordinator.create(job), 0, crash)

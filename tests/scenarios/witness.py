@@ -47,6 +47,8 @@ class Witness:
         self.violations: list[str] = []
         #: By the id of the traversal that was to bring them about.
         self.definitions: dict[str, Definition] = {}
+        #: The ids of objects that stacks before this one retained.
+        self._left: set[str] = set()
         self._makers: Counter[str] = Counter()
         #: By row, the rows that its object was last made or changed with.
         self._used: dict[str, frozenset[str]] = {}
@@ -165,12 +167,23 @@ class Witness:
             if row.status == "COMPLETE" and row.action not in ("INIT", "DELETE"):
                 assert self.is_there(row), f"{row.name} is COMPLETE and not there"
                 assert self.world.cloud.owned_by(row.id) == [row.physical_id]
-        retained = {name for each in self.definitions.values() for name, it in each.items() if it.retained}
+        retained = self._retained()
         for physical_id, (maker, _) in self.world.cloud.objects.items():
-            row = rows[maker]
-            assert not is_gone(row) or row.name in retained, (
+            assert not is_gone(rows[maker]) or physical_id in retained, (
                 f"{physical_id} is left over, and no row knows of it"
             )
+
+    def forget_definitions(self) -> None:
+        """Begin another stack: what the one before it left in the world on purpose stays there."""
+        self._left = self._retained()
+        self.definitions = {}
+
+    def _retained(self) -> set[str]:
+        """Return the ids of the objects that may be there although their rows are gone."""
+        names = {name for each in self.definitions.values() for name, it in each.items() if it.retained}
+        rows = self.rows()
+        there = {each: rows[maker].name for each, (maker, _) in self.world.cloud.objects.items()}
+        return self._left | {each for each, name in there.items() if name in names}
 
     def check_is(self, stack_id: str, wanted: Definition) -> dict[str, str]:
         """Check that the stack and the cloud are the definition and nothing else; return the ids."""
