@@ -184,7 +184,8 @@ class ConstraintCache:
         return Description(
             client=self.client,
             backend=self.backend,
-            url=masked(self._url),
+            # Memory is nowhere, whatever the settings say.
+            url="" if self.backend == "memory" else masked(self._url),
             expiration_seconds=self.expiration_seconds,
             max_entries=self._max_entries,
             entries=answers.count() if reachable else None,

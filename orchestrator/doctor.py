@@ -148,6 +148,9 @@ def check_cache(settings: Settings) -> Check:
         region.actual_backend.get_serialized("isotherm:doctor:ping")
     except Exception as error:  # noqa: BLE001  # every store has errors of its own
         return Check(name=name, ok=False, detail=f"does not answer: {error}", hint=hint, is_service=True)
+    if settings.cache_backend == "memory" and settings.cache_url:
+        hint = "set cache_backend to what is there, such as redis, or take cache_url away"
+        return Check(name=name, ok=False, detail="memory: nobody looks at cache_url", hint=hint)
     return Check(name=name, ok=True, detail=f"{settings.cache_backend} answers")
 
 

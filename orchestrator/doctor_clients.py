@@ -10,7 +10,7 @@ from typing import Final
 
 from orchestrator.diagnosis import Check
 from orchestrator.errors import InvalidInput, IsothermError, NotFound, PluginMistake, cut
-from orchestrator.plugins.clients import PROJECTS, ClientPlugin, ClientPlugins, Clients
+from orchestrator.plugins.clients import PROJECTS, ClientMisconfigured, ClientPlugin, ClientPlugins, Clients
 from orchestrator.settings import Settings
 
 #: How long all systems together may take to answer.
@@ -103,7 +103,9 @@ class _Probe:
             hint = "correct the name in settings.clients, or install the package that brings it"
             self._found = self._wrong(str(error), hint)
         except InvalidInput as error:
-            self._found = self._wrong("; ".join(map(str, error.problems)), hint)
+            # Its cache may be at fault too.
+            said = hint if isinstance(error, ClientMisconfigured) else "correct the setting"
+            self._found = self._wrong("; ".join(map(str, error.problems)), said)
         except IsothermError as error:
             self._found = self._wrong(str(error), hint)
         except Exception as error:  # noqa: BLE001  # a plug-in of whoever: its fault must not hide the next
@@ -118,7 +120,7 @@ class _Probe:
             return self._wrong(str(error), hint)
         except Exception as error:  # noqa: BLE001  # every library has errors of its own
             hint = f"see whether the system is well, and whether settings.clients.{self._client} points at it"
-            return self._wrong(f"does not answer: {_said(error)}", hint, is_service=True)
+            return self._wrong(f"cannot be asked: {_said(error)}", hint, is_service=True)
         return Check(
             name=self._name, ok=True, detail=found or "can be built; whether it answers, cannot be told"
         )

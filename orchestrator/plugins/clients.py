@@ -336,11 +336,16 @@ def options_of(kind: type[ClientPlugin], said: Mapping[str, Any], project: str) 
 def _problem(kind: type[ClientPlugin], fault: PropertyError, project: str, own: Mapping[str, Any]) -> Problem:
     within = (PROJECTS, project) if fault.path and fault.path[0] in own else ()
     path = dotted(("settings", "clients", kind.section(), *within, *fault.path))
+    message, hint = option_fault(fault)
+    return Problem(message=message, path=path, hint=hint)
+
+
+def option_fault(fault: PropertyError) -> tuple[str, str]:
+    """Return what people are told of a wrong option, and the hint; never its value, which may be a password."""
     if isinstance(fault, UnknownProperty):
-        return Problem(message="there is no such option", path=path, hint=fault.hint)
-    # The value is not shown: it may be a password.
+        return "there is no such option", fault.hint
     veiled = fault.veil(fault.path)
-    return Problem(message=veiled.message, path=path, hint=veiled.hint)
+    return veiled.message, veiled.hint
 
 
 @cache

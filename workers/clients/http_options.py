@@ -10,7 +10,7 @@ from typing import Any, Final
 import httpx
 
 from orchestrator.errors import Problem
-from orchestrator.plugins.clients import ClientMisconfigured
+from orchestrator.plugins.clients import ClientMisconfigured, option_fault
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Property, PropertyError, PropertyType, convert_properties
 
@@ -297,10 +297,7 @@ def apis_of(options: Mapping[str, Any]) -> dict[str, ApiOptions]:
     try:
         return dict(_apis_of(options))
     except PropertyError as error:
-        # The value is not shown: it may be a password.
-        fault = error.veil(error.path)
-        option = ".".join(map(str, fault.path))
-        raise misconfigured(option, fault.message, fault.hint) from error
+        raise misconfigured(".".join(map(str, error.path)), *option_fault(error)) from error
 
 
 def _apis_of(options: Mapping[str, Any]) -> Iterator[tuple[str, ApiOptions]]:
@@ -322,6 +319,5 @@ def _apis_of(options: Mapping[str, Any]) -> Iterator[tuple[str, ApiOptions]]:
         try:
             yield name, ApiOptions.parse(name, {**shared, **given})
         except PropertyError as error:
-            raise PropertyError(
-                (*path, *error.path), error.message, error.hint, veiled=error.veiled
-            ) from error
+            within = (*path, *error.path)
+            raise type(error)(within, error.message, error.hint, veiled=error.veiled) from error

@@ -13,7 +13,7 @@ from orchestrator import doctor
 from orchestrator.cli.main import isotherm
 from orchestrator.cli.shell import Shell
 from orchestrator.diagnosis import Check
-from orchestrator.doctor import check_settings, checks
+from orchestrator.doctor import check_cache, check_settings, checks
 from orchestrator.settings import Settings
 
 #: A port that nothing listens on.
@@ -131,3 +131,11 @@ def test_a_variable_with_a_slip_in_its_name_is_told_without_its_value() -> None:
     assert found.detail == "nobody reads ISOTHERM_CACHE_BACKNED"
     assert found.hint == "did you mean ISOTHERM_CACHE_BACKEND?"
     assert check_settings({"ISOTHERM_PROJECT": "shop"}).ok
+
+
+def test_the_address_of_a_cache_that_is_not_used_is_told_without_it(settings: Settings) -> None:
+    told = check_cache(settings.model_copy(update={"cache_url": "redis://:SECRET@cache/0"}))
+    assert not told.ok
+    assert not told.is_service
+    assert told.detail == "memory: nobody looks at cache_url"
+    assert "SECRET" not in str(told)

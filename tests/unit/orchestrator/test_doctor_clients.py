@@ -144,7 +144,7 @@ def test_a_system_that_is_down_is_a_service_and_told_in_one_line() -> None:
     check = found({"images": {"url": "down"}})["client images"]
     assert not check.ok
     assert check.is_service
-    assert check.detail.startswith("does not answer: ConnectionError: no route to host xxx")
+    assert check.detail.startswith("cannot be asked: ConnectionError: no route to host xxx")
     assert len(check.detail) < 400
 
 

@@ -100,7 +100,10 @@ def test_further_apis_share_the_patience_and_not_who_we_are() -> None:
             "apis.default: the API of this name is the one",
         ),
         ({"apis": {"a": "s3cret"}}, "apis.a: expected a map of options"),
-        ({"apis": {"a": {"base_url": URL, "retires": 3}}}, "apis.a.retires: "),
+        (
+            {"apis": {"a": {"base_url": URL, "retires": 3}}},
+            "apis.a.retires: there is no such option (did you mean 'retries'?)",
+        ),
         ({"apis": {"a": {}}}, "apis.a.base_url: expected a URL"),
     ],
     ids=range(25),
