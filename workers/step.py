@@ -172,6 +172,12 @@ class _Step:
         """Whether this is an update, and nothing was done to the resource for it yet."""
         return self.claim.action == "UPDATE" and not self.acts
 
+    @property
+    def _is_unbegun_operation(self) -> bool:
+        """Whether the resource was to be taken as it is, and nothing was done with it yet."""
+        begun = self.claim.started or self.resource is not None
+        return is_operation(self.claim) and not is_resumed_first(self.claim) and not begun
+
     def paused(self) -> Outcome:
         """Return the outcome that a hook must be cleared before anything is done."""
         return self._left_behind(Ending.PAUSED)
@@ -224,7 +230,7 @@ class _Step:
     def went_wrong(self, error: ResourceFailure | IsothermError) -> Outcome:
         """Return the outcome of what was raised on purpose."""
         asked_nobody = self.resource is None or isinstance(error, PropertyNotVerified)
-        untouched = self.is_unbegun_update and asked_nobody
+        untouched = asked_nobody and (self.is_unbegun_update or self._is_unbegun_operation)
         self.undone = isinstance(error, NothingDone)
         if isinstance(error, PropertyNotVerified):
             if self.claim.started and self.resource is None:

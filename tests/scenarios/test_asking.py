@@ -270,6 +270,34 @@ def test_who_does_not_tell_what_a_name_was_fails_an_update_which_changes_nothing
     assert Server.log == ["create s0 a", "update s0 b"]
 
 
+@pytest.mark.parametrize("suspended", [False, True])
+def test_what_cannot_be_looked_at_while_a_client_is_away_is_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, suspended: bool
+) -> None:
+    rules = classmethod(lambda *_: [Resolve(path=("image",), client="images", entity="image")])
+    monkeypatch.setattr(Server, "translation_rules", rules)
+    world = world_of(action_retry_limit=2)
+    stack_id = world.create(servers("a"))
+    world.settle()
+    if suspended:
+        world.suspend()
+        world.settle()
+    before = states(world, stack_id)
+    Images.is_away = True
+    act = world.resume if suspended else world.check
+    act()
+    world.settle()
+    assert reason(world).endswith("nobody can tell which image it names (after 2 retries)")
+    assert states(world, stack_id) == before
+    Images.is_away = False
+    if suspended:
+        world.resume()
+        world.settle()
+    world.update(servers("b"))
+    world.settle()
+    assert Server.log == ["create s0 a", "update s0 b"]
+
+
 @pytest.mark.parametrize("is_running", [False, True])
 def test_what_was_to_be_asked_again_never_begins_once_its_stack_has_failed(is_running: bool) -> None:
     world = world_of(action_retry_limit=5)
