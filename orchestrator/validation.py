@@ -1,15 +1,18 @@
 """What can be told of a template without a database: what it declares, and what a stack of it would be made of."""
 
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 
 from orchestrator.definition import is_unknown
+from orchestrator.errors import Problem
 from orchestrator.examination import Examined
 from orchestrator.limits import Limits
 from orchestrator.messages import StackJob
 from orchestrator.names import check_project, check_stack_name
 from orchestrator.outdated import outdated_warnings
 from orchestrator.plugins.clients import Clients
+from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.preparation import examine_job
 from orchestrator.settings import Settings
@@ -18,6 +21,7 @@ from orchestrator.template.definitions import ResolveError, ResourceDefinition
 from orchestrator.template.expressions import Expression
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.parameters import ParameterSchema
+from orchestrator.template.template import Template
 from orchestrator.views import ResourcePreview, StackPreview, TemplateView
 
 #: What stands for a value that only a resource still to be made can tell.
@@ -28,7 +32,7 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
     """Check a template under its environment without asking anybody, and return what it declares.
 
     Parameters may have no value; what depends on them is left open. Constraints that ask other systems are left out,
-    and so are those that are not installed here.
+    and so are those that are not installed here, of which it warns.
 
     Raises:
         InvalidInput: with every problem found.
@@ -54,7 +58,7 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
         resources=tuple((name, each.type) for name, each in template.resources.items()),
         disabled=tuple(sorted(template.disabled)),
         outputs=tuple(template.outputs),
-        warnings=warnings,
+        warnings=(*warnings, *_left_out(template)),
     )
 
 
@@ -84,6 +88,15 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
             },
             warnings=outdated_warnings(examined, types),
         )
+
+
+def _left_out(template: Template) -> Iterator[Problem]:
+    """Yield a warning for each constraint of a parameter that is not installed here: its name may be wrong."""
+    for schema in template.parameters.values():
+        for constraint in schema.constraints:
+            if isinstance(constraint, Custom) and not constraint.needs_nothing:
+                message = f"it was not checked: {constraint.unknown()}"
+                yield template.problem(schema.path, message)
 
 
 def _declared(schema: ParameterSchema, value: Any, *, required: bool) -> dict[str, Any]:

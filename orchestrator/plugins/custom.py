@@ -130,6 +130,14 @@ class Custom(Constraint):
         """Whether the plug-in is installed here."""
         return self.name in CustomConstraints.load()
 
+    def unknown(self) -> str:
+        """Return the sentence that there is no such plug-in here, with the nearest; empty if there is."""
+        try:
+            CustomConstraints.load().find(self.name)
+        except NotFound as error:
+            return str(error)
+        return ""
+
     def rule(self) -> str:
         """Return the rule in words."""
         return f"must satisfy the custom constraint {self.name!r}"

@@ -134,3 +134,17 @@ outputs: {o: {value: {list_join: [',', {get_param: n}]}}}
 """
     view = preview_job(job(template), SETTINGS)
     assert view.outputs["o"].startswith("(error: expected text")
+
+
+def test_a_constraint_that_is_not_installed_is_left_out_with_a_warning() -> None:
+    template = """\
+heat_template_version: 2021-04-16
+parameters:
+  when: {type: string, default: x, constraints: [{custom_constraint: cron_expresion}]}
+  where: {type: string, default: UTC, constraints: [{custom_constraint: timezone}]}
+resources: {a: {type: OS::Heat::None}}
+"""
+    (warning,) = validate_job(job(template), Settings()).warnings
+    assert (warning.path, warning.position and warning.position.line) == ("parameters.when", 3)
+    told = "there is no custom constraint 'cron_expresion' here; did you mean 'cron_expression'?"
+    assert warning.message == f"it was not checked: {told}"
