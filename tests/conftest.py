@@ -1,7 +1,10 @@
 """Fixtures that any test may ask for: one server of each kind, and a clean place on it for each test."""
 
+import os
 import signal
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -19,12 +22,28 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("isotherm")
 
 
+#: A file system in memory, and how much room it must have for temporary files to be there.
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 2 * 2**30
+
+
 def pytest_configure() -> None:
-    """Let Ctrl-C reach the programs that tests start.
+    """Let Ctrl-C reach the programs that tests start, and let no test wait for a disk where there is memory.
 
     A shell starts what it puts in the background with this signal ignored, and ignoring is inherited.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if "TMPDIR" not in os.environ and is_roomy(MEMORY):
+        os.environ["TMPDIR"] = str(MEMORY)
+        tempfile.tempdir = None
+
+
+def is_roomy(place: Path) -> bool:
+    """Whether tests can keep their temporary files there, programs among them."""
+    if not os.access(place, os.W_OK):
+        return False
+    found = os.statvfs(place)
+    return not found.f_flag & os.ST_NOEXEC and found.f_bavail * found.f_frsize >= ROOM_BYTES
 
 
 def log_plainly() -> None:
