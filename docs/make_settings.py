@@ -19,9 +19,10 @@ INTRODUCTION = """\
 
 <!-- Written by docs/make_settings.py from orchestrator/settings.py: change it there. -->
 
-Each setting has a name in `isotherm.toml` (in the working directory, or where `ISOTHERM_CONFIG` points) and a
-variable, which wins; where `ISOTHERM_CONFIG` points, there must be a file. A setting that there is not is refused; of a
-variable with a slip in its name, `isotherm doctor` tells. In a variable a list is written as JSON: `ISOTHERM_NODE_DIRECTORIES='["/srv/a", "/srv/b"]'`.
+Each setting has a name in `isotherm.toml` (in the working directory, or where `ISOTHERM_CONFIG` points, where there
+must be a file then) and a variable, which wins. A name that is none of these is refused in the file; of a variable with
+a slip in its name, `isotherm doctor` tells.
+In a variable a list is written as JSON: `ISOTHERM_NODE_DIRECTORIES='["/srv/a", "/srv/b"]'`.
 A setting with dots in its name is in a table of the file: `constraint_cache.enabled` is `enabled` below
 `[constraint_cache]`. NAME stands for whatever name there is.
 Everything has a default; with none of it set, `isotherm` works by itself in one process.
