@@ -187,8 +187,7 @@ class Matcher:
         """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
         if self._refresh or self._is_renewed(row) or row.id in self._history.unsettled or not _is_sound(row):
             return False
-        is_said = _said(self._history.applied.get(row.id, {})) == _said(wish.fragment)
-        if row.type != wish.type or not is_said:
+        if _said(self._history.applied.get(row.id, {})) != _said(wish.fragment):
             return False
         required = [self._chosen.get(name) for name in wish.requires]
         if any(each is None or not _is_there(each) for each in required):
@@ -197,6 +196,7 @@ class Matcher:
             return False
         if not wish.wanted <= {tuple(path) for path, _ in row.attributes}:
             return False
+        # Of which type it was made, the fingerprint says: the row may have another one that was never applied.
         return row.definition_hash == self._wanted_hash(wish) and not self._has_new_metadata(wish, row)
 
     def _wanted_hash(self, wish: Wish) -> str | None:

@@ -31,6 +31,7 @@ class Port(Resource):
         "network": Property(type=STRING, required=True, update_allowed=True),
         "network_id": Property(type=STRING),
         "size": Property(type=STRING, update_allowed=True),
+        "image": Property(type=STRING),
     }
     attributes_schema: ClassVar[Mapping[str, Attribute]] = {"kind": Attribute("its class", STRING)}
     log: ClassVar[list[str]] = []
@@ -211,3 +212,21 @@ def test_a_rollback_gives_a_resource_its_old_type_back(world: World) -> None:
     assert ids(world, stack_id) == before
     rows = {row.name: row.type for row in world.store.stacks.resources(stack_id) if row.action != "DELETE"}
     assert rows == {"it": "My::OldPort"}
+
+
+def test_a_rollback_takes_back_what_another_was_put_in_the_place_of_under_the_new_type(world: World) -> None:
+    # What depends on it keeps it from going too early.
+    bad = "  bad: {type: Cloud::Object, depends_on: it, properties: {value: v}}\noutputs:"
+    source = template("network: public, image: i", "My::OldPort").replace("outputs:", bad)
+    stack_id = world.create(source)
+    world.settle()
+    before = ids(world, stack_id)
+    changed = source.replace("My::OldPort", "My::Port").replace("image: i", "image: j")
+    world.cloud.failing["bad"] = -1
+    world.update(changed.replace("value: v", "value: w"), rollback=True)
+    world.settle()
+    assert world.state() == "ROLLBACK_COMPLETE"
+    assert ids(world, stack_id) == before
+    assert Port.log == ["OldPort create 5d0b", "Port create 5d0b", "Port delete 5d0b"]
+    rows = {row.name: row.type for row in world.store.stacks.resources(stack_id)}
+    assert rows == {"it": "My::OldPort", "bad": "Cloud::Object"}
