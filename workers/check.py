@@ -24,7 +24,8 @@ from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome
 from orchestrator.store.store import Store
 from workers.heartbeat import Heartbeat
-from workers.step import Surroundings, take_step
+from workers.step import take_step
+from workers.surroundings import Surroundings
 
 log = structlog.get_logger()
 

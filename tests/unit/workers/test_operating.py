@@ -19,7 +19,8 @@ from orchestrator.plugins.resource import (
 )
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
-from workers.step import Surroundings, take_step
+from workers.step import take_step
+from workers.surroundings import Surroundings
 
 
 class Told(Resource):

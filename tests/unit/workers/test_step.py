@@ -17,7 +17,8 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Outcome
 from orchestrator.template.template import Template
-from workers.step import Surroundings, take_step
+from workers.step import take_step
+from workers.surroundings import Surroundings
 
 SETTINGS = Settings()
 
