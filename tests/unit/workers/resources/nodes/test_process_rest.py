@@ -2,6 +2,7 @@
 
 import signal
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -31,7 +32,11 @@ def resume(machine: Machine, state: ResourceState, **properties: Any) -> None:
 
 
 def statuses(machine: Machine, state: ResourceState) -> set[str]:
-    return {psutil.Process(pid).status() for pid in machine.marked(state.uuid)}
+    found: set[str] = set()
+    for pid in machine.marked(state.uuid):
+        with suppress(psutil.NoSuchProcess):  # one that ended since it was listed
+            found.add(psutil.Process(pid).status())
+    return found
 
 
 def test_a_process_stands_still_until_it_is_resumed(machine: Machine, state: ResourceState) -> None:
@@ -60,6 +65,7 @@ def test_so_does_all_that_it_has_started_wherever_that_went(machine: Machine, st
     assert statuses(machine, state) == {psutil.STATUS_STOPPED}
     resume(machine, state, command=python(code))
     assert psutil.STATUS_STOPPED not in statuses(machine, state)
+    machine.poll(lambda: len(machine.marked(state.uuid)) == 3 or Wait(0.05))
 
 
 def test_a_server_answers_again_when_it_is_resumed(machine: Machine, state: ResourceState) -> None:
