@@ -4,7 +4,9 @@
 
     HookError
     ├── HookNotLoaded       an installed hook cannot be used: the process must not start
-    └── LifecycleRefused    a lifecycle plugin refused an operation before anything was touched
+    ├── Refusal             what a lifecycle plugin raises to refuse an operation
+    ├── LifecycleRefused    a lifecycle plugin refused an operation before anything was touched
+    └── ReadOnly            a hook tried to change what it was shown
 """
 
 
@@ -14,6 +16,10 @@ class HookError(Exception):
 
 class HookNotLoaded(HookError):
     """An installed hook cannot be used; going on without it would skip what the operator relies on."""
+
+
+class Refusal(HookError):
+    """What a lifecycle plugin raises to refuse an operation: its words are what people read."""
 
 
 class LifecycleRefused(HookError):
@@ -26,3 +32,7 @@ class LifecycleRefused(HookError):
 
     def __str__(self) -> str:
         return f"refused by lifecycle plugin {self.plugin!r}: {self.reason}"
+
+
+class ReadOnly(HookError, TypeError):
+    """A hook tried to change what it was shown; nothing was changed."""

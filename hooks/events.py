@@ -4,17 +4,14 @@ A sink that is down or slow to learn misses nothing for good: the history in the
 event's id tells where to read on.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-import structlog
-
-from hooks.hook import Hook, HookFault, load_hooks
+from hooks.hook import Hook, InstalledHook, load_hooks
 
 #: The entry point group of event sinks.
 NAMESPACE = "isotherm.event_sinks"
-
-_log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +24,14 @@ class Event:
     at: float
     stack_id: str
     stack_name: str
+    project: str
+    #: The operation that it happened in, by the id that lifecycle plugins are told.
+    operation_id: str
     #: The resource's name; empty for an event of the stack itself.
     resource: str
-    #: The resource's type; empty for an event of the stack itself.
+    #: The id of the resource's row; empty for an event of the stack itself.
+    resource_id: str
+    #: The resource's type; ``stack`` for an event of the stack itself.
     type: str
     #: Action and status in Heat's words: CREATE, COMPLETE.
     action: str
@@ -40,35 +42,45 @@ class Event:
 
 
 class EventSink(Hook):
-    """Base of event sinks."""
+    """Base of event sinks.
+
+    One process at a time hands events to a sink, in one thread. What it was handed is on record, so that the next
+    process goes on after it.
+    """
+
+    #: Whether the environment of a stack may name it, as ``{type: NAME, ...}``; what else stands there is given to
+    #: ``Options``. Such a sink is told of that stack alone.
+    in_environments: ClassVar[bool] = False
 
     def consume(self, events: Sequence[Event]) -> None:
-        """Take events in the order of their ids; the same event may come again."""
+        """Take events in the order of their ids; the same event may come again, in order.
+
+        Raises:
+            Exception: they were not taken, or perhaps not all; they come again after a while.
+        """
+
+    def save(self) -> bytes:
+        """Return what :meth:`restore` is to be given, as of the events consumed so far; it is kept with their mark."""
+        return b""
+
+    def restore(self, state: bytes) -> None:
+        """Go on from what was saved last, by this or another process; called before the first ``consume``."""
+
+    def close(self) -> None:
+        """Let go of connections; another process takes over, or this one ends."""
 
 
-def load_event_sinks(namespace: str = NAMESPACE) -> tuple[EventSink, ...]:
-    """Return the installed sinks, ordered by name.
+def load_event_sinks(
+    said: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
+) -> tuple[InstalledHook[EventSink], ...]:
+    """Return the enabled sinks, ordered by name.
+
+    Args:
+        said: What the settings say of them, by name.
+        namespace: The entry point group.
 
     Raises:
         HookNotLoaded: one of them cannot be used.
     """
-    return load_hooks(namespace, EventSink)
-
-
-def dispatch(sinks: Iterable[EventSink], events: Sequence[Event]) -> Sequence[HookFault]:
-    """Hand events to every sink; return (and log) the errors they raised. No events, no calls.
-
-    One that raises keeps none of the others from getting the events.
-    """
-    if not events:
-        return ()
-    faults = []
-    for sink in sinks:
-        try:
-            sink.consume(events)
-        except Exception as error:  # noqa: BLE001 (what happened has happened; a sink's bug must not stop the others)
-            faults.append(HookFault(sink.name, error))
-            _log.error(
-                "event sink failed", sink=sink.name, first=events[0].id, last=events[-1].id, exc_info=error
-            )
-    return faults
+    installed = load_hooks(namespace, EventSink, said, section="event_sinks")
+    return tuple(each for each in installed if each.hook is not None)

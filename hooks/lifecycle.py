@@ -1,110 +1,134 @@
 """Lifecycle plugins: asked before a stack operation, told after it.
 
-A plugin gets plain values, never an object of the engine: there is nothing in its hands that could change a
+A plugin is shown frozen values, never an object of the engine: there is nothing in its hands that could change a
 stack, and it outlives the engine's refactoring. Both calls may come more than once for one operation, in any
 process: the operation's id tells.
 """
 
-import copy
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
 
-import structlog
-
-from hooks.errors import LifecycleRefused
-from hooks.hook import Hook, HookFault, load_hooks
+from hooks.frozen import FrozenDict
+from hooks.hook import Hook, InstalledHook, load_hooks
+from hooks.ordering import in_order
+from hooks.stack import FrozenStack
 
 #: The entry point group of lifecycle plugins.
-NAMESPACE = "isotherm.lifecycle"
+NAMESPACE: Final = "isotherm.lifecycle"
 
-_log = structlog.get_logger()
+#: How an operation ended.
+COMPLETE: Final = "complete"
+FAILED: Final = "failed"
+#: Another operation took the stack before this one was over.
+SUPERSEDED: Final = "superseded"
+#: It never began: a plugin refused it, another operation was faster, or its process died before.
+REFUSED: Final = "refused"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Operation:
-    """One operation on one stack, as a plugin sees it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotations:
+    """What a plugin says about a stack and its resources: plain types that msgpack knows.
 
-    #: The same however often the plugin is called: the traversal's id.
-    id: str
-    #: In Heat's words: CREATE, UPDATE, DELETE ...
-    action: str
-    stack_id: str
-    stack_name: str
+    They are stored with the stack when the operation begins, in the place of what the same plugin said before.
+    Resource types read those of their resource as ``self.annotations``.
+    """
+
+    #: Sentences for people, who may go on all the same.
+    warnings: Sequence[str] = ()
+    #: Of the stack as a whole.
+    stack: Mapping[str, Any] = field(default_factory=FrozenDict)
+    #: Of single resources, by name.
+    resources: Mapping[str, Mapping[str, Any]] = field(default_factory=FrozenDict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifecycleContext:
+    """One operation on one stack, whatever the stack is."""
+
+    #: The same however often a plugin is called for this operation, before and after it, in whatever process.
+    operation_id: str
     project: str
-    #: None until the operation has ended.
-    success: bool | None = None
-    #: Why it ended as it did; empty until then.
+    #: After the operation: complete, failed, superseded or refused; empty before.
+    outcome: str = ""
+    #: After the operation: why it ended as it did.
     reason: str = ""
-    #: The stack's parameters by name, hidden ones masked.
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    #: After the operation: what this plugin answered before it; None if it answered nothing, or not in time.
+    annotations: Annotations | None = None
 
 
 class LifecyclePlugin(Hook):
-    """Base of lifecycle plugins: override what you need, the rest does nothing."""
+    """Base of lifecycle plugins: override what you need, the rest does nothing.
+
+    ``action`` is CREATE, UPDATE, DELETE, ROLLBACK, CHECK, SUSPEND, RESUME, SNAPSHOT, RESTORE, ADOPT or ABANDON.
+    ``stack`` is what the stack is to be, ``current_stack`` what it is at that moment: None while there is none.
+    """
 
     #: Lower ones are asked earlier and told later; equal ones go by name.
     ordinal: int = 100
+    #: The names of plugins that come later than this one, whatever their ordinals.
+    before: ClassVar[Collection[str]] = ()
+    #: The names of plugins that come earlier than this one, whatever their ordinals.
+    after: ClassVar[Collection[str]] = ()
 
-    def pre_op(self, operation: Operation) -> None:
-        """Run before anything is touched; raise to refuse the operation."""
+    def do_pre_op(
+        self,
+        context: LifecycleContext,  # noqa: ARG002  # for those who override it
+        stack: FrozenStack,  # noqa: ARG002  # as above
+        current_stack: FrozenStack | None,  # noqa: ARG002  # as above
+        action: str,  # noqa: ARG002  # as above
+    ) -> Annotations | None:
+        """Run before anything is written or touched; None leaves standing what this plugin said before.
 
-    def post_op(self, operation: Operation) -> None:
-        """Undo or record, once the operation has ended; also when a later plugin refused it."""
+        Raises:
+            Refusal: the operation must not begin; any other exception refuses it as well.
+        """
+        return None
+
+    def do_post_op(
+        self,
+        context: LifecycleContext,
+        stack: FrozenStack,
+        current_stack: FrozenStack | None,
+        action: str,
+        is_stack_failure: bool,
+    ) -> None:
+        """Undo or record, once the operation has ended, however it did; also when a later plugin refused it.
+
+        Called in the reverse order, for those plugins alone whose ``do_pre_op`` has answered, or may have: it did not
+        end in time, or its process died. What it raises is logged and kept, and changes nothing.
+        """
+
+    def do_preview(
+        self,
+        context: LifecycleContext,  # noqa: ARG002  # for those who override it
+        stack: FrozenStack,  # noqa: ARG002  # as above
+        current_stack: FrozenStack | None,  # noqa: ARG002  # as above
+        action: str,  # noqa: ARG002  # as above
+    ) -> Annotations | None:
+        """Say what ``do_pre_op`` would, for somebody who only wants to see; change nothing anywhere.
+
+        Raises:
+            Refusal: the operation would be refused.
+        """
+        return None
 
 
-def load_lifecycle_plugins(namespace: str = NAMESPACE) -> tuple[LifecyclePlugin, ...]:
-    """Return the installed plugins in the order in which they are asked.
+def load_lifecycle_plugins(
+    said: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
+) -> tuple[InstalledHook[LifecyclePlugin], ...]:
+    """Return the enabled plugins in the order in which they are asked.
+
+    Args:
+        said: What the settings say of them, by name.
+        namespace: The entry point group.
 
     Raises:
         HookNotLoaded: one of them cannot be used.
     """
-    return in_order(load_hooks(namespace, LifecyclePlugin))
-
-
-def in_order(plugins: Iterable[LifecyclePlugin]) -> tuple[LifecyclePlugin, ...]:
-    """Return plugins by ordinal, then by name."""
-    return tuple(sorted(plugins, key=lambda plugin: (plugin.ordinal, plugin.name)))
-
-
-def run_pre_ops(plugins: Iterable[LifecyclePlugin], operation: Operation) -> None:
-    """Ask every plugin in order.
-
-    When one refuses, those that had agreed are told in reverse order that the operation failed; the one that
-    refused and those after it are not.
-
-    Raises:
-        LifecycleRefused: a plugin raised; its error is the cause.
-    """
-    agreed: list[LifecyclePlugin] = []
-    for plugin in in_order(plugins):
-        try:
-            plugin.pre_op(copy.deepcopy(operation))
-        except Exception as error:
-            refusal = LifecycleRefused(plugin.name, str(error) or type(error).__name__)
-            run_post_ops(agreed, replace(operation, success=False, reason=str(refusal)))
-            raise refusal from error
-        agreed.append(plugin)
-
-
-def run_post_ops(plugins: Iterable[LifecyclePlugin], operation: Operation) -> Sequence[HookFault]:
-    """Tell every plugin, in reverse order, how the operation ended; return (and log) the errors they raised.
-
-    One that raises keeps none of the others from being told.
-    """
-    faults = []
-    for plugin in reversed(in_order(plugins)):
-        try:
-            # A copy each: what one plugin does to its parameters no other sees.
-            plugin.post_op(copy.deepcopy(operation))
-        except Exception as error:  # noqa: BLE001 (the operation is over; a plugin's bug must not stop the others)
-            faults.append(HookFault(plugin.name, error))
-            _log.error(
-                "lifecycle plugin failed after the operation",
-                plugin=plugin.name,
-                operation=operation.id,
-                stack=operation.stack_name,
-                action=operation.action,
-                exc_info=error,
-            )
-    return faults
+    installed = load_hooks(namespace, LifecyclePlugin, said, section="lifecycle")
+    enabled = {each.name: each for each in installed if each.hook is not None}
+    plugins = [each.hook for each in enabled.values() if each.hook is not None]
+    return tuple(
+        enabled[plugin.name] for plugin in in_order(plugins, known=[each.name for each in installed])
+    )

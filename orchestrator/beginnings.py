@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hooks.lifecycle import Operation
 from orchestrator.cleanups import ABANDONED, Cleanups
 from orchestrator.comparison import compare
 from orchestrator.errors import (
@@ -37,7 +36,7 @@ from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.stored_templates import load_template
-from orchestrator.telling import Listeners
+from orchestrator.telling import Listeners, Operation
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
 
@@ -76,22 +75,13 @@ class Beginnings:
             node.resource_id: prepared.types[node.key] for node in plan.nodes if node.resource_id is not None
         }
         new = replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {})
-        operation = Operation(
-            id=new.id,
-            action=plan.action,
-            stack_id=new.stack_id,
-            stack_name=new.stack,
-            project=new.project,
-            success=None,
-            reason="",
-            parameters=prepared.parameters.shown(),
-        )
+        operation = self._operation(new, prepared.parameters.shown())
         self._listeners.begin(operation)
         try:
             self._store.templates.save(prepared.stored, prepared.files)
             self._store.traversals.begin_create(new)
         except Exception as error:
-            self._listeners.end(operation, success=False, reason=str(error))
+            self._listeners.end(operation, reason=str(error))
             raise
         self._publish_first(new)
         return new
@@ -160,14 +150,12 @@ class Beginnings:
             as_applied=compared.reverted,
             other_types=compared.other_types,
         )
-        operation = replace(
-            self._listeners.operation(new.id, action, stack), parameters=prepared.parameters.shown()
-        )
+        operation = self._operation(new, prepared.parameters.shown())
         self._listeners.begin(operation)
         self._store.templates.save(prepared.stored, prepared.files)
         begun = self._store.traversals.begin_next(new, expected=stack.traversal_id)
         if begun is None:
-            self._listeners.end(operation, success=False, reason="another operation took the stack first")
+            self._listeners.end(operation, reason="another operation took the stack first")
             return None
         self._publish_first(begun)
         return begun
@@ -178,14 +166,24 @@ class Beginnings:
         Raises:
             Conflict: a lifecycle plugin refused.
         """
-        operation = self._listeners.operation(new.id, new.plan.action, stack)
+        operation = self._operation(new, {})
         self._listeners.begin(operation)
         begun = self._store.traversals.begin_next(new, expected=stack.traversal_id)
         if begun is None:
-            self._listeners.end(operation, success=False, reason="another operation took the stack first")
+            self._listeners.end(operation, reason="another operation took the stack first")
             return False
         self._publish_first(begun)
         return True
+
+    def _operation(self, new: NewTraversal, parameters: Mapping[str, Any]) -> Operation:
+        return self._listeners.operation(
+            new.id,
+            new.plan.action,
+            name=new.stack,
+            stack_id=new.stack_id,
+            project=new.project,
+            parameters=parameters,
+        )
 
     def delete(self, stack: StackRow, job: DeleteJob) -> bool:
         """Begin the deletion of a stack; False if another operation was faster.

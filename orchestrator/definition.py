@@ -7,9 +7,10 @@ direct requirements are present; asking for anything else is the asker's mistake
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from enum import Enum
 from typing import Any, Final, Self
 
+from hooks.unknown import UNKNOWN as UNKNOWN  # noqa: PLC0414  # functions and plugins find it here
+from hooks.unknown import Unknown as Unknown  # noqa: PLC0414  # as above
 from orchestrator.errors import NotFound, PluginMistake
 
 #: An attribute with the path that is asked of it: ``("networks", "private", 0)``.
@@ -18,16 +19,6 @@ AttributePath = tuple[str | int, ...]
 
 #: The types of plain values that hold no others.
 SCALARS: Final = frozenset({str, int, float, bool, type(None)})
-
-
-class Unknown(Enum):
-    """The type of :data:`UNKNOWN`."""
-
-    UNKNOWN = "unknown until the resource exists"
-
-
-#: Stands for a value that only a resource still to be made can tell. Validation skips it; a check never sees it.
-UNKNOWN: Final = Unknown.UNKNOWN
 
 
 def is_unknown(value: object) -> bool:

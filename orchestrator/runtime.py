@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import psutil
 from stevedore.driver import DriverManager
 
-from hooks.events import EventSink, load_event_sinks
-from hooks.lifecycle import LifecyclePlugin, load_lifecycle_plugins
+from hooks.events import load_event_sinks
+from hooks.lifecycle import load_lifecycle_plugins
 from orchestrator.constraint_caches import ConstraintCaches
 from orchestrator.coordinator import Coordinator
 from orchestrator.messages import CheckOrder
@@ -88,8 +88,8 @@ class Runtime:
     @cached_property
     def coordinator(self) -> Coordinator:
         """The coordinator, with the operator's plugins and event sinks."""
-        plugins: list[LifecyclePlugin] = list(load_lifecycle_plugins())
-        sinks: list[EventSink] = list(load_event_sinks())
+        plugins = [each.hook for each in load_lifecycle_plugins(self.settings.lifecycle) if each.hook]
+        sinks = [each.hook for each in load_event_sinks(self.settings.event_sinks) if each.hook]
         return Coordinator(
             store=self.store,
             types=self.types,

@@ -74,6 +74,33 @@ class Settings(BaseSettings):
         description="The options of each client plug-in, by its name: `[clients.http]` in the file. What is under "
         "`projects` and a project's name there holds for that project alone.",
     )
+    lifecycle: dict[str, dict[str, Any]] = Field(
+        default={},
+        repr=False,
+        description="What is said of each lifecycle plug-in, by its name: `[lifecycle.limits]` in the file, with "
+        "`enabled`, `time_limit_seconds`, and the plug-in's own options.",
+    )
+    lifecycle_nested_stacks: bool = Field(
+        default=True,
+        description="Whether lifecycle plug-ins are asked and told about stacks in stacks, each on its own.",
+    )
+    event_sinks: dict[str, dict[str, Any]] = Field(
+        default={},
+        repr=False,
+        description="What is said of each event sink, by its name: `[event_sinks.webhook]` in the file, with "
+        "`enabled`, `time_limit_seconds`, and the sink's own options.",
+    )
+    environment_event_sinks: tuple[str, ...] = Field(
+        default=(),
+        description="The event sinks that environments of stacks may name. Whoever writes an environment then decides "
+        "what this machine sends where.",
+    )
+    max_sink_backlog_events: int = Field(
+        default=100_000,
+        gt=0,
+        description="So many events are kept for a sink that does not take them, whatever else removes events; older "
+        "ones are lost to it, and counted.",
+    )
     project: str = Field(default="default", description="The project that stacks of this client belong to.")
 
     lease_seconds: float = Field(

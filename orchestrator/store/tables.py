@@ -40,6 +40,8 @@ stack = sa.Table(
     sa.Column("completed_template_id", sa.Text),
     sa.Column("in_service", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("timeout_minutes", sa.Double, nullable=False),
+    #: Words that people put on it, as JSON, in their order.
+    sa.Column("tags", sa.Text, nullable=False, server_default="[]"),
     #: Whether the last definition that was given was to be rolled back if it failed.
     sa.Column("rollback", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("created_at", sa.Double, nullable=False),
@@ -359,4 +361,104 @@ cache_flush = sa.Table(
     sa.Column("client", sa.Text, primary_key=True),
     #: When it was flushed last.
     sa.Column("flushed_at", sa.Double, nullable=False),
+)
+
+#: An operation about which lifecycle plugins were asked. Its id is that of its traversal, once that has begun.
+operation = sa.Table(
+    "operation",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    #: Why there is one: whoever comes again for the same reason goes on with the same operation.
+    sa.Column("cause", sa.Text, nullable=False),
+    sa.Column("stack_id", sa.Text, nullable=False),
+    sa.Column("stack", sa.Text, nullable=False),
+    sa.Column("project", sa.Text, nullable=False),
+    #: As plugins are told: CREATE, ABANDON ...
+    sa.Column("action", sa.Text, nullable=False),
+    #: entering: plugins are being asked; under_way: it has begun; leaving: plugins are being told; over.
+    sa.Column("state", sa.Text, nullable=False),
+    #: complete, failed, superseded or refused, and why; empty until it is known.
+    sa.Column("outcome", sa.Text, nullable=False, server_default=""),
+    sa.Column("reason", sa.Text, nullable=False, server_default=""),
+    #: The stack that was shown to plugins, packed; NULL where the store can tell it, and once it is over.
+    sa.Column("shown", sa.LargeBinary),
+    #: Who sees to it, until when, and how often somebody took it: whoever came later fences the one before.
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("leased_until", sa.Double),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("ended_at", sa.Double),
+    sa.Index("ix_operation_stack_id_created_at", "stack_id", "created_at"),
+    sa.Index(
+        "ux_operation_cause",
+        "cause",
+        unique=True,
+        sqlite_where=sa.text("state = 'entering'"),
+        postgresql_where=sa.text("state = 'entering'"),
+    ),
+    # Few are not over at any time.
+    sa.Index(
+        "ix_operation_leased_until",
+        "leased_until",
+        sqlite_where=sa.text("leased_until IS NOT NULL"),
+        postgresql_where=sa.text("leased_until IS NOT NULL"),
+    ),
+)
+
+#: What one plugin was asked and told about an operation.
+operation_call = sa.Table(
+    "operation_call",
+    metadata,
+    sa.Column("operation_id", sa.Text, primary_key=True),
+    #: In the order in which they were asked.
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("plugin", sa.Text, nullable=False),
+    #: asking, agreed, refused, late (it did not answer in time), telling, told.
+    sa.Column("state", sa.Text, nullable=False),
+    #: What it answered, packed.
+    sa.Column("annotations", sa.LargeBinary),
+    #: What it raised when it was told.
+    sa.Column("error", sa.Text, nullable=False, server_default=""),
+)
+
+#: What lifecycle plugins said last of a stack's resources, by the resource's name; of the stack itself under "".
+annotation = sa.Table(
+    "annotation",
+    metadata,
+    sa.Column("stack_id", sa.Text, primary_key=True),
+    sa.Column("plugin", sa.Text, primary_key=True),
+    sa.Column("resource", sa.Text, primary_key=True),
+    sa.Column("value", sa.LargeBinary, nullable=False),
+    # Asked for by stack and resource, whatever the plugin.
+    sa.Index("ix_annotation_stack_id_resource", "stack_id", "resource"),
+)
+
+#: How far each event sink has been told.
+sink_cursor = sa.Table(
+    "sink_cursor",
+    metadata,
+    #: The sink's name; of a sink that an environment names, the stack's id, a colon and the entry's number.
+    sa.Column("name", sa.Text, primary_key=True),
+    #: Of a sink that an environment names: the stack that it is told of, its type, and its options, packed.
+    sa.Column("stack_id", sa.Text),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("options", sa.LargeBinary),
+    #: The id of the last event that it was told.
+    sa.Column("position", sa.BigInteger, nullable=False),
+    #: What it saved with that, packed.
+    sa.Column("state", sa.LargeBinary),
+    #: How many events were removed before it was told.
+    sa.Column("lost", sa.BigInteger, nullable=False, server_default="0"),
+    #: Since when it fails, how often it did since, and what it said last.
+    sa.Column("failing_since", sa.Double),
+    sa.Column("failures", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("error", sa.Text, nullable=False, server_default=""),
+    #: Not tried again before that.
+    sa.Column("due_at", sa.Double, nullable=False, server_default="0"),
+    #: Which process tells it, until when, and how often some process took it.
+    sa.Column("owner", sa.Text),
+    sa.Column("leased_until", sa.Double),
+    sa.Column("attempt", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Index("ix_sink_cursor_stack_id", "stack_id"),
 )

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from hooks.lifecycle import LifecyclePlugin, Operation
+from hooks.lifecycle import LifecyclePlugin
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.health import mark_unhealthy
 from orchestrator.messages import (
@@ -67,7 +67,7 @@ class Between(LifecyclePlugin):
     def __init__(self, act: Callable[[], object]) -> None:
         self._acts = [act]
 
-    def pre_op(self, operation: Operation) -> None:
+    def do_pre_op(self, *_: Any) -> None:
         if self._acts:
             self._acts.pop()()
 

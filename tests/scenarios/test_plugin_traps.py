@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hooks.lifecycle import LifecyclePlugin, Operation
+from hooks.lifecycle import COMPLETE, FAILED, REFUSED, SUPERSEDED, LifecycleContext, LifecyclePlugin
 from orchestrator.errors import Conflict
 from orchestrator.health import mark_unhealthy
 from orchestrator.plugins.resource import Resource, ResourceFailure
@@ -134,14 +134,22 @@ class Notes(LifecyclePlugin):
     name = "notes"
 
     def __init__(self) -> None:
-        self.asked: list[Operation] = []
-        self.told: list[Operation] = []
+        super().__init__()
+        self.asked: list[tuple[str, str]] = []
+        self.told: list[tuple[str, str]] = []
+        self.outcomes: list[tuple[str, str]] = []
+        self.reasons: list[str] = []
 
-    def pre_op(self, operation: Operation) -> None:
-        self.asked.append(operation)
+    def do_pre_op(self, context: LifecycleContext, stack: Any, current_stack: Any, action: str) -> None:
+        self.asked.append((action, context.operation_id))
 
-    def post_op(self, operation: Operation) -> None:
-        self.told.append(operation)
+    def do_post_op(
+        self, context: LifecycleContext, stack: Any, current_stack: Any, action: str, is_stack_failure: bool
+    ) -> None:
+        assert is_stack_failure == (context.outcome != COMPLETE)
+        self.told.append((action, context.operation_id))
+        self.outcomes.append((action, context.outcome))
+        self.reasons.append(context.reason)
 
 
 class Refusing(LifecyclePlugin):
@@ -150,7 +158,7 @@ class Refusing(LifecyclePlugin):
     name = "refusing"
     ordinal = 200
 
-    def pre_op(self, operation: Operation) -> None:
+    def do_pre_op(self, *_: Any) -> None:
         raise RuntimeError("no licence")
 
 
@@ -165,11 +173,14 @@ def test_plugins_are_asked_before_each_operation_and_told_how_it_ended() -> None
     world.settle()
     world.delete()
     world.settle()
-    told = [(each.action, each.success) for each in notes.told]
-    assert told == [("CREATE", True), ("UPDATE", False), ("ROLLBACK", True), ("DELETE", True)]
-    assert [each.action for each in notes.asked] == ["CREATE", "UPDATE", "ROLLBACK", "DELETE"]
-    assert [each.id for each in notes.asked] == [each.id for each in notes.told]
-    assert notes.told[1].reason.startswith("Resource UPDATE failed")
+    assert notes.outcomes == [
+        ("CREATE", COMPLETE),
+        ("UPDATE", FAILED),
+        ("ROLLBACK", COMPLETE),
+        ("DELETE", COMPLETE),
+    ]
+    assert notes.asked == notes.told
+    assert notes.reasons[1].startswith("Resource UPDATE failed")
 
 
 def test_an_operation_that_is_superseded_is_told_too() -> None:
@@ -179,7 +190,7 @@ def test_an_operation_that_is_superseded_is_told_too() -> None:
     world.create(template({"a": value("1", "s")}))
     world.update(template({"a": value("1", "l")}))
     world.settle()
-    assert {(each.action, each.success) for each in notes.told} == {("CREATE", False), ("UPDATE", True)}
+    assert set(notes.outcomes) == {("CREATE", SUPERSEDED), ("UPDATE", COMPLETE)}
 
 
 def test_an_operation_that_a_plugin_refuses_touches_nothing() -> None:
@@ -190,4 +201,4 @@ def test_an_operation_that_a_plugin_refuses_touches_nothing() -> None:
         world.create(template({"a": value("1")}))
     assert world.store.stacks.all(project="default") == []
     assert world.messages == []
-    assert [each.success for each in notes.told] == [False]
+    assert notes.outcomes == [("CREATE", REFUSED)]

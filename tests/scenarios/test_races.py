@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hooks.lifecycle import LifecyclePlugin, Operation
+from hooks.lifecycle import LifecyclePlugin
 from orchestrator.errors import Conflict
 from orchestrator.messages import CancelJob, DeleteJob, StackJob
 from tests.scenarios.test_update_faults import meanwhile, step
@@ -24,7 +24,7 @@ class EveryTime(LifecyclePlugin):
         self._act = act
         self.times = 0
 
-    def pre_op(self, operation: Operation) -> None:
+    def do_pre_op(self, *_: Any) -> None:
         self.times += 1
         self._act()
 

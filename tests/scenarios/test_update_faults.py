@@ -1,10 +1,11 @@
 """Updates that meet a death, a failure or another operation at the worst of moments."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from hooks.lifecycle import LifecyclePlugin, Operation
+from hooks.lifecycle import LifecyclePlugin
 from orchestrator.messages import END
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import Resource, ResourceFailure
@@ -26,7 +27,7 @@ class Between(LifecyclePlugin):
     def __init__(self, act: Callable[[], object]) -> None:
         self.acts = [act]
 
-    def pre_op(self, operation: Operation) -> None:
+    def do_pre_op(self, *_: Any) -> None:
         if self.acts:
             self.acts.pop()()
 

@@ -49,7 +49,7 @@ PLUGINS = """
         pass
 
     class Broken(LifecyclePlugin):
-        def __init__(self):
+        def __init__(self, options):
             raise RuntimeError("no licence server is configured")
 
     class Stranger:
@@ -59,12 +59,12 @@ PLUGINS = """
 
 def test_plugins_come_in_order_under_the_names_of_their_entry_points(install: Install) -> None:
     group = install(PLUGINS, "a = acme:Late", "z = acme:Early", "m = acme:Usual", "b = acme:Usual")
-    assert [plugin.name for plugin in load_lifecycle_plugins(group)] == ["z", "b", "m", "a"]
+    assert [plugin.name for plugin in load_lifecycle_plugins(namespace=group)] == ["z", "b", "m", "a"]
 
 
 def test_sinks_are_loaded_by_their_own_base_class(install: Install) -> None:
     group = install("from hooks.events import EventSink\nclass Mail(EventSink): pass", "mail = acme:Mail")
-    assert [sink.name for sink in load_event_sinks(group)] == ["mail"]
+    assert [sink.name for sink in load_event_sinks(namespace=group)] == ["mail"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_hook_that_cannot_be_used_names_itself_and_its_package(
     group = install(PLUGINS, "fine = acme:Usual", entry)
     name, _ = entry.split(" ", 1)
     with pytest.raises(HookNotLoaded, match=sentence) as error:
-        load_lifecycle_plugins(group)
+        load_lifecycle_plugins(namespace=group)
     assert f"hook {name!r}" in str(error.value)
     assert f"{group} of acme" in str(error.value)
 
@@ -95,11 +95,11 @@ def test_two_hooks_of_one_name_are_refused(tmp_path: Path, install: Install) -> 
     module = next(tmp_path.glob("acme*.py")).stem
     (rival / "entry_points.txt").write_text(f"[{group}]\ntwin = {module}:Late\n")
     with pytest.raises(HookNotLoaded, match=r"hook 'twin'.* shares its name with another"):
-        load_lifecycle_plugins(group)
+        load_lifecycle_plugins(namespace=group)
 
 
 def test_no_hooks_installed_is_no_error() -> None:
-    assert load_lifecycle_plugins("isotherm.test.of.nobody") == ()
+    assert load_lifecycle_plugins(namespace="isotherm.test.of.nobody") == ()
 
 
 def test_an_entry_point_that_no_package_brings_is_said_to_be_of_none() -> None:

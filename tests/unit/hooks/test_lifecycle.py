@@ -1,160 +1,140 @@
-"""Lifecycle plugins are asked in order, and whoever agreed learns how it ended."""
+"""Plugins come in one order, whatever they say of each other, and cannot change what they are shown."""
 
+import copy
+import json
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, dataclass
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 
-from hooks.errors import LifecycleRefused
-from hooks.lifecycle import LifecyclePlugin, Operation, in_order, run_post_ops, run_pre_ops
-
-OPERATION = Operation(
-    id="traversal-1",
-    action="CREATE",
-    stack_id="stack-1",
-    stack_name="web",
-    project="default",
-    parameters={"flavor": "small", "password": "******", "zones": ["a", "b"]},
-)
-
-Call = tuple[str, str, bool | None]
+from hooks.errors import HookNotLoaded, ReadOnly
+from hooks.frozen import frozen, thawed
+from hooks.ordering import in_order
+from hooks.stack import FrozenResource, FrozenStack
 
 
-class Recorder(LifecyclePlugin):
-    """Writes its calls into a list that it shares with others, and raises where it is told to."""
+@dataclass(frozen=True)
+class Plugin:
+    """What the order depends on."""
 
-    def __init__(
-        self, name: str, ordinal: int, calls: list[Call], refuse: bool = False, stumble: bool = False
-    ) -> None:
-        self.name, self.ordinal, self.calls = name, ordinal, calls
-        self.refuse, self.stumble = refuse, stumble
-
-    def pre_op(self, operation: Operation) -> None:
-        self.calls.append(("pre", self.name, operation.success))
-        if self.refuse:
-            raise ValueError("no licence left")
-
-    def post_op(self, operation: Operation) -> None:
-        self.calls.append(("post", self.name, operation.success))
-        if self.stumble:
-            raise OSError("the ledger is full")
+    name: str
+    ordinal: int = 100
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 @st.composite
-def recorders(draw: Callable[..., Any], refusing: bool) -> list[Recorder]:
-    """Plugins with distinct names, some with equal ordinals, any number of them stumbling in ``post_op``."""
-    calls: list[Call] = []
-    names = draw(st.lists(st.text("abcdef", min_size=1, max_size=3), unique=True, min_size=1, max_size=8))
+def plugins(draw: st.DrawFn) -> list[Plugin]:
+    """Plugins in any order, which say what some hidden order allows."""
+    names = draw(st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8))
     return [
-        Recorder(
+        Plugin(
             name,
-            draw(st.integers(-2, 2)),
-            calls,
-            refuse=refusing and draw(st.booleans()),
-            stumble=draw(st.booleans()),
+            draw(st.integers(0, 3)),
+            before=tuple(draw(st.sets(st.sampled_from(names[number + 1 :])))) if names[number + 1 :] else (),
+            after=tuple(draw(st.sets(st.sampled_from(names[:number])))) if names[:number] else (),
         )
-        for name in names
+        for number, name in draw(st.permutations(list(enumerate(names))))
     ]
 
 
-@given(plugins=recorders(refusing=False))
-def test_plugins_are_asked_by_ordinal_and_name_and_told_in_reverse(plugins: list[Recorder]) -> None:
-    expected = [name for _, name in sorted((plugin.ordinal, plugin.name) for plugin in plugins)]
-    run_pre_ops(plugins, OPERATION)
-    run_post_ops(plugins, replace(OPERATION, success=True))
-    asked = [("pre", name, None) for name in expected]
-    told = [("post", name, True) for name in reversed(expected)]
-    assert plugins[0].calls == asked + told
+@given(plugins())
+def test_the_order_fits_what_everybody_says(given_plugins: list[Plugin]) -> None:
+    names = [plugin.name for plugin in in_order(given_plugins)]
+    assert sorted(names) == sorted(plugin.name for plugin in given_plugins)
+    for plugin in given_plugins:
+        assert all(names.index(plugin.name) < names.index(other) for other in plugin.before)
+        assert all(names.index(other) < names.index(plugin.name) for other in plugin.after)
 
 
-@given(plugins=recorders(refusing=True))
-def test_refusal_unwinds_exactly_those_that_agreed(plugins: list[Recorder]) -> None:
-    ordered = [plugin for plugin in in_order(plugins) if isinstance(plugin, Recorder)]
-    refusing = [number for number, plugin in enumerate(ordered) if plugin.refuse]
-    if not refusing:
-        run_pre_ops(plugins, OPERATION)
-        assert plugins[0].calls == [("pre", plugin.name, None) for plugin in ordered]
-        return
-    first = refusing[0]
-    with pytest.raises(LifecycleRefused) as refusal:
-        run_pre_ops(plugins, OPERATION)
-    asked = [("pre", plugin.name, None) for plugin in ordered[: first + 1]]
-    undone = [("post", plugin.name, False) for plugin in reversed(ordered[:first])]
-    assert plugins[0].calls == asked + undone
-    assert refusal.value.plugin == ordered[first].name
+@given(plugins(), st.randoms())
+def test_the_order_does_not_depend_on_the_order_in_which_they_were_found(
+    given_plugins: list[Plugin], random: Any
+) -> None:
+    shuffled = list(given_plugins)
+    random.shuffle(shuffled)
+    assert in_order(shuffled) == in_order(given_plugins)
 
 
-@given(plugins=recorders(refusing=False))
-def test_every_plugin_is_told_however_many_stumble(plugins: list[Recorder]) -> None:
-    with capture_logs() as logs:
-        faults = run_post_ops(plugins, replace(OPERATION, success=False))
-    stumbling = [plugin.name for plugin in reversed(in_order(plugins)) if plugin.stumble]  # type: ignore[attr-defined]
-    assert len(plugins[0].calls) == len(plugins)
-    assert [fault.hook for fault in faults] == stumbling
-    assert [entry["plugin"] for entry in logs] == stumbling
-    assert all(entry["operation"] == "traversal-1" for entry in logs)
+@given(plugins())
+def test_who_says_nothing_comes_by_ordinal_and_name(given_plugins: list[Plugin]) -> None:
+    silent = [Plugin(plugin.name, plugin.ordinal) for plugin in given_plugins]
+    assert list(in_order(silent)) == sorted(silent, key=lambda plugin: (plugin.ordinal, plugin.name))
 
 
-def test_refusal_names_the_plugin_and_keeps_what_it_said() -> None:
-    plugin = Recorder("licences", 1, [], refuse=True)
+def test_a_circle_is_refused_by_its_names() -> None:
+    circle = [Plugin("a", before=("b",)), Plugin("b", before=("c",)), Plugin("c", before=("a",)), Plugin("d")]
+    with pytest.raises(HookNotLoaded, match="in a circle: a -> c -> b -> a"):
+        in_order(circle)
+
+
+def test_a_name_that_nobody_has_is_refused_with_the_nearest() -> None:
     with pytest.raises(
-        LifecycleRefused, match="refused by lifecycle plugin 'licences': no licence left"
-    ) as refusal:
-        run_pre_ops([plugin], OPERATION)
-    assert isinstance(refusal.value.__cause__, ValueError)
+        HookNotLoaded, match="'a' comes after 'polcy', which is not installed; did you mean 'policy'"
+    ):
+        in_order([Plugin("a", after=("polcy",)), Plugin("policy")])
+    with pytest.raises(HookNotLoaded, match="not installed; there are: a"):
+        in_order([Plugin("a", before=("zzz",))])
 
 
-def test_refusal_without_words_is_named_by_its_class() -> None:
-    class Silent(LifecyclePlugin):
-        def pre_op(self, operation: Operation) -> None:
-            raise PermissionError
-
-    with pytest.raises(LifecycleRefused, match="'Silent': PermissionError"):
-        run_pre_ops([Silent()], OPERATION)
+def test_a_plugin_that_is_installed_but_disabled_may_be_named() -> None:
+    only = Plugin("a", after=("policy",))
+    assert in_order([only], known=["policy"]) == (only,)
 
 
-def test_refusal_survives_the_way_through_a_result_backend() -> None:
-    refusal = LifecycleRefused("limits", "too many servers")
-    assert str(type(refusal)(*refusal.args)) == str(refusal)
+STACK = FrozenStack(
+    name="web",
+    id="1",
+    parameters=frozen({"zones": ["a", {"b": [1]}]}),
+    resources=frozen({"server": FrozenResource(name="server", type="OS::Heat::None")}),
+)
+
+ATTEMPTS: dict[str, Callable[[Any], Any]] = {
+    "set a member": lambda stack: setattr(stack, "name", "mine"),
+    "set a resource's member": lambda stack: setattr(stack.resources["server"], "type", "mine"),
+    "set an item": lambda stack: stack.parameters.__setitem__("x", 1),
+    "take an item": lambda stack: stack.parameters.pop("zones"),
+    "update": lambda stack: stack.parameters.update(x=1),
+    "clear": lambda stack: stack.resources.clear(),
+    "append": lambda stack: stack.parameters["zones"].append(1),
+    "sort": lambda stack: stack.parameters["zones"].sort(),
+    "set an item of a list": lambda stack: stack.parameters["zones"].__setitem__(0, 1),
+    "add to a list": lambda stack: stack.parameters["zones"].__iadd__([1]),
+    "deep down": lambda stack: stack.parameters["zones"][1]["b"].append(2),
+    "in place": lambda stack: stack.parameters.__ior__({"x": 1}),
+}
 
 
-def test_those_undone_learn_who_refused() -> None:
-    reasons = []
-
-    class Reader(LifecyclePlugin):
-        def post_op(self, operation: Operation) -> None:
-            reasons.append(operation.reason)
-
-    with pytest.raises(LifecycleRefused):
-        run_pre_ops([Reader(), Recorder("later", 200, [], refuse=True)], OPERATION)
-    assert reasons == ["refused by lifecycle plugin 'later': no licence left"]
+@pytest.mark.parametrize("attempt", list(ATTEMPTS))
+def test_nothing_that_is_shown_can_be_changed(attempt: str) -> None:
+    before = repr(STACK)
+    with pytest.raises((ReadOnly, FrozenInstanceError)):
+        ATTEMPTS[attempt](STACK)
+    assert repr(STACK) == before
 
 
-def test_plugin_cannot_change_what_the_others_see() -> None:
-    seen = []
-
-    class Meddler(LifecyclePlugin):
-        def pre_op(self, operation: Operation) -> None:
-            operation.parameters["zones"].append("c")
-            seen.append(operation.parameters["zones"])
-
-    run_pre_ops([Meddler(), Meddler()], OPERATION)
-    assert seen == [["a", "b", "c"], ["a", "b", "c"]]
-    assert OPERATION.parameters["zones"] == ["a", "b"]
+@given(
+    st.recursive(st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+)
+def test_what_is_frozen_reads_like_what_it_was(value: Any) -> None:
+    ice = frozen(value)
+    assert ice == value
+    assert thawed(ice) == value
+    assert copy.deepcopy(ice) == value
+    assert json.loads(json.dumps(ice)) == value
 
 
-def test_operation_is_frozen() -> None:
-    with pytest.raises(FrozenInstanceError):
-        OPERATION.action = "DELETE"  # type: ignore[misc]
+def test_a_copy_can_be_changed_and_the_original_stays() -> None:
+    mine = copy.deepcopy(STACK.parameters)
+    mine["zones"][1]["b"].append(2)
+    assert STACK.parameters["zones"][1]["b"] == [1]
 
 
-def test_plugin_that_overrides_nothing_agrees_to_everything() -> None:
-    class Bystander(LifecyclePlugin):
-        pass
-
-    run_pre_ops([Bystander()], OPERATION)
-    assert not run_post_ops([Bystander()], OPERATION)
+def test_a_resource_is_found_by_its_name() -> None:
+    assert STACK.resource("server").type == "OS::Heat::None"
+    assert "server" in STACK
+    with pytest.raises(KeyError, match="no resource 'sever'; did you mean 'server'"):
+        STACK.resource("sever")

@@ -1,0 +1,69 @@
+"""Maps and lists that cannot be changed: what hooks are shown of a stack.
+
+They are a ``dict`` and a ``list`` for everything that reads, so ``json.dumps``, ``yaml.safe_dump`` after
+:func:`thawed`, comparisons and ``isinstance`` work as ever. Whoever wants to change one makes a copy of it.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from hooks.errors import ReadOnly
+
+
+class FrozenDict(dict[str, Any]):
+    """A ``dict`` that is only read."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise ReadOnly(
+            "what a hook is shown of a stack is only read; make a copy with dict(...) to change that"
+        )
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]  # a dict that may change has none
+        return id(self)
+
+    def __copy__(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, _memo: Any) -> dict[str, Any]:
+        return {name: thawed(value) for name, value in self.items()}
+
+
+class FrozenList(list[Any]):
+    """A ``list`` that is only read."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise ReadOnly(
+            "what a hook is shown of a stack is only read; make a copy with list(...) to change that"
+        )
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __deepcopy__(self, _memo: Any) -> list[Any]:
+        return [thawed(value) for value in self]
+
+
+def frozen(value: Any) -> Any:
+    """Return a copy of a value of plain types that cannot be changed, at any depth."""
+    if isinstance(value, (FrozenDict, FrozenList)):
+        return value
+    if isinstance(value, Mapping):
+        return FrozenDict({name: frozen(each) for name, each in value.items()})
+    if isinstance(value, (list, tuple)):
+        return FrozenList(frozen(each) for each in value)
+    return value
+
+
+def thawed(value: Any) -> Any:
+    """Return a copy of a value that can be changed, at any depth: plain maps and lists."""
+    if isinstance(value, Mapping):
+        return {name: thawed(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [thawed(each) for each in value]
+    return value
