@@ -1,0 +1,184 @@
+"""``limits``: how many resources a stack may have, in total and of each type.
+
+Counts what a stack is to have. A stack in a stack is counted by itself, as the stack that it is: no plugin is ever
+shown more than one.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from hooks.builtin.definitions import DEFINING_ACTIONS
+from hooks.errors import Refusal
+from hooks.hook import HookOptions
+from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
+from hooks.stack import FrozenStack
+
+_Count = Annotated[int, Field(strict=True, ge=0)]
+#: The type that stands for resources of all types.
+_TOTAL: Final = ""
+
+
+class Limit(BaseModel):
+    """So many resources; a number alone is one to refuse beyond, and with neither there is no limit."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    warn: _Count | None = Field(default=None, description="More are made, with a warning.")
+    refuse: _Count | None = Field(default=None, description="More are refused.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_number(cls, said: Any) -> Any:
+        return said if isinstance(said, Mapping) else {"refuse": said}
+
+    @model_validator(mode="after")
+    def _can_warn(self) -> "Limit":
+        if self.warn is not None and self.refuse is not None and self.warn >= self.refuse:
+            raise ValueError(
+                f"warn ({self.warn}) must be less than refuse ({self.refuse}), or nobody is warned"
+            )
+        return self
+
+
+class StackLimits(HookOptions):
+    """The limits of one stack."""
+
+    resources: Limit = Field(default=Limit(), description="How many resources of any type a stack may have.")
+    types: dict[Annotated[str, Field(min_length=1)], Limit] = Field(
+        default={},
+        description="How many of a type; `*`, `?` and `[abc]` stand for what they do in file names, and then all "
+        "resources that match count together.",
+    )
+
+
+class LimitOptions(StackLimits):
+    """The options of ``limits``."""
+
+    projects: dict[str, StackLimits] = Field(
+        default={},
+        description="Limits of the stacks of one project, by its name: each in place of the same limit for all. "
+        "`{}` is no limit.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """How many resources that one limit is about a stack is to have, and has."""
+
+    #: The type, or what types match; empty for resources of all types.
+    pattern: str
+    limit: Limit
+    wanted: int
+    present: int
+
+    @property
+    def refused(self) -> bool:
+        """Whether there are too many; what is there may stay."""
+        return self._beyond(self.limit.refuse) and self.wanted > self.present
+
+    @property
+    def suspect(self) -> bool:
+        """Whether to warn."""
+        return not self.refused and (self._beyond(self.limit.warn) or self._beyond(self.limit.refuse))
+
+    def __str__(self) -> str:
+        """What is wrong, and what to do about it."""
+        what = f" that match {self.pattern!r}" if _is_pattern(self.pattern) else f" of type {self.pattern!r}"
+        resources = "resource" if self.wanted == 1 else "resources"
+        counted = f"{self.wanted} {resources}{what if self.pattern else ''}"
+        refuse = self.limit.refuse
+        if refuse is None or not self._beyond(refuse):
+            further = "" if refuse is None else f", and more than {refuse} are refused"
+            return (
+                f"{counted} are more than the {self.limit.warn} that are thought enough for a stack{further}"
+            )
+        if not self.refused:
+            return f"{counted} are more than the {refuse} that a stack may have: they may stay, but not become more"
+        most = max(refuse, self.present)
+        kept = f", and {self.present} are there already and may stay" if self.present > refuse else ""
+        return (
+            f"{counted} are more than the {refuse} that a stack may have{kept}: leave out {self.wanted - most}, or "
+            f"make a further stack of them"
+        )
+
+    def _beyond(self, most: int | None) -> bool:
+        return most is not None and self.wanted > most
+
+
+def counted(
+    limits: Mapping[str, Limit], stack: FrozenStack, current: FrozenStack | None
+) -> Iterator[Counted]:
+    """Yield what each of ``limits``, by its pattern, is about."""
+    wanted, present = _types(stack), _types(current)
+    for pattern, limit in limits.items():
+        yield Counted(
+            pattern=pattern, limit=limit, wanted=_count(wanted, pattern), present=_count(present, pattern)
+        )
+
+
+class Limits(LifecyclePlugin):
+    """Counts the resources that a stack is to have."""
+
+    name = "limits"
+    description = (
+        "Warns of stacks with many resources, in total or of a type, and refuses those with too many."
+    )
+    enabled_by_default = False
+    Options: ClassVar[type[HookOptions]] = LimitOptions
+    options: LimitOptions
+    #: It asks nobody: whoever does may be spared the question.
+    ordinal = 10
+
+    def do_pre_op(
+        self,
+        context: LifecycleContext,
+        stack: FrozenStack,
+        current_stack: FrozenStack | None,
+        action: str,
+    ) -> Annotations | None:
+        """Count.
+
+        Raises:
+            Refusal: there are too many; it names all of which there are.
+        """
+        if action not in DEFINING_ACTIONS:
+            return None
+        limits = self._limits_of(context.project)
+        found = list(counted(limits, stack, current_stack))
+        refused = [str(each) for each in found if each.refused]
+        if refused:
+            raise Refusal("; ".join(refused))
+        return Annotations(warnings=tuple(str(each) for each in found if each.suspect))
+
+    #: It only looks.
+    do_preview = do_pre_op
+
+    def _limits_of(self, project: str) -> Mapping[str, Limit]:
+        options = self.options
+        limits = {_TOTAL: options.resources, **options.types}
+        if own := options.projects.get(project):
+            limits |= own.types
+            if "resources" in own.model_fields_set:
+                limits[_TOTAL] = own.resources
+        return limits
+
+
+def _types(stack: FrozenStack | None) -> Counter[str]:
+    return Counter() if stack is None else Counter(resource.type for resource in stack.resources.values())
+
+
+def _count(types: Counter[str], pattern: str) -> int:
+    if pattern == _TOTAL:
+        return types.total()
+    if not _is_pattern(pattern):
+        return types[pattern]
+    return sum(count for name, count in types.items() if fnmatchcase(name, pattern))
+
+
+def _is_pattern(text: str) -> bool:
+    return any(mark in text for mark in "*?[")
