@@ -1,0 +1,127 @@
+"""What the settings say of a server that signed messages are sent to."""
+
+import ssl
+from pathlib import Path
+from typing import Final
+
+import httpx
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from hooks.hook import HookOptions
+
+#: A secret that can be guessed signs nothing.
+_FEWEST_CHARACTERS: Final = 16
+
+
+class SenderOptions(HookOptions):
+    """Where to send, by what secret it is known to be us, and with how much patience."""
+
+    url: str = Field(
+        description="Where to send: http:// or https://, without a user, a password or a fragment."
+    )
+    secrets: tuple[SecretStr, ...] = Field(
+        default=(),
+        description="What messages are signed with, 16 characters at least; several while one is replaced.",
+    )
+    secret_files: tuple[Path, ...] = Field(
+        default=(), description="Files that hold one secret each; read again for every message."
+    )
+    verify: bool = Field(
+        default=True, description="Whether the server must prove by its certificate who it is."
+    )
+    ca_file: Path | None = Field(
+        default=None,
+        description="A file of certificates to trust; without it, those that the system trusts.",
+    )
+    connect_seconds: float = Field(default=3.0, gt=0, le=3600, description="How long a connection may take.")
+    total_seconds: float = Field(
+        default=10.0,
+        gt=0,
+        le=3600,
+        description="How long all tries of one message may take together, with the pauses between them.",
+    )
+    retries: int = Field(
+        default=2,
+        ge=0,
+        le=20,
+        description="How often a message is sent again: no connection, a broken one, 408, 425, 429 or 5xx.",
+    )
+    retry_base_seconds: float = Field(
+        default=0.2,
+        gt=0,
+        le=3600,
+        description="The first pause is up to this long, each further one twice as long.",
+    )
+    retry_max_seconds: float = Field(
+        default=2.0, gt=0, le=3600, description="No pause is longer, unless the server says so."
+    )
+    max_response_bytes: int = Field(
+        default=64 * 1024, ge=1, le=64 * 1024 * 1024, description="A longer answer is a fault."
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _is_web_address(cls, text: str) -> str:
+        try:
+            url = httpx.URL(text)
+        except httpx.InvalidURL:
+            raise ValueError("it is no URL") from None
+        if url.scheme not in {"http", "https"} or not url.host:
+            raise ValueError("expected a URL such as https://hooks.example.com/isotherm")
+        if url.userinfo or url.fragment:
+            raise ValueError("a URL here has neither a user, a password nor a fragment")
+        return text
+
+    @field_validator("secrets")
+    @classmethod
+    def _are_long(cls, secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        if any(len(secret.get_secret_value()) < _FEWEST_CHARACTERS for secret in secrets):
+            raise ValueError(f"a secret has {_FEWEST_CHARACTERS} characters at least")
+        return secrets
+
+    @model_validator(mode="after")
+    def _has_secret(self) -> "SenderOptions":
+        if not self.secrets and not self.secret_files:
+            raise ValueError("messages are signed: give secrets or secret_files")
+        return self
+
+    def all_secrets(self) -> tuple[str, ...]:
+        """Return what messages are signed with, as it is by now.
+
+        Raises:
+            ValueError: a file holds no secret.
+        """
+        return (*(secret.get_secret_value() for secret in self.secrets), *map(_read, self.secret_files))
+
+    def tls(self) -> ssl.SSLContext | bool:
+        """Return whom to trust, as httpx takes it.
+
+        Raises:
+            ValueError: there are no certificates in the file.
+        """
+        if httpx.URL(self.url).scheme == "http":
+            # Never used, and so without the certificates of the system, which take long to load.
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if not self.verify:
+            return False
+        try:
+            return ssl.create_default_context(cafile=str(self.ca_file) if self.ca_file else None)
+        except OSError as error:  # TLS errors among them
+            why = error.strerror or type(error).__name__
+            raise ValueError(
+                f"ca_file: no certificates can be loaded from {str(self.ca_file)!r}: {why}"
+            ) from None
+
+
+def _read(file: Path) -> str:
+    try:
+        secret = file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ValueError(f"secret_files: {str(file)!r} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"secret_files: {str(file)!r} holds no text in UTF-8") from None
+    if len(secret) < _FEWEST_CHARACTERS:
+        raise ValueError(
+            f"secret_files: {str(file)!r} holds no secret of {_FEWEST_CHARACTERS} characters at least"
+        )
+    return secret
