@@ -12,21 +12,18 @@ from orchestrator.errors import (
     InvalidInput,
     Problem,
 )
-from orchestrator.limits import Limits
 from orchestrator.matching import plan_row
 from orchestrator.messages import (
     END,
     CheckOrder,
     DeleteJob,
-    EnvironmentSource,
     StackJob,
 )
 from orchestrator.nested import NestedJob
-from orchestrator.nesting import environment_within
 from orchestrator.plan import Plan, plan_delete, plan_update
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
-from orchestrator.preparation import Prepared, environment_of
+from orchestrator.preparation import Prepared
 from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.replanning import may_change, planned_by
 from orchestrator.settings import Settings
@@ -35,7 +32,7 @@ from orchestrator.store.new_traversal import Adopted, NewTraversal
 from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
-from orchestrator.stored_templates import load_template
+from orchestrator.stored_templates import load_registry, load_template
 from orchestrator.telling import Listeners, Operation
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
@@ -193,7 +190,9 @@ class Beginnings:
         """
         planned = self._store.histories.planned(stack.id)
         rows = self._store.stacks.resources(stack.id)
-        told = self._cleanups(stack, rows, planned, self._registry(stack))
+        told = self._cleanups(
+            stack, rows, planned, load_registry(self._store, stack.template_id, self._settings)
+        )
         there = [plan_row(row, ABANDONED if job.abandon else told(row.id)) for row in rows]
         plan_of = planned_by(there, plan_delete)
         context = self._store.traversals.context(stack.traversal_id)
@@ -224,16 +223,6 @@ class Beginnings:
         kept: Collection[str] = (),
     ) -> Cleanups:
         return Cleanups(self._store, stack, rows, planned, self._template, registry=registry, kept=kept)
-
-    def _registry(self, stack: StackRow) -> Registry:
-        """Return what the environment in force says of single resources; it was sound when it was stored."""
-        stored = self._store.templates.load(stack.template_id)
-        sources = tuple(EnvironmentSource(file=file, source=source) for file, source in stored.environments)
-        job = StackJob(name=stack.name, template="", template_file=stored.file, environments=sources)
-        environment, _ = environment_of(job, Limits.of(self._settings))
-        if stored.nesting is not None:
-            environment, _ = environment_within(environment, stored.nesting, {})
-        return environment.registry
 
     def _template(self, template_id: str, context: Mapping[str, Any]) -> Template:
         return load_template(self._store, template_id, context, self._settings)

@@ -17,6 +17,7 @@ from orchestrator.plan import Match, Row, Wish
 from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.preparation import Prepared
 from orchestrator.store.history import History
+from orchestrator.store.presences import Presence
 from orchestrator.store.stacks import ResourceRow
 from orchestrator.template.definitions import PLACE_KEYS
 
@@ -239,7 +240,7 @@ def plan_row(row: ResourceRow, fragment: Fragment | None = None) -> Row:
     )
 
 
-def _is_there(row: ResourceRow) -> bool:
+def _is_there(row: ResourceRow | Presence) -> bool:
     return row.action not in ("INIT", "DELETE") and row.status == "COMPLETE"
 
 
@@ -252,7 +253,7 @@ def _is_sound(row: ResourceRow) -> bool:
     return _is_there(row) and not row.unhealthy and not is_suspended(row.action, row.status)
 
 
-def standing(row: ResourceRow) -> tuple[bool, bool, float]:
+def standing(row: ResourceRow | Presence) -> tuple[bool, bool, float]:
     """Return what makes one row better than another of its name: there at all, not replaced yet, younger."""
     return _is_there(row), row.replaced_by is None, row.created_at
 

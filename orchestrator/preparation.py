@@ -24,7 +24,7 @@ from orchestrator.fingerprints import fingerprint
 from orchestrator.limits import Limits
 from orchestrator.messages import StackJob
 from orchestrator.names import check_project, check_stack_name
-from orchestrator.nested import NestedJob
+from orchestrator.nested import Family, NestedJob
 from orchestrator.nesting import environment_within
 from orchestrator.outdated import outdated_warnings
 from orchestrator.outside_findings import outside_problems
@@ -71,6 +71,8 @@ class Prepared:
     nested: Mapping[str, Examined]
     #: Of a stack in a stack: the resource that it is.
     facade: ParentResourceProxy | None = None
+    #: Of a stack in a stack: where it is.
+    family: Family | None = None
     #: What it uses that should not be used any more.
     warnings: tuple[Problem, ...] = ()
 
@@ -246,6 +248,7 @@ def prepare(
         files={} if nested else {digests[key]: content for key, content in job.files.items()},
         nested=examined.nested,
         facade=nested.nesting.facade if nested else None,
+        family=nested.family if nested else None,
         warnings=outdated_warnings(examined, types),
     )
 

@@ -5,9 +5,13 @@ from typing import Any
 
 from orchestrator.definition import LazyFiles
 from orchestrator.limits import Limits
+from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.nesting import environment_within
+from orchestrator.preparation import environment_of
 from orchestrator.settings import Settings
 from orchestrator.store.store import Store
 from orchestrator.template.locations import FilesFrom
+from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
 
 
@@ -21,4 +25,16 @@ def load_template(store: Store, template_id: str, context: Mapping[str, Any], se
         files=FilesFrom(stored.base, content) if stored.base else content,
         limits=Limits.of(settings),
         values=context["parameters"],
+        hidden=context.get("hidden", ()),
     )
+
+
+def load_registry(store: Store, template_id: str, settings: Settings) -> Registry:
+    """Return what a stored environment says of types and of single resources; it was sound when it was stored."""
+    stored = store.templates.load(template_id)
+    sources = tuple(EnvironmentSource(file=file, source=source) for file, source in stored.environments)
+    job = StackJob(name="", template="", template_file=stored.file, environments=sources)
+    environment, _ = environment_of(job, Limits.of(settings))
+    if stored.nesting is not None:
+        environment, _ = environment_within(environment, stored.nesting, {})
+    return environment.registry

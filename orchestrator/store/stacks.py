@@ -46,6 +46,8 @@ class StackRow:
     created_at: float
     updated_at: float
     deleted_at: float | None
+    #: Words that people put on it, in their order.
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from orchestrator.store.history import Histories
 from orchestrator.store.hooks import Hooks
 from orchestrator.store.nodes import Nodes
 from orchestrator.store.past import Past
+from orchestrator.store.presences import Presences
 from orchestrator.store.purging import Purger
 from orchestrator.store.scalings import Scalings
 from orchestrator.store.snapshots import Snapshots
@@ -57,6 +58,7 @@ class Store:
         self.templates = Templates(self.database, codec)
         self.events = Events(self.database)
         self.past = Past(self.database, self.stacks)
+        self.presences = Presences(self.database)
         self.purger = Purger(self.database, codec)
         self.scalings = Scalings(self.database, codec)
         self.taken_jobs = TakenJobs(self.database)

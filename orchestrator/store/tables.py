@@ -4,10 +4,27 @@ Bytes are packed by the codec (msgpack, encrypted where a key is configured), so
 the database by accident.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
+
+
+class Words(sa.types.TypeDecorator[tuple[str, ...]]):
+    """Words in their order, kept as JSON."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Sequence[str] | None, dialect: Any) -> str | None:  # noqa: ARG002  # all do
+        """Return what is kept."""
+        return None if value is None else json.dumps(list(value))
+
+    def process_result_value(self, value: str | None, dialect: Any) -> tuple[str, ...]:  # noqa: ARG002  # as above
+        """Return what was kept."""
+        return () if value is None else tuple(json.loads(value))
+
 
 metadata = sa.MetaData(
     naming_convention={
@@ -40,8 +57,8 @@ stack = sa.Table(
     sa.Column("completed_template_id", sa.Text),
     sa.Column("in_service", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("timeout_minutes", sa.Double, nullable=False),
-    #: Words that people put on it, as JSON, in their order.
-    sa.Column("tags", sa.Text, nullable=False, server_default="[]"),
+    #: Words that people put on it, in their order.
+    sa.Column("tags", Words, nullable=False, server_default="[]"),
     #: Whether the last definition that was given was to be rolled back if it failed.
     sa.Column("rollback", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("created_at", sa.Double, nullable=False),

@@ -87,7 +87,13 @@ class Expression:
                 break
         return None if is_open(value, hidden) else path
 
-    def shown(self, stack: StackDefinition, hidden: Collection[str], *, later: str) -> Any:
+    def entries(self) -> Mapping[str, "Expression"]:
+        """Return the entries of a map as expressions of their own; none, if the value is no map."""
+        if not isinstance(self._value, dict):
+            return {}
+        return {name: Expression(value, self.calls) for name, value in self._value.items()}
+
+    def shown(self, stack: StackDefinition, hidden: Collection[str], *, later: Any) -> Any:
         """Return the value as people may see it before anything exists.
 
         ``later`` stands for what is not known yet, ``******`` for what may hold a secret.
@@ -354,7 +360,7 @@ def unbuilt(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any, stack: StackDefinition, hidden: Collection[str], later: str) -> Any:
+def _shown(value: Any, stack: StackDefinition, hidden: Collection[str], later: Any) -> Any:
     if isinstance(value, Function):
         known = value.resolve(stack)
         if is_unknown(known):

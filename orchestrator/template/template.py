@@ -68,10 +68,12 @@ class Template:
         files: Mapping[str, str],
         limits: Limits,
         values: Mapping[str, Any] | None = None,
+        hidden: Collection[str] = (),
     ) -> "Template":
         """Read a template; ``file`` is what problems call it.
 
-        Without ``values``, what depends on parameters is not known. Whether what it refers to exists is asked by
+        Without ``values``, what depends on parameters is not known; of those in ``hidden`` nothing is written into the
+        template. Whether what it refers to exists is asked by
         :meth:`check_references`.
 
         Raises:
@@ -79,7 +81,7 @@ class Template:
         """
         with evaluation(limits):
             draft = Draft.read(source, file=file, files=files, limits=limits)
-            template = draft.under(draft.unknown_values() if values is None else values)
+            template = draft.under(draft.unknown_values() if values is None else values, hidden)
         if template.problems:
             raise InvalidInput(in_order(template.problems))
         return template
@@ -146,7 +148,7 @@ class Draft:
         self.document, self.version, self.files = document, version, files
         self.file, self.source = document.file, document.source
         self.dialect = reader.dialect
-        self._reader, self._limits = reader, limits
+        self._reader, self.limits = reader, limits
         words, data = self.dialect, document.data
         self._check_sections()
         self.description = reader.as_text(data.get(words.description), (words.description,))
@@ -243,7 +245,7 @@ class Draft:
         scope = Scope(
             version=self.version,
             positions=self.document.positions,
-            limits=self._limits,
+            limits=self.limits,
             resources=self._names(words.resources),
             mappings=self._mappings(),
             conditions=conditions,
@@ -252,7 +254,7 @@ class Draft:
         conditions.read(ExpressionParser(scope, problems, values), self.known_names())
         resources = ResourceReader(reader, expressions, conditions, frozenset(self.files))
         definitions = resources.resources(
-            data.get(words.resources), self._declared, self._limits.max_resources
+            data.get(words.resources), self._declared, self.limits.max_resources
         )
         return Template(
             self,

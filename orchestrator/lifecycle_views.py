@@ -1,0 +1,289 @@
+"""Stacks as lifecycle plugins are shown them: frozen, and with nothing of the engine in them.
+
+Values are told as in a preview: as far as they are known before any resource is asked. Hidden parameters are masked,
+and so is whatever a function makes of them, or of the contents of files, which may be keys.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from msgpack import ExtType
+
+from hooks.frozen import FrozenDict, FrozenList
+from hooks.lazy import LazyMapping
+from hooks.stack import FrozenResource, FrozenStack
+from orchestrator.collector import paused_collection
+from orchestrator.definition import SCALARS, UNKNOWN, ParentResourceProxy, ResourceProxy, StackDefinition
+from orchestrator.matching import standing
+from orchestrator.preparation import Prepared
+from orchestrator.settings import Settings
+from orchestrator.store.presences import Presence
+from orchestrator.store.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.stored_templates import load_registry, load_template
+from orchestrator.template.budget import evaluation, keep
+from orchestrator.template.expressions import Expression
+from orchestrator.template.hiding import HIDDEN
+from orchestrator.template.template import Template
+
+#: What stands for the properties of a resource of which only the whole can be told.
+WHOLE: Final = "*"
+
+#: What msgpack's own types cannot say, by the code of its type for such: what is unknown, numbers beyond 64 bits, and
+#: texts that UTF-8 does not know.
+_UNKNOWN, _LARGE, _ODD = ExtType(1, b""), 2, 3
+
+#: What is there of resources, or what reads that when somebody first looks.
+Rows = Iterable[ResourceRow | Presence] | Callable[[], Iterable[ResourceRow | Presence]]
+
+
+@paused_collection()
+def definition_shown(prepared: Prepared, *, tags: tuple[str, ...] = ()) -> FrozenStack:
+    """Return a definition that was found to be sound; nothing is there of its resources yet.
+
+    What cannot be evaluated, for whatever reason, is unknown.
+    """
+    template, hidden = prepared.template, prepared.parameters.hidden
+    stack = StackDefinition(
+        name=prepared.name,
+        id=prepared.stack_id,
+        project=prepared.project,
+        parameters=prepared.parameters.values,
+        resources=_blank(template),
+        files=template.files,
+        parent=prepared.facade,
+    )
+    family = prepared.family
+    return FrozenStack(
+        name=prepared.name,
+        id=prepared.stack_id,
+        project=prepared.project,
+        parameters=_parameters(prepared.parameters.values, hidden),
+        tags=tags,
+        resources=FrozenDict(_resources(template, stack, hidden, prepared.types)),
+        parent_id=family.parent_id if family else "",
+        root_id=family.root_id if family else prepared.stack_id,
+    )
+
+
+def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
+    """Return a stack as it is now: its stored definition, and what is there of its resources.
+
+    The resources are read from the store when somebody first looks at them, as they are then.
+    """
+    context = store.traversals.context(row.traversal_id)
+
+    def resources() -> Mapping[str, FrozenResource]:
+        template = load_template(store, row.template_id, context, settings)
+        stack = StackDefinition(
+            name=row.name,
+            id=row.id,
+            project=row.project,
+            parameters=context["parameters"],
+            resources=_blank(template),
+            files=template.files,
+            parent=ParentResourceProxy.of_context(context),
+        )
+        registry = load_registry(store, row.template_id, settings)
+        types = {name: registry.actual(each.type, (name,)) for name, each in template.resources.items()}
+        defined = _resources(template, stack, frozenset(context.get("hidden", ())), types)
+        return _merged(defined, store.presences.of(row.id))
+
+    return FrozenStack(
+        name=row.name,
+        id=row.id,
+        project=row.project,
+        parameters=_parameters(context["parameters"], frozenset(context.get("hidden", ()))),
+        tags=row.tags,
+        resources=LazyMapping(resources),
+        parent_id=row.parent_id or "",
+        root_id=row.root_id or row.id,
+    )
+
+
+def with_rows(shown: FrozenStack, rows: Rows) -> FrozenStack:
+    """Return the same stack with what is there of each resource, in the place of what was told of that before.
+
+    Resources that the definition does not have any more are told too, after the others and without properties.
+    """
+    if callable(rows):
+        read = rows
+        return replace(shown, resources=LazyMapping(lambda: _merged(shown.resources, read())))
+    return replace(shown, resources=FrozenDict(_merged(shown.resources, rows)))
+
+
+def _blank(template: Template) -> dict[str, ResourceProxy]:
+    """Return resources of which nothing is known: they are not asked."""
+    return {name: ResourceProxy(name=name, type=each.type) for name, each in template.resources.items()}
+
+
+def _parameters(values: Mapping[str, Any], hidden: frozenset[str]) -> FrozenDict:
+    return FrozenDict({name: HIDDEN if name in hidden else _plain(value) for name, value in values.items()})
+
+
+def _resources(
+    template: Template, stack: StackDefinition, hidden: frozenset[str], types: Mapping[str, str]
+) -> dict[str, FrozenResource]:
+    # All of them together may take as long as any evaluation of the template.
+    with evaluation(template.draft.limits):
+        return {
+            name: FrozenResource(
+                name=name,
+                type=types[name],
+                properties=_properties(definition.properties_expression, stack, hidden),
+                requires=tuple(sorted(definition.requirements)),
+            )
+            for name, definition in template.resources.items()
+        }
+
+
+def _properties(expression: Expression, stack: StackDefinition, hidden: frozenset[str]) -> FrozenDict:
+    whole = _shown(expression, stack, hidden)
+    if whole is UNKNOWN:
+        entries = expression.entries()
+        if not entries:
+            return FrozenDict({WHOLE: UNKNOWN})
+        whole = {name: _shown(each, stack, hidden) for name, each in entries.items()}
+    if whole is None:
+        return FrozenDict()
+    return FrozenDict(_plain(whole)) if isinstance(whole, dict) else FrozenDict({WHOLE: _plain(whole)})
+
+
+def _shown(expression: Expression, stack: StackDefinition, hidden: frozenset[str]) -> Any:
+    """Return a value as plugins may see it; it is unknown if it cannot be evaluated, or is too much to keep."""
+    try:
+        value = expression.shown(stack, hidden, later=UNKNOWN)
+        keep(value)
+    except Exception:  # noqa: BLE001  # a function may be anybody's, and the operation does not depend on this
+        return UNKNOWN
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Return a frozen copy of a value; what is not plain in it, which only an odd function gives, is unknown."""
+    if value.__class__ in SCALARS:
+        return value
+    if isinstance(value, Mapping):
+        # JSON has no other keys either.
+        return FrozenDict(
+            {name if name.__class__ in SCALARS else str(name): _plain(each) for name, each in value.items()}
+        )
+    if isinstance(value, (list, tuple)):
+        return FrozenList(map(_plain, value))
+    return UNKNOWN
+
+
+def _merged(
+    defined: Mapping[str, FrozenResource], rows: Iterable[ResourceRow | Presence]
+) -> dict[str, FrozenResource]:
+    """Return the resources of a definition with what is there of them, and those that are only there."""
+    present: dict[str, ResourceRow | Presence] = {}
+    names: dict[str, str] = {}
+    for row in rows:
+        names[row.id] = row.name
+        present[row.name] = max(present.get(row.name, row), row, key=standing)
+    merged = {name: _with_row(each, present.get(name)) for name, each in defined.items()}
+    for name, row in present.items():
+        if name not in merged:
+            requires = tuple(sorted({names[each] for each in row.requires if each in names}))
+            merged[name] = _with_row(FrozenResource(name=name, type=row.type, requires=requires), row)
+    return merged
+
+
+def _with_row(resource: FrozenResource, row: ResourceRow | Presence | None) -> FrozenResource:
+    if row is None:
+        return replace(resource, uuid="", action="", status="", physical_id=None)
+    return replace(
+        resource,
+        uuid=row.id,
+        action=row.action,
+        status=row.status,
+        physical_id=row.physical_id,
+    )
+
+
+def shown_to_wire(shown: FrozenStack) -> dict[str, Any]:
+    """Return a stack as types that msgpack packs, the inverse of :func:`shown_from_wire`."""
+    return {
+        "name": shown.name,
+        "id": shown.id,
+        "project": shown.project,
+        "parameters": _packable(shown.parameters),
+        "tags": list(shown.tags),
+        "resources": [
+            [
+                each.name,
+                each.type,
+                _packable(each.properties),
+                list(each.requires),
+                each.uuid,
+                each.action,
+                each.status,
+                each.physical_id,
+            ]
+            for each in shown.resources.values()
+        ],
+        "parent_id": shown.parent_id,
+        "root_id": shown.root_id,
+    }
+
+
+def shown_from_wire(data: Mapping[str, Any]) -> FrozenStack:
+    """Rebuild a stack from what :func:`shown_to_wire` returned, packed and unpacked or not."""
+    resources = {}
+    for name, kind, properties, requires, uuid, action, status, physical_id in data["resources"]:
+        resources[name] = FrozenResource(
+            name=name,
+            type=kind,
+            properties=_unpacked(properties),
+            requires=tuple(requires),
+            uuid=uuid,
+            action=action,
+            status=status,
+            physical_id=physical_id,
+        )
+    return FrozenStack(
+        name=data["name"],
+        id=data["id"],
+        project=data["project"],
+        parameters=_unpacked(data["parameters"]),
+        tags=tuple(data["tags"]),
+        resources=FrozenDict(resources),
+        parent_id=data["parent_id"],
+        root_id=data["root_id"],
+    )
+
+
+def _packable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else _packable_text(value)
+    if value is UNKNOWN:
+        return _UNKNOWN
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return ExtType(_LARGE, str(value).encode())
+    if isinstance(value, Mapping):
+        return {name: _packable(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return list(map(_packable, value))
+    return value
+
+
+def _packable_text(text: str) -> str | ExtType:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return ExtType(_ODD, text.encode(errors="surrogatepass"))
+    return text
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return FrozenDict({name: _unpacked(each) for name, each in value.items()})
+    if isinstance(value, ExtType):
+        if value.code == _ODD:
+            return value.data.decode(errors="surrogatepass")
+        return int(value.data) if value.code == _LARGE else UNKNOWN
+    if isinstance(value, list):
+        return FrozenList(map(_unpacked, value))
+    return value
