@@ -9,13 +9,40 @@
     └── ReadOnly            a hook tried to change what it was shown
 """
 
+from dataclasses import dataclass
+
 
 class HookError(Exception):
     """Base of the errors of this package."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One reason why hooks cannot be used; no value of a setting is told."""
+
+    message: str
+    #: Where it stands in the settings, such as ``settings.lifecycle.limits.total``; empty if it is not theirs.
+    path: str = ""
+    #: What to do about it; may be empty.
+    hint: str = ""
+    #: The names of the hooks at fault.
+    hooks: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        path = f"{self.path}: " if self.path else ""
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{path}{self.message}{hint}"
+
+
 class HookNotLoaded(HookError):
-    """An installed hook cannot be used; going on without it would skip what the operator relies on."""
+    """Installed hooks cannot be used; going on without them would skip what the operator relies on."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(*faults)
+        self.faults = faults
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.faults))
 
 
 class Refusal(HookError):

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hooks.hook import Hook, InstalledHook, load_hooks
+from hooks.hook import Hook
+from hooks.installed import Installed, InstalledHook, find_hooks
 
 #: The entry point group of event sinks.
 NAMESPACE = "isotherm.event_sinks"
@@ -70,6 +71,18 @@ class EventSink(Hook):
         """Let go of connections; another process takes over, or this one ends."""
 
 
+def find_event_sinks(
+    said: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
+) -> Installed[EventSink]:
+    """Return every installed sink, and what is wrong with each.
+
+    Args:
+        said: What the settings say of them, by name.
+        namespace: The entry point group.
+    """
+    return find_hooks(namespace, EventSink, said, section="event_sinks")
+
+
 def load_event_sinks(
     said: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
 ) -> tuple[InstalledHook[EventSink], ...]:
@@ -80,7 +93,6 @@ def load_event_sinks(
         namespace: The entry point group.
 
     Raises:
-        HookNotLoaded: one of them cannot be used.
+        HookNotLoaded: some of them cannot be used; it says of each what is wrong.
     """
-    installed = load_hooks(namespace, EventSink, said, section="event_sinks")
-    return tuple(each for each in installed if each.hook is not None)
+    return find_event_sinks(said, namespace).enabled()

@@ -6,11 +6,13 @@ process: the operation's id tells.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
+from hooks.errors import HookNotLoaded
 from hooks.frozen import FrozenDict
-from hooks.hook import Hook, InstalledHook, load_hooks
+from hooks.hook import Hook
+from hooks.installed import Installed, InstalledHook, find_hooks
 from hooks.ordering import in_order
 from hooks.stack import FrozenStack
 
@@ -114,6 +116,30 @@ class LifecyclePlugin(Hook):
         return None
 
 
+def find_lifecycle_plugins(
+    said: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
+) -> Installed[LifecyclePlugin]:
+    """Return every installed plugin: those at work first, in their order; and what is wrong with each.
+
+    Args:
+        said: What the settings say of them, by name.
+        namespace: The entry point group.
+    """
+    installed = find_hooks(namespace, LifecyclePlugin, said, section="lifecycle", check=_order_faults)
+    plugins = [each.hook for each in installed.hooks if each.hook is not None]
+    names = {each.name for each in installed.hooks}
+    try:
+        order = [plugin.name for plugin in in_order(plugins, known=names)]
+    except HookNotLoaded as error:
+        return installed.with_faults(error.faults)
+    ranks = {name: rank for rank, name in enumerate(order)}
+    return replace(
+        installed,
+        order=tuple(order),
+        hooks=tuple(sorted(installed.hooks, key=lambda each: ranks.get(each.name, len(ranks)))),
+    )
+
+
 def load_lifecycle_plugins(
     said: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
 ) -> tuple[InstalledHook[LifecyclePlugin], ...]:
@@ -124,11 +150,24 @@ def load_lifecycle_plugins(
         namespace: The entry point group.
 
     Raises:
-        HookNotLoaded: one of them cannot be used.
+        HookNotLoaded: some of them cannot be used; it says of each what is wrong.
     """
-    installed = load_hooks(namespace, LifecyclePlugin, said, section="lifecycle")
-    enabled = {each.name: each for each in installed if each.hook is not None}
-    plugins = [each.hook for each in enabled.values() if each.hook is not None]
-    return tuple(
-        enabled[plugin.name] for plugin in in_order(plugins, known=[each.name for each in installed])
-    )
+    return find_lifecycle_plugins(said, namespace).enabled()
+
+
+def _order_faults(plugin: LifecyclePlugin) -> list[str]:
+    """Return what is wrong with what a plugin says of its place; nothing else holds its author to the types."""
+    faults = []
+    ordinal: object = plugin.ordinal
+    if not isinstance(ordinal, int) or isinstance(ordinal, bool):
+        faults.append(f"its ordinal must be a whole number, not {ordinal!r}")
+    for said in ("before", "after"):
+        names: object = getattr(plugin, said)
+        # A text is a collection of texts, too.
+        if (
+            isinstance(names, str)
+            or not isinstance(names, Collection)
+            or not all(isinstance(name, str) for name in names)
+        ):
+            faults.append(f"its {said} must be names of plugins in a list or a tuple, not {names!r}")
+    return faults

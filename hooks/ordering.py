@@ -4,8 +4,8 @@ import heapq
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, TypeVar
 
-from hooks.errors import HookNotLoaded
-from hooks.nearest import did_you_mean
+from hooks.errors import Fault, HookNotLoaded
+from hooks.nearest import nearest
 
 
 class Ordered(Protocol):
@@ -61,27 +61,28 @@ def in_order(plugins: Iterable[AnyOrdered], *, known: Collection[str] = ()) -> t
             if waiting[other] == 0:
                 heapq.heappush(free, (by_name[other].ordinal, other))
     if len(ordered) < len(by_name):
-        circle = " -> ".join(_circle({name: earlier[name] for name, count in waiting.items() if count}))
-        raise HookNotLoaded(
-            f"plugins come after each other in a circle: {circle}; correct their before and after"
-        )
+        circle = _circle({name: earlier[name] for name, count in waiting.items() if count})
+        message = f"plugins come after each other in a circle: {' -> '.join(circle)}"
+        hint = "correct their before and after"
+        raise HookNotLoaded(Fault(message=message, hint=hint, hooks=tuple(sorted(set(circle)))))
     return tuple(ordered)
 
 
 def _earlier(by_name: Mapping[str, Ordered], known: Collection[str]) -> dict[str, set[str]]:
     """Return, by name, the names of those that come before a plugin."""
     earlier: dict[str, set[str]] = {name: set() for name in by_name}
-    for name, plugin in by_name.items():
+    faults: list[Fault] = []
+    for name, plugin in sorted(by_name.items()):
         for said, others in (("before", plugin.before), ("after", plugin.after)):
             for other in others:
                 if other not in known:
-                    raise HookNotLoaded(
-                        f"plugin {name!r} comes {said} {other!r}, which is not installed"
-                        f"{did_you_mean(other, known)}"
-                    )
-                if other in by_name:
+                    message = f"plugin {name!r} comes {said} {other!r}, which is not installed"
+                    faults.append(Fault(message=message, hint=nearest(other, known), hooks=(name,)))
+                elif other in by_name:
                     first, second = (name, other) if said == "before" else (other, name)
                     earlier[second].add(first)
+    if faults:
+        raise HookNotLoaded(*faults)
     return earlier
 
 

@@ -44,12 +44,17 @@ class Embedded:
         return self._orders.qsize()
 
     def start(self) -> None:
-        """Start the threads, and take up at once what dead processes of this machine left behind."""
+        """Start the threads, and take up at once what dead processes of this machine left behind.
+
+        Raises:
+            HooksNotLoaded: a lifecycle plugin or an event sink cannot be used; nothing was touched.
+        """
         with self._starting:
             if self._threads:
                 return
             # Made here, by one thread: the threads below share them.
             runtime = self.runtime
+            runtime.load_hooks()
             runtime.store.sweeper.take_over(is_dead_here)
             assert runtime.checker  # noqa: S101  # loads the plugins before the first order
             assert runtime.coordinator  # noqa: S101

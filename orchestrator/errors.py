@@ -4,8 +4,10 @@
 
     IsothermError
     ├── InvalidInput          what a person gave is wrong: problems with file, line, path     (exit 2)
-    │   └── ClientMisconfigured   the settings of a client; or its library is not installed
-    │                         (orchestrator.plugins.clients)                                  (exit 2)
+    │   ├── ClientMisconfigured   the settings of a client; or its library is not installed
+    │   │                     (orchestrator.plugins.clients)                                  (exit 2)
+    │   └── HooksNotLoaded    lifecycle plugins or event sinks, or what the settings say of
+    │                         them                                                            (exit 2)
     ├── NotFound              no such stack, resource, output ...                             (exit 2)
     ├── Conflict              the name is taken, an action is under way                       (exit 2)
     ├── Unavailable           a service (database, broker, cache) cannot be reached           (exit 3)
@@ -113,6 +115,10 @@ class InvalidInput(IsothermError):
 
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)
+
+
+class HooksNotLoaded(InvalidInput):
+    """Installed lifecycle plugins or event sinks cannot be used; a process that would need them does not start."""
 
 
 class NotFound(IsothermError):

@@ -15,6 +15,7 @@ from kombu.entity import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES
 
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.hook_loading import all_at_once, event_sinks, lifecycle_plugins
 from orchestrator.messages import (
     ADOPT_TASK,
     CANCEL_TASK,
@@ -195,8 +196,11 @@ def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: 
 
     Raises:
         InvalidInput: there is no broker to work for.
+        HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
     """
     _require_broker(settings)
+    # Checks begin operations on stacks in stacks.
+    lifecycle_plugins(settings)
     app = default_app()
     app.conf.imports = ("workers.tasks",)
     worker = app.Worker(
@@ -217,8 +221,11 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
 
     Raises:
         InvalidInput: there is no broker to work for.
+        HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
     """
     _require_broker(settings)
+    # Here, once: child processes that cannot load them would be started again and again.
+    all_at_once(lambda: lifecycle_plugins(settings), lambda: event_sinks(settings))
     app = default_app()
     app.conf.imports = ("orchestrator.tasks",)
     app.conf.worker_prefetch_multiplier = 1

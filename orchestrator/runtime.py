@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import psutil
 from stevedore.driver import DriverManager
 
-from hooks.events import load_event_sinks
-from hooks.lifecycle import load_lifecycle_plugins
+from hooks.events import EventSink
+from hooks.lifecycle import LifecyclePlugin
 from orchestrator.constraint_caches import ConstraintCaches
 from orchestrator.coordinator import Coordinator
+from orchestrator.hook_loading import all_at_once, event_sinks, lifecycle_plugins
 from orchestrator.messages import CheckOrder
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.registry import ResourceTypes
@@ -86,18 +87,34 @@ class Runtime:
         )
 
     @cached_property
+    def plugins(self) -> tuple[LifecyclePlugin, ...]:
+        """The operator's lifecycle plugins, in the order in which they are asked."""
+        return lifecycle_plugins(self.settings)
+
+    @cached_property
+    def sinks(self) -> tuple[EventSink, ...]:
+        """The operator's event sinks."""
+        return event_sinks(self.settings)
+
+    def load_hooks(self) -> None:
+        """Load lifecycle plugins and event sinks; called before anything is touched.
+
+        Raises:
+            HooksNotLoaded: some cannot be used; with what is wrong with each.
+        """
+        all_at_once(lambda: self.plugins, lambda: self.sinks)
+
+    @cached_property
     def coordinator(self) -> Coordinator:
         """The coordinator, with the operator's plugins and event sinks."""
-        plugins = [each.hook for each in load_lifecycle_plugins(self.settings.lifecycle) if each.hook]
-        sinks = [each.hook for each in load_event_sinks(self.settings.event_sinks) if each.hook]
         return Coordinator(
             store=self.store,
             types=self.types,
             settings=self.settings,
             publisher=self.publisher,
             name=self.name,
-            plugins=plugins,
-            sinks=sinks,
+            plugins=self.plugins,
+            sinks=self.sinks,
             clients=self.clients,
         )
 

@@ -94,7 +94,7 @@ def test_two_hooks_of_one_name_are_refused(tmp_path: Path, install: Install) -> 
     (rival / "METADATA").write_text("Metadata-Version: 2.1\nName: rival\nVersion: 1.0\n")
     module = next(tmp_path.glob("acme*.py")).stem
     (rival / "entry_points.txt").write_text(f"[{group}]\ntwin = {module}:Late\n")
-    with pytest.raises(HookNotLoaded, match=r"hook 'twin'.* shares its name with another"):
+    with pytest.raises(HookNotLoaded, match=r"hook 'twin'.* is brought by two packages"):
         load_lifecycle_plugins(namespace=group)
 
 
