@@ -2,8 +2,10 @@
 
 import functools
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from orchestrator.cleanups import ABANDONED, Cleanups
@@ -11,7 +13,10 @@ from orchestrator.comparison import compare
 from orchestrator.errors import (
     InvalidInput,
     Problem,
+    Unavailable,
 )
+from orchestrator.lifecycle.brackets import Brackets
+from orchestrator.lifecycle_views import definition_shown, stack_shown
 from orchestrator.matching import plan_row
 from orchestrator.messages import (
     END,
@@ -33,7 +38,6 @@ from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.stored_templates import load_registry, load_template
-from orchestrator.telling import Listeners, Operation
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
 
@@ -50,13 +54,13 @@ class Beginnings:
         types: Mapping[str, type[Resource]],
         settings: Settings,
         publisher: Publisher,
-        listeners: Listeners,
+        brackets: Brackets,
         *,
         clients: Clients,
     ) -> None:
         self._clients = clients
         self._store, self._types, self._settings = store, types, settings
-        self._publisher, self._listeners = publisher, listeners
+        self._publisher, self._brackets = publisher, brackets
 
     def create(
         self, job: StackJob, prepared: Prepared, plan: Plan, adopted: Mapping[str, Adopted] | None = None
@@ -72,14 +76,10 @@ class Beginnings:
             node.resource_id: prepared.types[node.key] for node in plan.nodes if node.resource_id is not None
         }
         new = replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {})
-        operation = self._operation(new, prepared.parameters.shown())
-        self._listeners.begin(operation)
-        try:
+        new = self._brackets.enter(new, shown=lambda: definition_shown(prepared), now=None, keeps=True)
+        with self._given_up_on_error(new):
             self._store.templates.save(prepared.stored, prepared.files)
             self._store.traversals.begin_create(new)
-        except Exception as error:
-            self._listeners.end(operation, reason=str(error))
-            raise
         self._publish_first(new)
         return new
 
@@ -147,15 +147,10 @@ class Beginnings:
             as_applied=compared.reverted,
             other_types=compared.other_types,
         )
-        operation = self._operation(new, prepared.parameters.shown())
-        self._listeners.begin(operation)
-        self._store.templates.save(prepared.stored, prepared.files)
-        begun = self._store.traversals.begin_next(new, expected=stack.traversal_id)
-        if begun is None:
-            self._listeners.end(operation, reason="another operation took the stack first")
-            return None
-        self._publish_first(begun)
-        return begun
+        new = self._brackets.enter(new, shown=lambda: definition_shown(prepared), now=stack, keeps=True)
+        with self._given_up_on_error(new):
+            self._store.templates.save(prepared.stored, prepared.files)
+        return self._begin_next(stack, new)
 
     def operate(self, stack: StackRow, new: NewTraversal) -> bool:
         """Begin a traversal in the place of the stack's present one; False if another operation was faster.
@@ -163,24 +158,31 @@ class Beginnings:
         Raises:
             Conflict: a lifecycle plugin refused.
         """
-        operation = self._operation(new, {})
-        self._listeners.begin(operation)
-        begun = self._store.traversals.begin_next(new, expected=stack.traversal_id)
-        if begun is None:
-            self._listeners.end(operation, reason="another operation took the stack first")
-            return False
-        self._publish_first(begun)
-        return True
+        shown = partial(stack_shown, self._store, stack, self._settings)
+        new = self._brackets.enter(new, shown=shown, now=stack, keeps=False)
+        return self._begin_next(stack, new) is not None
 
-    def _operation(self, new: NewTraversal, parameters: Mapping[str, Any]) -> Operation:
-        return self._listeners.operation(
-            new.id,
-            new.plan.action,
-            name=new.stack,
-            stack_id=new.stack_id,
-            project=new.project,
-            parameters=parameters,
-        )
+    def _begin_next(self, stack: StackRow, new: NewTraversal) -> NewTraversal | None:
+        """Begin what lifecycle plugins agreed to; None if another operation was faster."""
+        with self._given_up_on_error(new):
+            begun = self._store.traversals.begin_next(new, expected=stack.traversal_id)
+        if begun is None:
+            self._brackets.give_up(new, "another operation took the stack first")
+            return None
+        self._publish_first(begun)
+        return begun
+
+    @contextmanager
+    def _given_up_on_error(self, new: NewTraversal) -> Iterator[None]:
+        """Tell lifecycle plugins that an operation does not begin, if that is sure."""
+        try:
+            yield
+        except Unavailable:
+            # It may have begun; if not, the same job comes again, or the sweep finds out.
+            raise
+        except Exception as error:
+            self._brackets.give_up(new, str(error) or type(error).__name__)
+            raise
 
     def delete(self, stack: StackRow, job: DeleteJob) -> bool:
         """Begin the deletion of a stack; False if another operation was faster.

@@ -4,6 +4,7 @@ Takes its store, its types and its publisher as arguments and knows no queue. Ev
 what is published after a transaction is in the store already, and the sweep publishes it should this process die.
 """
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,9 +21,11 @@ from orchestrator.errors import (
     Conflict,
     IsothermError,
     NotFound,
+    Unavailable,
 )
 from orchestrator.hooking import UNSET_HOOK, unset_hook
 from orchestrator.housekeeping import Housekeeping
+from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.messages import (
     AdoptJob,
     CancelJob,
@@ -61,6 +64,8 @@ log = structlog.get_logger()
 TRIES: Final = 10
 #: What a stack is rolled back to that never was complete.
 NO_RESOURCES: Final = "heat_template_version: 2021-04-16\n"
+#: The namespace of the ids of stacks.
+_STACKS: Final = uuid.UUID("5a0c6a5e-2d0f-4c1b-9f2e-7d1f0b6f3c11")
 
 
 class Coordinator:
@@ -84,8 +89,9 @@ class Coordinator:
         self._settings = settings
         self._publisher = publisher
         self._name = name
-        self._listeners = Listeners(store, plugins, sinks)
-        self._begin = Beginnings(store, types, settings, publisher, self._listeners, clients=self._clients)
+        self._listeners = Listeners(store, sinks)
+        self._brackets = Brackets(store, plugins, settings, owner=name)
+        self._begin = Beginnings(store, types, settings, publisher, self._brackets, clients=self._clients)
         self._housekeeping = Housekeeping(store, settings)
 
     # -- jobs --------------------------------------------------------------------------------------------------
@@ -105,7 +111,8 @@ class Coordinator:
     def _begin_create(self, job: StackJob) -> NewTraversal:
         # A stack in a stack was examined with its outermost one, as far as it was known.
         clients = None if isinstance(job, NestedJob) else self._clients
-        prepared, plan = plan_job(job, self._types, self._settings, clients)
+        stack_id = _id_of_new_stack(job)
+        prepared, plan = plan_job(job, self._types, self._settings, clients, stack_id=stack_id)
         return self._begin.create(job, prepared, plan)
 
     def adopt(self, job: AdoptJob) -> str:
@@ -122,7 +129,7 @@ class Coordinator:
 
     def _begin_adoption(self, job: StackJob, entries: Mapping[str, Any]) -> NewTraversal:
         clients = None if isinstance(job, NestedJob) else self._clients
-        prepared = prepare(job, self._types, self._settings, clients=clients)
+        prepared = prepare(job, self._types, self._settings, stack_id=_id_of_new_stack(job), clients=clients)
         wished = wishes(prepared)
         adopted = adopted_rows(prepared, wished, entries, self._types)
         there = [row.physical_id for row in adopted.values()]
@@ -394,6 +401,9 @@ class Coordinator:
             return
         try:
             self._begin.update(stack, self._completed(stack), action="ROLLBACK")
+        except Unavailable:
+            # The end is not over before that is tried again.
+            raise
         except IsothermError as error:
             # What was complete once cannot be any more: a type is gone, a lifecycle plugin refuses.
             log.warning("a stack cannot be rolled back", stack=stack.name, reason=str(error))
@@ -416,6 +426,7 @@ class Coordinator:
         ending = self._store.traversals.claim_end(order, worker=self._name)
         if ending is None:
             return
+        self._brackets.leave(ending)
         self._listeners.tell(ending)
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)
@@ -436,5 +447,11 @@ class Coordinator:
         """Publish what is due (see :class:`orchestrator.store.sweeping.Sweeper`), then keep house for a moment."""
         swept = self._store.sweeper.sweep(backlog=self._publisher.backlog())
         publish_or_leave(self._publisher, swept.orders)
+        self._brackets.unwind()
         self._housekeeping.go_on()
         return swept
+
+
+def _id_of_new_stack(job: StackJob) -> str:
+    """Return the id of the stack that a job makes: the same whenever the job comes again; empty for any."""
+    return str(uuid.uuid5(_STACKS, f"{job.project}/{job.job_id}")) if job.job_id else ""

@@ -187,15 +187,15 @@ def prepare_update(
 
 @paused_collection()
 def plan_job(
-    job: StackJob, types: Types, settings: Settings, clients: Clients | None = None
+    job: StackJob, types: Types, settings: Settings, clients: Clients | None = None, *, stack_id: str = ""
 ) -> tuple[Prepared, Plan]:
-    """Check a job whole, and plan the traversal that makes the stack.
+    """Check a job whole, and plan the traversal that makes the stack, whose id may be given.
 
     Raises:
         InvalidInput: with every problem found.
         NotVerified: another system was to be asked by ``clients``, and does not tell.
     """
-    prepared = prepare(job, types, settings, clients=clients)
+    prepared = prepare(job, types, settings, stack_id=stack_id, clients=clients)
     return prepared, plan_create(wishes(prepared))
 
 
@@ -207,7 +207,7 @@ def prepare(
     stack_id: str = "",
     clients: Clients | None = None,
 ) -> Prepared:
-    """Check a job whole, and make of it what a traversal needs; ``stack_id`` is that of a stack that is there.
+    """Check a job whole, and make of it what a traversal needs; without ``stack_id``, the stack gets any.
 
     Raises:
         InvalidInput: with every problem found.

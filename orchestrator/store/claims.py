@@ -18,6 +18,8 @@ class Timings:
     redeliver_seconds: float = 10.0
     #: When a node looks again whether an older traversal let go of its resource, should no wake-up come.
     locked_seconds: float = 5.0
+    #: How long after its process died a job has come again, if it ever does.
+    job_seconds: float = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from orchestrator.nested import AtRest, Family, Fence
 from orchestrator.plan import Plan
+from orchestrator.store.ledger import Agreed
 from orchestrator.store.snapshots import NewSnapshot
 
 
@@ -58,6 +59,8 @@ class NewTraversal:
     family: Family | None = None
     #: In whose name this is begun, if in that of a resource.
     fence: Fence | AtRest | None = None
+    #: What lifecycle plugins agreed to; None if none was asked.
+    agreed: Agreed | None = None
 
 
 class Fenced(Exception):

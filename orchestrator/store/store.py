@@ -10,6 +10,7 @@ from orchestrator.store.families import Families
 from orchestrator.store.health import Health
 from orchestrator.store.history import Histories
 from orchestrator.store.hooks import Hooks
+from orchestrator.store.ledger import Ledger
 from orchestrator.store.nodes import Nodes
 from orchestrator.store.past import Past
 from orchestrator.store.presences import Presences
@@ -48,7 +49,8 @@ class Store:
         self.database = where if isinstance(where, Database) else Database(where, clock=clock)
         self.nodes = Nodes(self.database, codec, timings)
         self.traversals = Traversals(self.database, codec, timings)
-        self.sweeper = Sweeper(self.database, self.nodes, timings)
+        self.ledger = Ledger(self.database, codec, timings)
+        self.sweeper = Sweeper(self.database, self.nodes, self.ledger, timings)
         self.hooks = Hooks(self.database, self.nodes, timings)
         self.health = Health(self.database)
         self.families = Families(self.database)
@@ -72,7 +74,12 @@ class Store:
         Raises:
             InvalidInput: the database URL or an encryption key is none.
         """
-        timings = Timings(lease_seconds=settings.lease_seconds, redeliver_seconds=settings.redeliver_seconds)
+        timings = Timings(
+            lease_seconds=settings.lease_seconds,
+            redeliver_seconds=settings.redeliver_seconds,
+            # What a broker gives back is given back late at times.
+            job_seconds=2 * settings.job_lease_seconds,
+        )
         codec = Codec([key.get_secret_value() for key in settings.encryption_keys])
         return cls(settings.effective_database_url, codec=codec, timings=timings)
 

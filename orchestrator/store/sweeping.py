@@ -15,6 +15,7 @@ from orchestrator.store import statements, tables
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.failing import fail_traversal
+from orchestrator.store.ledger import Ledger
 from orchestrator.store.nodes import Nodes
 
 #: How many nodes one sweep takes at most, so that its transaction stays short.
@@ -38,9 +39,10 @@ class Swept:
 class Sweeper:
     """Finds what is due."""
 
-    def __init__(self, database: Database, nodes: Nodes, timings: Timings) -> None:
+    def __init__(self, database: Database, nodes: Nodes, ledger: Ledger, timings: Timings) -> None:
         self._db = database
         self._nodes = nodes
+        self._ledger = ledger
         self._timings = timings
 
     @retrying
@@ -90,16 +92,20 @@ class Sweeper:
             deadline = connection.execute(
                 sa.select(sa.func.min(traversal.c.deadline)).where(traversal.c.status == "IN_PROGRESS")
             ).scalar_one()
-        times = [time for time in (first, deadline) if time is not None]
+            lost = self._ledger.next_lost(connection)
+        times = [time for time in (first, deadline, lost) if time is not None]
         return max(0.0, min(times) - now) if times else None
 
     @retrying
     def take_over(self, is_dead: Callable[[str], bool]) -> None:
         """Make everything due at once that processes known to be dead had claimed, or that waits to be delivered.
 
+        What they had begun to ask lifecycle plugins about is lost.
+
         For embedded mode, whose queue dies with its process. Claims refuse what turns out to be done already.
         """
         node = tables.node
+        self._ledger.take_over(is_dead)
         with self._db.write() as connection:
             now = database_time(connection, self._db)
             running = sa.select(node.c.worker).where(node.c.due_at.is_not(None), node.c.state == "running")

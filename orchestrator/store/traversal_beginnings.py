@@ -16,6 +16,7 @@ from orchestrator.nested import AtRest, Fence
 from orchestrator.store import tables
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, bulk_insert, database_time, retrying
+from orchestrator.store.ledger import begin_operation
 from orchestrator.store.new_traversal import Fenced, NewTraversal
 from orchestrator.store.requirements import requirements_of, widen_requirements
 from orchestrator.store.serving import DEFINING
@@ -45,6 +46,7 @@ class TraversalBeginnings:
         Raises:
             Conflict: the project has a stack of this name.
             Fenced: the attempt in whose name it is made is over.
+            TakenOver: another process has the word of the lifecycle plugins by now.
         """
         family = new.family
         within = (
@@ -198,11 +200,12 @@ class TraversalBeginnings:
         }
 
     def _write_traversal(self, connection: sa.Connection, new: NewTraversal, now: float) -> None:
+        action = new.plan.action
         connection.execute(
             tables.traversal.insert().values(
                 id=new.id,
                 stack_id=new.stack_id,
-                action=new.plan.action,
+                action=action,
                 status="IN_PROGRESS",
                 options=json.dumps(dict(new.options)),
                 context=self._codec.pack(new.context),
@@ -229,10 +232,14 @@ class TraversalBeginnings:
             now,
             stack_id=new.stack_id,
             traversal_id=new.id,
-            action=new.plan.action,
+            action=action,
             status="IN_PROGRESS",
             reason="",
         )
+        if new.agreed is not None:
+            begin_operation(
+                connection, self._codec, new.agreed, stack_id=new.stack_id, action=action, now=now
+            )
 
     @staticmethod
     def _point_at_plan(connection: sa.Connection, new: NewTraversal) -> None:

@@ -282,7 +282,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     def _order(self, command: Callable[[], str], steps: int, crash: int | None) -> str:
         """Give a command; a coordinator that dies over it is given the same job again."""
-        self.world.coordinator._listeners._plugins = (Between(lambda: self._steps(steps)),)
+        self.world.plug(Between(lambda: self._steps(steps)))
         ids: list[str] = []
         try:
             if crash is not None:
@@ -293,7 +293,7 @@ class AnyHistory(RuleBasedStateMachine):
                 ids.append(command())
         finally:
             self.world.cloud.crash_at = None
-            self.world.coordinator._listeners._plugins = ()
+            self.world.plug()
         return ids[-1]
 
     def _accepted(self, action: str, definition: Definition, rollback: bool = False) -> None:

@@ -165,7 +165,7 @@ class Refusing(LifecyclePlugin):
 def test_plugins_are_asked_before_each_operation_and_told_how_it_ended() -> None:
     world = World()
     notes = Notes()
-    world.coordinator._listeners._plugins = (notes,)
+    world.plug(notes)
     world.create(template({"a": value("1", "s")}))
     world.settle()
     world.cloud.failing_updates = {"a": True}
@@ -186,7 +186,7 @@ def test_plugins_are_asked_before_each_operation_and_told_how_it_ended() -> None
 def test_an_operation_that_is_superseded_is_told_too() -> None:
     world = World()
     notes = Notes()
-    world.coordinator._listeners._plugins = (notes,)
+    world.plug(notes)
     world.create(template({"a": value("1", "s")}))
     world.update(template({"a": value("1", "l")}))
     world.settle()
@@ -196,7 +196,7 @@ def test_an_operation_that_is_superseded_is_told_too() -> None:
 def test_an_operation_that_a_plugin_refuses_touches_nothing() -> None:
     world = World()
     notes = Notes()
-    world.coordinator._listeners._plugins = (notes, Refusing())
+    world.plug(notes, Refusing())
     with pytest.raises(Conflict, match="no licence"):
         world.create(template({"a": value("1")}))
     assert world.store.stacks.all(project="default") == []

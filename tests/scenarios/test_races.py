@@ -40,9 +40,9 @@ def while_replacing(operation: Callable[[World], object]) -> World:
     world.settle()
     world.update(many("2"), rollback=True)
     plugin = EveryTime(lambda: step(world))
-    world.coordinator._listeners._plugins = (plugin,)
+    world.plug(plugin)
     operation(world)
-    world.coordinator._listeners._plugins = ()
+    world.plug()
     world.settle()
     # The second plan knew all rows there were.
     assert plugin.times == 2
@@ -75,14 +75,14 @@ def test_a_coordinator_may_die_while_it_takes_a_stack_from_such_an_update(instru
     world.settle()
     world.update(many("2"), rollback=True)
     plugin = EveryTime(lambda: step(world))
-    world.coordinator._listeners._plugins = (plugin,)
+    world.plug(plugin)
     job = StackJob(name="s", template=many("3"))
     world.cloud.crash_after(instructions)
     world.survive(lambda: world.coordinator.update(job))
     world.cloud.crash_at = None
     # The job was not acknowledged: it is delivered again.
     world.coordinator.update(job)
-    world.coordinator._listeners._plugins = ()
+    world.plug()
     world.settle()
     assert world.state() == "UPDATE_COMPLETE"
     assert {made for made, _ in present(world).values()} == {"3"}
@@ -114,19 +114,20 @@ def test_a_delete_that_races_an_update_wins_whichever_came_first() -> None:
 
     story = Story({"a": value("1", "s")})
     world = story.world
-    world.coordinator._listeners._plugins = (EveryTime(lambda: deleted_once(world)),)
+    world.plug(EveryTime(lambda: deleted_once(world)))
     with pytest.raises(Conflict, match="only a delete can follow"):
         world.update(template({"a": value("2"), "b": ""}))
-    world.coordinator._listeners._plugins = ()
+    world.plug()
     world.settle()
     assert (world.state(story.id), world.cloud.objects) == ("DELETE_COMPLETE", {})
 
 
 def deleted_once(world: World) -> None:
     """Delete the stack, unless that is under way: its own plugins are asked, too."""
-    plugins, world.coordinator._listeners._plugins = world.coordinator._listeners._plugins, ()
+    plugins = world.coordinator._brackets._plugins
+    world.plug()
     world.coordinator.delete(DeleteJob(name="s"))
-    world.coordinator._listeners._plugins = plugins
+    world.plug(*plugins)
 
 
 def test_two_deletes_at_once_are_one() -> None:
@@ -142,7 +143,7 @@ def test_a_cancel_that_an_update_overtakes_is_refused_and_undoes_nothing() -> No
     world.update(template({"a": value("1", "m")}))
     with pytest.raises(Conflict, match="being changed by others"):
         meanwhile(world, job_of(world, "l", SECOND), world.cancel)
-    world.coordinator._listeners._plugins = ()
+    world.plug()
     world.settle()
     assert (world.state(), present(world)) == ("UPDATE_COMPLETE", {"a": ("1", "l")})
 

@@ -34,9 +34,9 @@ class Between(LifecyclePlugin):
 
 def meanwhile(world: World, act: Callable[[], object], operation: Callable[[], object]) -> None:
     """Do something while an operation is being planned."""
-    world.coordinator._listeners._plugins = (Between(act),)
+    world.plug(Between(act))
     operation()
-    world.coordinator._listeners._plugins = ()
+    world.plug()
     world.settle()
 
 

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
+from hooks.lifecycle import LifecyclePlugin
+from hooks.ordering import in_order
 from orchestrator.coordinator import Coordinator
 from orchestrator.hooking import clear_hooks
 from orchestrator.messages import (
@@ -367,6 +369,10 @@ class World:
             coordinator=self.coordinator,
             clients=self.clients,
         )
+
+    def plug(self, *plugins: LifecyclePlugin) -> None:
+        """Let these be the lifecycle plugins."""
+        self.coordinator._brackets._plugins = in_order(plugins)
 
     @property
     def now(self) -> float:

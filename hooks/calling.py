@@ -1,0 +1,70 @@
+"""A call of somebody else's code that takes no longer than it may.
+
+A thread cannot be stopped in Python. One that goes on after its time is left behind: it keeps nobody from ending, and
+what it returns at last is heard by nobody. Of one hook no more than :data:`MOST_LEFT` are left behind at a time.
+"""
+
+import contextvars
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from hooks.errors import HookError
+
+T = TypeVar("T")
+
+#: So many calls of one hook may go on after their time; then none is begun until one of them ends.
+MOST_LEFT: Final = 8
+
+_left: Counter[str] = Counter()
+_counting = threading.Lock()
+
+
+class TookTooLong(HookError):
+    """A hook did not answer in time; what it was asked for may be done all the same, or be done later."""
+
+
+def call_within(call: Callable[[], T], *, seconds: float, name: str) -> T:
+    """Return what ``call`` does, or raise what it raises.
+
+    Args:
+        call: What is to be called, in a thread of its own with this one's context variables.
+        seconds: How long it may take.
+        name: The hook's name.
+
+    Raises:
+        TookTooLong: it has not ended in time, or too many earlier calls have not ended yet.
+        HookError: it tried to end the process.
+    """
+    with _counting:
+        if _left[name] >= MOST_LEFT:
+            raise TookTooLong(f"{MOST_LEFT} earlier calls of it have not ended yet")
+    answers: list[T] = []
+    errors: list[BaseException] = []
+    # Whoever comes second to it knows that the other has been there.
+    ended, given_up = threading.Event(), threading.Event()
+
+    def run() -> None:
+        try:
+            answers.append(call())
+        except BaseException as error:  # noqa: BLE001  # it is raised where somebody waits for it
+            errors.append(error)
+        with _counting:
+            ended.set()
+            if given_up.is_set():
+                _left[name] -= 1
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(run,), name=f"hook-{name}", daemon=True).start()
+    if not ended.wait(seconds):
+        with _counting:
+            if not ended.is_set():
+                given_up.set()
+                _left[name] += 1
+                raise TookTooLong(f"it has not answered within {seconds:g} s")
+    if errors:
+        if isinstance(errors[0], SystemExit):
+            raise HookError("it tried to end the process") from errors[0]
+        raise errors[0]
+    return answers[0]

@@ -1,0 +1,78 @@
+"""What lifecycle plugins answer: taken in, put on record, and handed back to them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgpack
+
+from hooks.frozen import frozen, thawed
+from hooks.lifecycle import Annotations
+from orchestrator.store.ledger import Agreed, CallRow, OperationRow
+
+#: So many warnings of one plugin about one operation are kept, each so long.
+MOST_WARNINGS: Final = 20
+MOST_CHARACTERS: Final = 500
+#: What a plugin says of a stack and its resources takes no more room, packed.
+MOST_BYTES: Final = 4 * 1024 * 1024
+#: Under which name the stack's own annotations are on record.
+STACK: Final = ""
+
+
+class BadAnswer(Exception):
+    """A plugin answered what cannot be kept; the sentence says why."""
+
+
+def answer_to_wire(answer: object) -> dict[str, Any] | None:
+    """Return what a plugin answered as plain types; None if it answered nothing.
+
+    Raises:
+        BadAnswer: it is nothing that can be kept.
+    """
+    if answer is None:
+        return None
+    if not isinstance(answer, Annotations):
+        raise BadAnswer(f"it answered with {type(answer).__name__}, where Annotations or None was expected")
+    if not isinstance(answer.resources, Mapping) or not isinstance(answer.stack, Mapping):
+        raise BadAnswer("its annotations are no maps")
+    if not all(isinstance(value, Mapping) for value in answer.resources.values()):
+        raise BadAnswer("its annotations of a resource are no map")
+    if isinstance(answer.warnings, str):
+        raise BadAnswer("its warnings are one text, where a list was expected")
+    warnings = [str(each)[:MOST_CHARACTERS] for each in answer.warnings]
+    if len(warnings) > MOST_WARNINGS:
+        more = len(warnings) - MOST_WARNINGS + 1
+        warnings = [*warnings[: MOST_WARNINGS - 1], f"and {more} more"]
+    wire = {"warnings": warnings, "stack": thawed(answer.stack), "resources": thawed(answer.resources)}
+    try:
+        size = len(msgpack.packb(wire))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadAnswer(f"its annotations are not of plain types: {error}") from error
+    if size > MOST_BYTES:
+        raise BadAnswer(f"its annotations take {size} bytes; at most {MOST_BYTES} are kept")
+    return wire
+
+
+def answer_from_wire(wire: Mapping[str, Any] | None) -> Annotations | None:
+    """Return what a plugin answered, frozen; the inverse of :func:`answer_to_wire`."""
+    if wire is None:
+        return None
+    return Annotations(
+        warnings=frozen(wire["warnings"]), stack=frozen(wire["stack"]), resources=frozen(wire["resources"])
+    )
+
+
+def agreed_of(row: OperationRow, calls: Iterable[CallRow]) -> Agreed:
+    """Return what the traversal of an operation writes of its plugins' answers as it begins."""
+    answered = {call.plugin: call.annotations for call in calls if call.annotations is not None}
+    return Agreed(
+        operation_id=row.id,
+        attempt=row.attempt,
+        warnings={plugin: said["warnings"] for plugin, said in answered.items() if said["warnings"]},
+        annotations={
+            plugin: {
+                **({STACK: said["stack"]} if said["stack"] else {}),
+                **{name: value for name, value in said["resources"].items() if value and name != STACK},
+            }
+            for plugin, said in answered.items()
+        },
+    )

@@ -1,0 +1,363 @@
+"""Every operation on a stack, in the brackets that lifecycle plugins put around it.
+
+Before anything of an operation is written, each plugin is asked in order; once it is over, however it ended, those
+that were asked are told in the reverse order. Each question and each answer is on record before the next one, so a
+process that dies anywhere is followed by another that goes on there: with the same job, if it comes again, else by
+telling those that were asked that the operation never began.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import structlog
+
+from hooks.calling import TookTooLong, call_within
+from hooks.errors import LifecycleRefused, Refusal
+from hooks.lifecycle import (
+    COMPLETE,
+    FAILED,
+    REFUSED,
+    SUPERSEDED,
+    Annotations,
+    LifecycleContext,
+    LifecyclePlugin,
+)
+from hooks.ordering import in_order
+from hooks.stack import FrozenStack
+from orchestrator.errors import Conflict, IsothermError, Unavailable
+from orchestrator.lifecycle.answers import BadAnswer, agreed_of, answer_from_wire, answer_to_wire
+from orchestrator.lifecycle_views import shown_from_wire, shown_to_wire, stack_shown
+from orchestrator.settings import Settings
+from orchestrator.store import ledger
+from orchestrator.store.ledger import CallRow, NewOperation, OperationRow
+from orchestrator.store.new_traversal import NewTraversal
+from orchestrator.store.stacks import StackRow
+from orchestrator.store.store import Store
+from orchestrator.store.traversal_endings import Ending
+
+log = structlog.get_logger()
+
+#: How an operation ended, by the status of its traversal.
+_OUTCOMES: Final = {"COMPLETE": COMPLETE, "FAILED": FAILED, "SUPERSEDED": SUPERSEDED}
+#: Who is told that an operation is over: whoever agreed to it, and whoever may have.
+_ENTERED: Final = frozenset({ledger.AGREED, ledger.LATE, ledger.ASKING, ledger.TELLING})
+#: A lease is longer by this than what is done under it may take: plans of large stacks, a database that is away.
+_MARGIN_SECONDS: Final = 60.0
+_NOBODY_CAME: Final = "the process that was to begin it is gone, and no other went on with it"
+
+
+class Brackets:
+    """Asks and tells the lifecycle plugins of one process."""
+
+    def __init__(
+        self, store: Store, plugins: Sequence[LifecyclePlugin], settings: Settings, *, owner: str
+    ) -> None:
+        """Keep what is needed.
+
+        Args:
+            store: The state of record.
+            plugins: Those that are enabled.
+            settings: Whether stacks in stacks count.
+            owner: The name of this process.
+
+        Raises:
+            HookNotLoaded: the plugins cannot be brought into an order.
+        """
+        self._store, self._settings, self._owner = store, settings, owner
+        self._plugins = in_order(plugins)
+        #: The operations that a thread of this process works on.
+        self._active: set[str] = set()
+        self._lock = threading.Lock()
+
+    # -- before ------------------------------------------------------------------------------------------------
+
+    def enter(
+        self,
+        new: NewTraversal,
+        *,
+        shown: Callable[[], FrozenStack],
+        now: StackRow | None,
+        keeps: bool,
+    ) -> NewTraversal:
+        """Ask every plugin whether an operation may begin; return its traversal, to be begun as it is.
+
+        Args:
+            new: What is to begin. It gets another id, if plugins were asked about it before under that.
+            shown: Makes what plugins are shown of the stack as it is to be.
+            now: The stack as it is; None if there is none yet.
+            keeps: Whether what is shown must be on record, because the store does not know it yet.
+
+        Raises:
+            Conflict: a plugin refused; those that had agreed were told.
+            Unavailable: another process asks plugins about the same job.
+        """
+        if not self._concerns(
+            is_nested=new.family is not None or (now is not None and now.parent_id is not None)
+        ):
+            return new
+        stack = shown()
+        current = self._now(now)
+        wanted = NewOperation(
+            id=new.id,
+            cause=f"{_action(new)}:{new.stack_id}:{new.job_id or (now.traversal_id if now else '')}",
+            stack_id=new.stack_id,
+            stack=new.stack,
+            project=new.project,
+            action=_action(new),
+            shown=shown_to_wire(stack) if keeps else None,
+        )
+        row = self._store.ledger.open(
+            wanted, owner=self._owner, lease_seconds=_MARGIN_SECONDS, mine=self._is_idle
+        )
+        if row is None:
+            raise Unavailable(
+                f"another process asks lifecycle plugins about stack {new.stack!r} for the same job"
+            )
+        with _Working(self._active, self._lock, row.id):
+            calls = self._ask_all(row, stack, current)
+            return replace(new, id=row.id, agreed=agreed_of(row, calls))
+
+    def _ask_all(self, row: OperationRow, stack: FrozenStack, current: FrozenStack | None) -> list[CallRow]:
+        """Ask those that have not answered yet; return all answers."""
+        calls = {call.plugin: call for call in row.calls}
+        context = LifecycleContext(operation_id=row.id, project=row.project)
+        for plugin in self._plugins:
+            call = calls.get(plugin.name)
+            if call is not None and call.state == ledger.AGREED:
+                continue
+            position = len(calls) if call is None else call.position
+            lease_seconds = plugin.time_limit_seconds + _MARGIN_SECONDS
+            self._store.ledger.ask(row, position, plugin.name, lease_seconds=lease_seconds)
+            state, reason, wire = ledger.AGREED, "", None
+            try:
+                ask = partial(plugin.do_pre_op, context, stack, current, row.action)
+                wire = self._asked(plugin, ask, stack=row.stack, action=row.action)
+            except TookTooLong as error:
+                state, reason = ledger.LATE, str(error)
+            except LifecycleRefused as error:
+                state, reason = ledger.REFUSED, error.reason
+            if state != ledger.AGREED:
+                refused = LifecycleRefused(plugin.name, reason)
+                self._store.ledger.refuse(
+                    row, position, state, outcome=REFUSED, reason=str(refused), lease_seconds=_MARGIN_SECONDS
+                )
+                self._tell_all(
+                    row.id,
+                    states=(ledger.LEAVING,),
+                    outcome=REFUSED,
+                    reason=str(refused),
+                    attempt=row.attempt,
+                    current=current,
+                )
+                raise Conflict(str(refused)) from refused
+            calls[plugin.name] = CallRow(
+                position=position, plugin=plugin.name, state=ledger.AGREED, annotations=wire
+            )
+            self._store.ledger.agree(row, position, wire, lease_seconds=_MARGIN_SECONDS)
+        return list(calls.values())
+
+    @staticmethod
+    def _asked(
+        plugin: LifecyclePlugin, ask: Callable[[], Annotations | None], *, stack: str, action: str
+    ) -> dict[str, object] | None:
+        """Return what a plugin answers.
+
+        Raises:
+            TookTooLong: it does not in time.
+            LifecycleRefused: it refuses, or fails.
+        """
+        try:
+            return answer_to_wire(call_within(ask, seconds=plugin.time_limit_seconds, name=plugin.name))
+        except TookTooLong:
+            raise
+        except (Refusal, BadAnswer) as error:
+            raise LifecycleRefused(plugin.name, str(error) or "it gave no reason") from error
+        except Exception as error:
+            log.error(
+                "a lifecycle plugin failed", plugin=plugin.name, stack=stack, action=action, exc_info=error
+            )
+            reason = f"it failed: {type(error).__name__}: {error}"
+            raise LifecycleRefused(plugin.name, reason) from error
+
+    def preview(
+        self, stack: FrozenStack, current: FrozenStack | None, action: str, *, operation_id: str
+    ) -> Mapping[str, Annotations]:
+        """Return, by plugin, what those say that have something to say about what somebody only wants to see.
+
+        Raises:
+            Conflict: a plugin would refuse.
+        """
+        said: dict[str, Annotations] = {}
+        context = LifecycleContext(operation_id=operation_id, project=stack.project)
+        for plugin in self._plugins:
+            try:
+                ask = partial(plugin.do_preview, context, stack, current, action)
+                wire = self._asked(plugin, ask, stack=stack.name, action=action)
+            except TookTooLong as error:
+                raise Conflict(str(LifecycleRefused(plugin.name, str(error)))) from error
+            except LifecycleRefused as error:
+                raise Conflict(str(error)) from error
+            answer = answer_from_wire(wire)
+            if answer is not None:
+                said[plugin.name] = answer
+        return said
+
+    # -- after -------------------------------------------------------------------------------------------------
+
+    def give_up(self, new: NewTraversal, reason: str) -> None:
+        """Tell those that were asked that an operation did not begin after all; nothing, if it has all the same."""
+        if new.agreed is not None:
+            self._tell_all(
+                new.id,
+                states=(ledger.ENTERING,),
+                outcome=REFUSED,
+                reason=reason,
+                attempt=new.agreed.attempt,
+            )
+
+    def leave(self, ending: Ending) -> None:
+        """Tell those that were asked about an operation how it ended; those that know it already are not told again.
+
+        Raises:
+            Unavailable: another process is telling them.
+        """
+        self._tell_all(
+            ending.traversal_id,
+            states=(ledger.UNDER_WAY, ledger.LEAVING),
+            outcome=_OUTCOMES[ending.status],
+            reason=ending.reason,
+        )
+
+    def unwind(self) -> None:
+        """Tell those that were asked about operations which nobody sees to any more; no fault ever comes of it."""
+        for operation_id in self._store.ledger.lost():
+            states = (ledger.ENTERING, ledger.LEAVING)
+            try:
+                self._tell_all(operation_id, states=states, outcome=REFUSED, reason=_NOBODY_CAME)
+            except IsothermError as error:
+                log.warning(
+                    "a lost operation is left to the next sweep", operation=operation_id, reason=str(error)
+                )
+
+    def _tell_all(
+        self,
+        operation_id: str,
+        *,
+        states: Sequence[str],
+        outcome: str,
+        reason: str,
+        attempt: int | None = None,
+        current: FrozenStack | None = None,
+    ) -> None:
+        row = self._store.ledger.leave(
+            operation_id,
+            states=states,
+            owner=self._owner,
+            outcome=outcome,
+            reason=reason,
+            lease_seconds=_MARGIN_SECONDS,
+            mine=self._is_idle,
+            attempt=attempt,
+        )
+        if row is None:
+            return
+        with _Working(self._active, self._lock, row.id):
+            there = self._store.stacks.by_id(row.stack_id)
+            now = current or self._now(there)
+            stack = self._shown(row, there)
+            for call in reversed(row.calls):
+                if call.state in _ENTERED:
+                    self._tell(row, call, stack, now)
+            self._store.ledger.close(row)
+
+    def _tell(
+        self, row: OperationRow, call: CallRow, stack: FrozenStack, current: FrozenStack | None
+    ) -> None:
+        """Tell one plugin how an operation ended; whatever it says to that is only written down."""
+        plugin = next((each for each in self._plugins if each.name == call.plugin), None)
+        if plugin is None:
+            error = "it is not installed any more, or not enabled: it could not be told"
+            log.warning(
+                "a lifecycle plugin cannot be told", plugin=call.plugin, operation=row.id, reason=error
+            )
+            self._store.ledger.told(row, call.position, error)
+            return
+        context = LifecycleContext(
+            operation_id=row.id,
+            project=row.project,
+            outcome=row.outcome,
+            reason=row.reason,
+            annotations=answer_from_wire(call.annotations),
+        )
+        lease_seconds = plugin.time_limit_seconds + _MARGIN_SECONDS
+        self._store.ledger.tell(row, call.position, lease_seconds=lease_seconds)
+        error = ""
+        try:
+            call_within(
+                lambda: plugin.do_post_op(context, stack, current, row.action, row.outcome != COMPLETE),
+                seconds=plugin.time_limit_seconds,
+                name=plugin.name,
+            )
+        except Exception as raised:  # the operation is over; a plugin's fault must not stop the others
+            error = str(raised) if isinstance(raised, TookTooLong) else f"{type(raised).__name__}: {raised}"
+            log.error(
+                "a lifecycle plugin failed after the operation",
+                plugin=plugin.name,
+                operation=row.id,
+                stack=row.stack,
+                action=row.action,
+                exc_info=raised,
+            )
+        self._store.ledger.told(row, call.position, error)
+
+    # -- what is shown -----------------------------------------------------------------------------------------
+
+    def _shown(self, row: OperationRow, there: StackRow | None) -> FrozenStack:
+        """Return the stack as it was to be."""
+        if row.shown is not None:
+            return shown_from_wire(row.shown)
+        now = self._now(there, even_deleted=True)
+        # It was there when plugins were asked, and may have been removed since.
+        return now or FrozenStack(name=row.stack, id=row.stack_id, project=row.project)
+
+    def _now(self, stack: StackRow | None, *, even_deleted: bool = False) -> FrozenStack | None:
+        """Return the stack as it is; None if there is none."""
+        if stack is None or (stack.deleted_at is not None and not even_deleted):
+            return None
+        return stack_shown(self._store, stack, self._settings)
+
+    # -- who works on what -------------------------------------------------------------------------------------
+
+    def _concerns(self, *, is_nested: bool) -> bool:
+        return bool(self._plugins) and (self._settings.lifecycle_nested_stacks or not is_nested)
+
+    def _is_idle(self, operation_id: str) -> bool:
+        """Whether no thread of this process works on an operation, whatever is on record."""
+        with self._lock:
+            return operation_id not in self._active
+
+
+class _Working:
+    """Notes, while a block runs, that a thread of this process works on an operation."""
+
+    def __init__(self, active: set[str], lock: threading.Lock, operation_id: str) -> None:
+        self._active, self._lock, self._id = active, lock, operation_id
+        self._is_outermost = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._is_outermost = self._id not in self._active
+            self._active.add(self._id)
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_outermost:
+            with self._lock:
+                self._active.discard(self._id)
+
+
+def _action(new: NewTraversal) -> str:
+    """Return what plugins are told that is to be done."""
+    return "ABANDON" if new.options.get("abandon") else new.plan.action

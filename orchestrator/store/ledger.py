@@ -1,0 +1,422 @@
+"""The ledger of operations: what each lifecycle plugin was asked and told, so that whoever comes next goes on there.
+
+An operation is held by one process at a time, for a while that each entry extends. Whoever takes it over raises its
+attempt; what is written under an older one is refused.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from orchestrator.codec import Codec
+from orchestrator.errors import Unavailable
+from orchestrator.store import tables
+from orchestrator.store.claims import Timings
+from orchestrator.store.database import Database, bulk_insert, database_time, retrying
+from orchestrator.store.stack_events import insert_event
+
+#: The states of an operation.
+ENTERING: Final = "entering"
+UNDER_WAY: Final = "under_way"
+LEAVING: Final = "leaving"
+OVER: Final = "over"
+
+#: The states of a call.
+ASKING: Final = "asking"
+AGREED: Final = "agreed"
+REFUSED: Final = "refused"
+LATE: Final = "late"
+TELLING: Final = "telling"
+TOLD: Final = "told"
+
+#: So many lost operations are seen to at a time.
+BATCH: Final = 20
+
+
+class TakenOver(Unavailable):
+    """Another process sees to an operation now; what this one wanted to write down was not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRow:
+    """What one plugin was asked and told."""
+
+    position: int
+    plugin: str
+    state: str
+    #: What it answered; None if nothing.
+    annotations: Mapping[str, Any] | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationRow:
+    """An operation, with its calls in the order in which plugins were asked."""
+
+    id: str
+    stack_id: str
+    stack: str
+    project: str
+    action: str
+    state: str
+    outcome: str
+    reason: str
+    #: The stack that was shown, as plain types; None where the store can tell it.
+    shown: Mapping[str, Any] | None
+    attempt: int
+    created_at: float
+    ended_at: float | None
+    calls: tuple[CallRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewOperation:
+    """An operation that plugins are to be asked about."""
+
+    id: str
+    #: Whoever comes again for the same reason goes on with the same operation.
+    cause: str
+    stack_id: str
+    stack: str
+    project: str
+    action: str
+    shown: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreed:
+    """An operation that every plugin has agreed to: what its traversal writes as it begins."""
+
+    operation_id: str
+    attempt: int
+    #: What each plugin answered that answered something: warnings, and values by resource (the stack's own under "").
+    warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    annotations: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+
+class Ledger:
+    """Changes and reads what is on record of operations."""
+
+    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
+        self._db = database
+        self._codec = codec
+        self._timings = timings
+
+    @retrying
+    def open(
+        self, new: NewOperation, *, owner: str, lease_seconds: float, mine: Callable[[str], bool]
+    ) -> OperationRow | None:
+        """Hold the operation that has begun for this cause, or a new one; None while another process holds it.
+
+        ``mine`` tells, of an operation that this owner holds on record, that nothing works on it any more.
+        """
+        operation = tables.operation
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            there = connection.execute(
+                sa.select(operation)
+                .where(operation.c.cause == new.cause, operation.c.state == ENTERING)
+                .with_for_update()
+            ).first()
+            if there is None:
+                values = {
+                    "id": new.id,
+                    "cause": new.cause,
+                    "stack_id": new.stack_id,
+                    "stack": new.stack,
+                    "project": new.project,
+                    "action": new.action,
+                    "state": ENTERING,
+                    "shown": None if new.shown is None else self._codec.pack(new.shown),
+                    "owner": owner,
+                    "leased_until": now + lease_seconds,
+                    "attempt": 1,
+                    "created_at": now,
+                }
+                try:
+                    with connection.begin_nested():
+                        connection.execute(operation.insert().values(values))
+                except IntegrityError:
+                    return None
+                return self._read(connection, new.id)
+            held = there.leased_until is not None and there.leased_until > now
+            if held and not (there.owner == owner and mine(there.id)):
+                return None
+            self._take(connection, there.id, owner=owner, until=now + lease_seconds)
+            return self._read(connection, there.id)
+
+    @retrying
+    def ask(self, row: OperationRow, position: int, plugin: str, *, lease_seconds: float) -> None:
+        """Write down that a plugin is about to be asked.
+
+        Raises:
+            TakenOver: another process sees to the operation.
+        """
+        with self._db.write() as connection:
+            self._hold(connection, row, (ENTERING,), lease_seconds)
+            self._call(connection, row, position, plugin=plugin, state=ASKING)
+
+    @retrying
+    def agree(
+        self, row: OperationRow, position: int, annotations: Mapping[str, Any] | None, *, lease_seconds: float
+    ) -> None:
+        """Write down that a plugin agreed, and what it answered.
+
+        Raises:
+            TakenOver: another process sees to the operation.
+        """
+        packed = None if annotations is None else self._codec.pack(annotations)
+        with self._db.write() as connection:
+            self._hold(connection, row, (ENTERING,), lease_seconds)
+            self._call(connection, row, position, state=AGREED, annotations=packed)
+
+    @retrying
+    def refuse(
+        self, row: OperationRow, position: int, state: str, *, outcome: str, reason: str, lease_seconds: float
+    ) -> None:
+        """Write down that a plugin refused, or was late: from here on, those that had agreed are told.
+
+        Raises:
+            TakenOver: another process sees to the operation.
+        """
+        with self._db.write() as connection:
+            leaving = {"state": LEAVING, "outcome": outcome, "reason": reason}
+            self._hold(connection, row, (ENTERING,), lease_seconds, **leaving)
+            self._call(connection, row, position, state=state, error=reason)
+
+    @retrying
+    def leave(
+        self,
+        operation_id: str,
+        *,
+        states: Sequence[str],
+        owner: str,
+        outcome: str,
+        reason: str,
+        lease_seconds: float,
+        mine: Callable[[str], bool],
+        attempt: int | None = None,
+    ) -> OperationRow | None:
+        """Hold an operation, so that plugins can be told that it is over; None if there is nothing to be told.
+
+        The first outcome that is written down stays.
+
+        Args:
+            operation_id: That of its traversal too.
+            states: It must be in one of these.
+            owner: The process that holds it from here on.
+            outcome: How it ended.
+            reason: Why it ended so.
+            lease_seconds: For how long it is held.
+            mine: As of :meth:`open`.
+            attempt: It must be held under this attempt still, if given.
+
+        Raises:
+            TakenOver: another process is telling them.
+        """
+        operation = tables.operation
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            there = connection.execute(
+                sa.select(operation).where(operation.c.id == operation_id).with_for_update()
+            ).first()
+            if there is None or there.state not in states:
+                return None
+            if attempt is not None and there.attempt != attempt:
+                return None
+            held = there.leased_until is not None and there.leased_until > now
+            if held and attempt is None and not (there.owner == owner and mine(there.id)):
+                raise TakenOver(f"another process tells lifecycle plugins how operation {operation_id} ended")
+            said = {} if there.state == LEAVING else {"state": LEAVING, "outcome": outcome, "reason": reason}
+            self._take(connection, operation_id, owner=owner, until=now + lease_seconds, **said)
+            return self._read(connection, operation_id)
+
+    @retrying
+    def tell(self, row: OperationRow, position: int, *, lease_seconds: float) -> None:
+        """Write down that a plugin is about to be told.
+
+        Raises:
+            TakenOver: another process sees to the operation.
+        """
+        with self._db.write() as connection:
+            self._hold(connection, row, (LEAVING,), lease_seconds)
+            self._call(connection, row, position, state=TELLING)
+
+    @retrying
+    def told(self, row: OperationRow, position: int, error: str) -> None:
+        """Write down that a plugin was told, and what it raised.
+
+        Raises:
+            TakenOver: another process sees to the operation.
+        """
+        with self._db.write() as connection:
+            self._hold(connection, row, (LEAVING,), None)
+            self._call(connection, row, position, state=TOLD, error=error)
+
+    @retrying
+    def close(self, row: OperationRow) -> None:
+        """Write down that every plugin was told.
+
+        Raises:
+            TakenOver: another process sees to the operation.
+        """
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            over = {"state": OVER, "leased_until": None, "shown": None, "ended_at": now}
+            self._hold(connection, row, (LEAVING,), None, **over)
+
+    @retrying
+    def lost(self) -> list[str]:
+        """Return the operations that nobody sees to any more, oldest first.
+
+        One that has not begun is lost only when its job would have come again.
+        """
+        operation = tables.operation
+        with self._db.read() as connection:
+            now = database_time(connection, self._db)
+            late = (operation.c.state == ENTERING) & (
+                operation.c.leased_until <= now - self._timings.job_seconds
+            )
+            told = (operation.c.state == LEAVING) & (operation.c.leased_until <= now)
+            sql = sa.select(operation.c.id).where(operation.c.leased_until.is_not(None), late | told)
+            return list(connection.execute(sql.order_by(operation.c.created_at).limit(BATCH)).scalars())
+
+    def next_lost(self, connection: sa.Connection) -> float | None:
+        """Return when the next operation will be lost, if nobody sees to it meanwhile; None if there is none."""
+        operation = tables.operation
+        at = sa.case(
+            (operation.c.state == ENTERING, operation.c.leased_until + self._timings.job_seconds),
+            else_=operation.c.leased_until,
+        )
+        sql = sa.select(sa.func.min(at)).where(operation.c.leased_until.is_not(None))
+        at_last: float | None = connection.execute(sql).scalar_one()
+        return at_last
+
+    @retrying
+    def take_over(self, is_dead: Callable[[str], bool]) -> None:
+        """Make lost at once what processes held that are known to be dead; in embedded mode, jobs died with them."""
+        operation = tables.operation
+        with self._db.write() as connection:
+            held = operation.c.leased_until.is_not(None)
+            owners = connection.execute(sa.select(operation.c.owner).where(held).distinct()).scalars().all()
+            dead = [owner for owner in owners if is_dead(owner)]
+            if dead:
+                lost = operation.update().where(held, operation.c.owner.in_(dead))
+                connection.execute(lost.values(leased_until=0.0))
+
+    @retrying
+    def of_stack(self, stack_id: str, *, limit: int) -> list[OperationRow]:
+        """Return a stack's operations, newest first."""
+        operation = tables.operation
+        sql = sa.select(operation.c.id).where(operation.c.stack_id == stack_id)
+        with self._db.read() as connection:
+            newest = sql.order_by(operation.c.created_at.desc(), operation.c.id).limit(limit)
+            return [self._read(connection, each) for each in connection.execute(newest).scalars().all()]
+
+    def _hold(
+        self,
+        connection: sa.Connection,
+        row: OperationRow,
+        states: Sequence[str],
+        lease_seconds: float | None,
+        **values: Any,
+    ) -> None:
+        """Keep an operation from being taken over until the transaction ends, and longer if a lease is given."""
+        operation = tables.operation
+        if lease_seconds is not None:
+            values["leased_until"] = database_time(connection, self._db) + lease_seconds
+        mine = (operation.c.id == row.id) & (operation.c.attempt == row.attempt)
+        held = operation.update().where(mine, operation.c.state.in_(states))
+        changed = connection.execute(held.values(**(values or {"attempt": row.attempt})))
+        if changed.rowcount != 1:
+            raise TakenOver(f"another process sees to operation {row.id} on stack {row.stack!r}")
+
+    @staticmethod
+    def _take(
+        connection: sa.Connection, operation_id: str, *, owner: str, until: float, **values: Any
+    ) -> None:
+        operation = tables.operation
+        taken = {"owner": owner, "leased_until": until, "attempt": operation.c.attempt + 1, **values}
+        connection.execute(operation.update().where(operation.c.id == operation_id).values(**taken))
+
+    @staticmethod
+    def _call(connection: sa.Connection, row: OperationRow, position: int, **values: Any) -> None:
+        call = tables.operation_call
+        mine = (call.c.operation_id == row.id) & (call.c.position == position)
+        if connection.execute(call.update().where(mine).values(**values)).rowcount == 0:
+            connection.execute(call.insert().values(operation_id=row.id, position=position, **values))
+
+    def _read(self, connection: sa.Connection, operation_id: str) -> OperationRow:
+        operation, call = tables.operation, tables.operation_call
+        row = connection.execute(sa.select(operation).where(operation.c.id == operation_id)).one()
+        calls = connection.execute(
+            sa.select(call).where(call.c.operation_id == operation_id).order_by(call.c.position)
+        ).all()
+        return OperationRow(
+            id=row.id,
+            stack_id=row.stack_id,
+            stack=row.stack,
+            project=row.project,
+            action=row.action,
+            state=row.state,
+            outcome=row.outcome,
+            reason=row.reason,
+            shown=None if row.shown is None else self._codec.unpack(row.shown),
+            attempt=row.attempt,
+            created_at=row.created_at,
+            ended_at=row.ended_at,
+            calls=tuple(
+                CallRow(
+                    position=each.position,
+                    plugin=each.plugin,
+                    state=each.state,
+                    annotations=None if each.annotations is None else self._codec.unpack(each.annotations),
+                    error=each.error,
+                )
+                for each in calls
+            ),
+        )
+
+
+def begin_operation(
+    connection: sa.Connection, codec: Codec, agreed: Agreed, *, stack_id: str, action: str, now: float
+) -> None:
+    """Write down, in the transaction in which it happens, that an operation begins, and what plugins said of it.
+
+    Raises:
+        TakenOver: another process has told the plugins by now that it never will; the transaction must not be kept.
+    """
+    operation = tables.operation
+    mine = (operation.c.id == agreed.operation_id) & (operation.c.attempt == agreed.attempt)
+    begun = operation.update().where(mine, operation.c.state == ENTERING)
+    if connection.execute(begun.values(state=UNDER_WAY, leased_until=None)).rowcount != 1:
+        raise TakenOver(f"another process sees to operation {agreed.operation_id}")
+    _annotate(connection, codec, agreed, stack_id=stack_id)
+    for plugin, warnings in agreed.warnings.items():
+        for warning in warnings:
+            insert_event(
+                connection,
+                now,
+                stack_id=stack_id,
+                traversal_id=agreed.operation_id,
+                action=action,
+                status="IN_PROGRESS",
+                reason=f"Warning of lifecycle plugin {plugin!r}: {warning}",
+            )
+
+
+def _annotate(connection: sa.Connection, codec: Codec, agreed: Agreed, *, stack_id: str) -> None:
+    """Put what each plugin says in the place of what it said before."""
+    annotation = tables.annotation
+    if agreed.annotations:
+        before = annotation.c.plugin.in_(list(agreed.annotations))
+        connection.execute(annotation.delete().where(annotation.c.stack_id == stack_id, before))
+    rows = [
+        {"stack_id": stack_id, "plugin": plugin, "resource": resource, "value": codec.pack(value)}
+        for plugin, said in agreed.annotations.items()
+        for resource, value in said.items()
+    ]
+    bulk_insert(connection, annotation, rows)
