@@ -64,6 +64,9 @@ class EventSink(Hook):
         """Return what :meth:`restore` is to be given, as of the events consumed so far; it is kept with their mark."""
         return b""
 
+    def kept(self) -> None:
+        """Hear that what was saved last is on record: those events do not come again, whatever dies."""
+
     def restore(self, state: bytes) -> None:
         """Go on from what was saved last, by this or another process; called before the first ``consume``."""
 

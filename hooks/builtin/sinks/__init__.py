@@ -1,0 +1,1 @@
+"""The event sinks that ship, all of them off until the settings say otherwise."""

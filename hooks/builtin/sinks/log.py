@@ -1,0 +1,79 @@
+"""Events in the log, or as lines of JSON in a file of their own."""
+
+import json
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Final
+
+import structlog
+from pydantic import Field, field_validator
+
+from hooks.builtin.sinks.document import document
+from hooks.events import Event, EventSink
+from hooks.hook import HookOptions
+
+#: The logger's name, which each line carries as ``logger``.
+LOGGER: Final = "isotherm.events"
+
+
+class LogOptions(HookOptions):
+    """What the settings may say of the sink ``log``."""
+
+    file: Path | None = Field(
+        default=None,
+        description="Events go to this file instead, one JSON document a line. An absolute path, in a directory that "
+        "is there. It may be renamed, removed or cut at any time: what comes next goes to the file of this name.",
+    )
+
+    @field_validator("file")
+    @classmethod
+    def _absolute(cls, file: Path | None) -> Path | None:
+        if file is not None and not file.is_absolute():
+            raise ValueError("expected an absolute path: processes run in different directories")
+        return file
+
+
+class LogSink(EventSink):
+    """Writes each event down."""
+
+    description: ClassVar[str] = "Writes each event to the log, or to a file as a line of JSON."
+    enabled_by_default: ClassVar[bool] = False
+    Options: ClassVar[type[HookOptions]] = LogOptions
+    options: LogOptions
+
+    def consume(self, events: Sequence[Event]) -> None:
+        """Write events down; in a file they are on the disk when this returns.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        if self.options.file is not None:
+            _append(self.options.file, events)
+            return
+        log = structlog.get_logger(LOGGER).bind(logger=LOGGER)
+        for event in events:
+            log.info("resource event" if event.resource else "stack event", **document(event))
+
+
+def _append(file: Path, events: Sequence[Event]) -> None:
+    lines = [json.dumps(document(event), ensure_ascii=False) + "\n" for event in events]
+    # Opened anew each time: a file that was renamed meanwhile is left to whoever renamed it.
+    with file.open("ab") as out:
+        regular = stat.S_ISREG(os.fstat(out.fileno()).st_mode)
+        if regular and _is_torn(file):
+            out.write(b"\n")
+        out.write("".join(lines).encode())
+        out.flush()
+        if regular:
+            os.fsync(out.fileno())
+
+
+def _is_torn(file: Path) -> bool:
+    """Tell whether the last line has no end, because the disk was full or the machine went down."""
+    with file.open("rb") as written:
+        if written.seek(0, os.SEEK_END) == 0:
+            return False
+        written.seek(-1, os.SEEK_END)
+        return written.read(1) != b"\n"

@@ -1,0 +1,99 @@
+"""Messages of events on a topic exchange, by kombu."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kombu.connection import Connection
+from kombu.entity import Exchange
+from kombu.messaging import Producer
+from kombu.transport import TRANSPORT_ALIASES
+
+from hooks.builtin.sinks.document import VERSION, document
+from hooks.builtin.sinks.routing import routing_key
+from hooks.events import Event
+from hooks.nearest import did_you_mean
+
+#: Tells the messages of this schema from others in the same queue.
+MESSAGE_TYPE: Final = "isotherm.event"
+#: A broker that does not answer for so long is down.
+SOCKET_SECONDS: Final = 5.0
+#: So many messages go to Redis in one go.
+BATCH: Final = 100
+
+
+def check_url(url: str) -> None:
+    """Do nothing for the URL of a broker that kombu knows a transport for.
+
+    Raises:
+        ValueError: it is none; the sentence does not hold it, for it may hold a password.
+    """
+    scheme, found, _ = url.partition("://")
+    if not found:
+        raise ValueError("url: expected a broker's URL, for example redis://localhost:6379/1")
+    if scheme.partition("+")[0] not in TRANSPORT_ALIASES:
+        raise ValueError(f"url: kombu knows no transport {scheme!r}{did_you_mean(scheme, TRANSPORT_ALIASES)}")
+
+
+class Publisher:
+    """One connection, on which events are published in order."""
+
+    def __init__(self, url: str, *, exchange: str, serializer: str) -> None:
+        """Connect.
+
+        Raises:
+            Exception: the broker is out of reach, in the words of its client.
+        """
+        self._connection = Connection(
+            url, connect_timeout=SOCKET_SECONDS, transport_options=_transport_options(url)
+        )
+        try:
+            self._producer = Producer(
+                self._connection.channel(),
+                exchange=Exchange(exchange, type="topic", durable=True, delivery_mode="persistent"),
+                serializer=serializer,
+            )
+        except BaseException:
+            self.close()
+            raise
+
+    def publish(self, events: Sequence[Event], before: Sequence[int | None]) -> None:
+        """Publish events; when this returns the broker has them all.
+
+        Args:
+            events: In order.
+            before: For each the id of the event before it of the same stack, if that is known.
+
+        Raises:
+            Exception: the broker is out of reach, or did not confirm: nobody knows which events it has.
+        """
+        with self._producer.batch(BATCH):
+            for event, previous_id in zip(events, before, strict=True):
+                self._producer.publish(
+                    {**document(event), "previous_id": previous_id},
+                    routing_key=routing_key(event),
+                    headers={"id": event.id, "stack_id": event.stack_id, "version": VERSION},
+                    message_id=str(event.id),
+                    type=MESSAGE_TYPE,
+                    timestamp=int(event.at),
+                    confirm_timeout=SOCKET_SECONDS,
+                )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.release()
+
+
+def _transport_options(url: str) -> dict[str, Any]:
+    if url.startswith(("redis", "sentinel")):
+        return {
+            "socket_connect_timeout": SOCKET_SECONDS,
+            "socket_timeout": SOCKET_SECONDS,
+            "socket_keepalive": True,
+        }
+    if url.startswith(("amqp", "pyamqp")):
+        return {
+            "confirm_publish": True,
+            "read_timeout": SOCKET_SECONDS,
+            "write_timeout": SOCKET_SECONDS,
+        }
+    return {}
