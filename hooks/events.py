@@ -6,13 +6,20 @@ event's id tells where to read on.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from hooks.hook import Hook
+from hooks.hook import Hook, HookOptions
 from hooks.installed import Installed, InstalledHook, find_hooks
 
 #: The entry point group of event sinks.
 NAMESPACE = "isotherm.event_sinks"
+
+#: Every action and status that an event may have.
+ACTIONS: Final = (
+    *("CREATE", "ADOPT", "UPDATE", "REPLACE", "ROLLBACK", "DELETE", "CHECK", "SUSPEND", "RESUME"),
+    *("SNAPSHOT", "RESTORE", "SIGNAL", "HOOK"),
+)
+STATUSES: Final = ("IN_PROGRESS", "COMPLETE", "FAILED")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +56,10 @@ class EventSink(Hook):
     process goes on after it.
     """
 
-    #: Whether the environment of a stack may name it, as ``{type: NAME, ...}``; what else stands there is given to
-    #: ``Options``. Such a sink is told of that stack alone.
+    #: Whether the environment of a stack may name it, as ``{type: NAME, ...}``. Such a sink is told of that stack only.
     in_environments: ClassVar[bool] = False
+    #: What else may stand there; the sink is made with that instead of ``Options``. None: what the settings may say.
+    EnvironmentOptions: ClassVar[type[HookOptions] | None] = None
 
     def consume(self, events: Sequence[Event]) -> None:
         """Take events in the order of their ids; the same event may come again, in order.

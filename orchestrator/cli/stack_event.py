@@ -1,10 +1,11 @@
 """``isotherm stack event``: what happened to a stack."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 import click
 
+from hooks.events import ACTIONS, STATUSES
 from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import Table, as_json, as_yaml, fields_table, moment, show
 from orchestrator.cli.options import example, format_option
@@ -17,12 +18,6 @@ from orchestrator.views import EventView
 
 #: Seconds between two looks for new events.
 FOLLOW_SECONDS = 0.5
-
-ACTIONS: Final = (
-    *("CREATE", "ADOPT", "UPDATE", "REPLACE", "ROLLBACK", "DELETE", "CHECK", "SUSPEND", "RESUME"),
-    *("SNAPSHOT", "RESTORE", "SIGNAL", "HOOK"),
-)
-STATUSES: Final = ("IN_PROGRESS", "COMPLETE", "FAILED")
 
 
 @click.group()

@@ -1,0 +1,68 @@
+"""Which events somebody wants to hear of."""
+
+from fnmatch import fnmatchcase
+
+from pydantic import Field, field_validator
+
+from hooks.events import ACTIONS, STATUSES, Event
+from hooks.hook import HookOptions
+from hooks.nearest import did_you_mean
+
+
+class EventChoice(HookOptions):
+    """What an event must be like to be told; of each list that is not empty, one entry must fit."""
+
+    types: tuple[str, ...] = Field(
+        default=(),
+        description="Only of resources of these types; `*` stands for any characters. `stack` is the stack itself.",
+    )
+    actions: tuple[str, ...] = Field(
+        default=(), description="Only of these actions, such as `CREATE` and `DELETE`."
+    )
+    statuses: tuple[str, ...] = Field(
+        default=(), description="Only with these statuses: `IN_PROGRESS`, `COMPLETE`, `FAILED`."
+    )
+
+    @field_validator("actions")
+    @classmethod
+    def _known_actions(cls, actions: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_known(action, ACTIONS) for action in actions)
+
+    @field_validator("statuses")
+    @classmethod
+    def _known_statuses(cls, statuses: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_known(status, STATUSES) for status in statuses)
+
+    def wants(self, event: Event) -> bool:
+        """Tell whether an event is to be told."""
+        return (
+            (not self.types or any(fnmatchcase(event.type, each) for each in self.types))
+            and (not self.actions or event.action in self.actions)
+            and (not self.statuses or event.status in self.statuses)
+        )
+
+
+class StackChoice(EventChoice):
+    """The same, of stacks that have names and projects like these."""
+
+    projects: tuple[str, ...] = Field(
+        default=(), description="Only of stacks of these projects; `*` stands for any characters."
+    )
+    stacks: tuple[str, ...] = Field(
+        default=(), description="Only of stacks with these names; `*` stands for any characters."
+    )
+
+    def wants(self, event: Event) -> bool:
+        """Tell whether an event is to be told."""
+        return (
+            super().wants(event)
+            and (not self.projects or any(fnmatchcase(event.project, each) for each in self.projects))
+            and (not self.stacks or any(fnmatchcase(event.stack_name, each) for each in self.stacks))
+        )
+
+
+def _known(word: str, words: tuple[str, ...]) -> str:
+    """Return a word in capitals; what never happens must not be waited for in silence."""
+    if word.upper() in words:
+        return word.upper()
+    raise ValueError(f"there is no {word!r}{did_you_mean(word.upper(), words)}")
