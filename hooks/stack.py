@@ -30,6 +30,8 @@ class FrozenResource:
     status: str = ""
     #: What the outside world calls it; None while there is none.
     physical_id: str | None = None
+    #: What else is there under its name: what it replaces or replaced, and nobody has taken away yet.
+    others: tuple["FrozenResource", ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

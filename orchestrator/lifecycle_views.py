@@ -4,7 +4,7 @@ Values are told as in a preview: as far as they are known before any resource is
 and so is whatever a function makes of them, or of the contents of files, which may be keys.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -178,22 +178,32 @@ def _merged(
     defined: Mapping[str, FrozenResource], rows: Iterable[ResourceRow | Presence]
 ) -> dict[str, FrozenResource]:
     """Return the resources of a definition with what is there of them, and those that are only there."""
-    present: dict[str, ResourceRow | Presence] = {}
+    present: dict[str, list[ResourceRow | Presence]] = {}
     names: dict[str, str] = {}
     for row in rows:
         names[row.id] = row.name
-        present[row.name] = max(present.get(row.name, row), row, key=standing)
-    merged = {name: _with_row(each, present.get(name)) for name, each in defined.items()}
-    for name, row in present.items():
+        present.setdefault(row.name, []).append(row)
+    merged = {name: _filled(each, present.get(name, ())) for name, each in defined.items()}
+    for name, those in present.items():
         if name not in merged:
-            requires = tuple(sorted({names[each] for each in row.requires if each in names}))
-            merged[name] = _with_row(FrozenResource(name=name, type=row.type, requires=requires), row)
+            best = max(those, key=standing)
+            requires = tuple(sorted({names[each] for each in best.requires if each in names}))
+            merged[name] = _filled(FrozenResource(name=name, type=best.type, requires=requires), those)
     return merged
 
 
-def _with_row(resource: FrozenResource, row: ResourceRow | Presence | None) -> FrozenResource:
-    if row is None:
-        return replace(resource, uuid="", action="", status="", physical_id=None)
+def _filled(resource: FrozenResource, rows: Sequence[ResourceRow | Presence]) -> FrozenResource:
+    # A row of another type is what the resource replaces: it is not the resource itself.
+    own = [row for row in rows if row.type == resource.type]
+    best = max(own, key=standing) if own else None
+    bare = replace(resource, uuid="", action="", status="", physical_id=None, others=())
+    others = tuple(
+        _with_row(FrozenResource(name=row.name, type=row.type), row) for row in rows if row is not best
+    )
+    return replace(bare if best is None else _with_row(bare, best), others=others)
+
+
+def _with_row(resource: FrozenResource, row: ResourceRow | Presence) -> FrozenResource:
     return replace(
         resource,
         uuid=row.id,
@@ -211,19 +221,7 @@ def shown_to_wire(shown: FrozenStack) -> dict[str, Any]:
         "project": shown.project,
         "parameters": _packable(shown.parameters),
         "tags": list(shown.tags),
-        "resources": [
-            [
-                each.name,
-                each.type,
-                _packable(each.properties),
-                list(each.requires),
-                each.uuid,
-                each.action,
-                each.status,
-                each.physical_id,
-            ]
-            for each in shown.resources.values()
-        ],
+        "resources": list(map(_resource_to_wire, shown.resources.values())),
         "parent_id": shown.parent_id,
         "root_id": shown.root_id,
     }
@@ -231,18 +229,7 @@ def shown_to_wire(shown: FrozenStack) -> dict[str, Any]:
 
 def shown_from_wire(data: Mapping[str, Any]) -> FrozenStack:
     """Rebuild a stack from what :func:`shown_to_wire` returned, packed and unpacked or not."""
-    resources = {}
-    for name, kind, properties, requires, uuid, action, status, physical_id in data["resources"]:
-        resources[name] = FrozenResource(
-            name=name,
-            type=kind,
-            properties=_unpacked(properties),
-            requires=tuple(requires),
-            uuid=uuid,
-            action=action,
-            status=status,
-            physical_id=physical_id,
-        )
+    resources = {each.name: each for each in map(_resource_from_wire, data["resources"])}
     return FrozenStack(
         name=data["name"],
         id=data["id"],
@@ -252,6 +239,35 @@ def shown_from_wire(data: Mapping[str, Any]) -> FrozenStack:
         resources=FrozenDict(resources),
         parent_id=data["parent_id"],
         root_id=data["root_id"],
+    )
+
+
+def _resource_to_wire(shown: FrozenResource) -> list[Any]:
+    return [
+        shown.name,
+        shown.type,
+        _packable(shown.properties),
+        list(shown.requires),
+        shown.uuid,
+        shown.action,
+        shown.status,
+        shown.physical_id,
+        list(map(_resource_to_wire, shown.others)),
+    ]
+
+
+def _resource_from_wire(data: Sequence[Any]) -> FrozenResource:
+    name, kind, properties, requires, uuid, action, status, physical_id, others = data
+    return FrozenResource(
+        name=name,
+        type=kind,
+        properties=_unpacked(properties),
+        requires=tuple(requires),
+        uuid=uuid,
+        action=action,
+        status=status,
+        physical_id=physical_id,
+        others=tuple(map(_resource_from_wire, others)),
     )
 
 

@@ -80,16 +80,20 @@ PLAIN = st.recursive(
 )
 MAPS = st.dictionaries(st.text(max_size=5), PLAIN, max_size=4).map(frozen)
 NAMES = st.text("ab", min_size=1, max_size=3)
+WHAT_IS_THERE: dict[str, Any] = {
+    "name": NAMES,
+    "type": st.text(max_size=5),
+    "uuid": st.text(max_size=3),
+    "action": st.sampled_from(["", "CREATE"]),
+    "status": st.sampled_from(["", "COMPLETE"]),
+    "physical_id": st.none() | st.text(max_size=3),
+}
 RESOURCES = st.builds(
     FrozenResource,
-    name=NAMES,
-    type=st.text(max_size=5),
+    **WHAT_IS_THERE,
     properties=MAPS,
     requires=st.lists(NAMES, max_size=2).map(tuple),
-    uuid=st.text(max_size=3),
-    action=st.sampled_from(["", "CREATE"]),
-    status=st.sampled_from(["", "COMPLETE"]),
-    physical_id=st.none() | st.text(max_size=3),
+    others=st.lists(st.builds(FrozenResource, **WHAT_IS_THERE), max_size=2).map(tuple),
 )
 STACKS = st.builds(
     FrozenStack,
