@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from hooks.stack import FrozenStack
 from orchestrator.cleanups import ABANDONED, Cleanups
 from orchestrator.comparison import compare
 from orchestrator.errors import (
@@ -16,7 +17,7 @@ from orchestrator.errors import (
     Unavailable,
 )
 from orchestrator.lifecycle.brackets import Brackets
-from orchestrator.lifecycle_views import definition_shown, stack_shown
+from orchestrator.lifecycle_views import definition_shown, stack_shown, tags_shown
 from orchestrator.matching import plan_row
 from orchestrator.messages import (
     END,
@@ -76,7 +77,8 @@ class Beginnings:
             node.resource_id: prepared.types[node.key] for node in plan.nodes if node.resource_id is not None
         }
         new = replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {})
-        new = self._brackets.enter(new, shown=lambda: definition_shown(prepared), now=None, keeps=True)
+        shown = partial(self._shown, job, prepared)
+        new = self._brackets.enter(new, shown=shown, now=None, keeps=True)
         with self._given_up_on_error(new):
             self._store.templates.save(prepared.stored, prepared.files)
             self._store.traversals.begin_create(new)
@@ -147,10 +149,15 @@ class Beginnings:
             as_applied=compared.reverted,
             other_types=compared.other_types,
         )
-        new = self._brackets.enter(new, shown=lambda: definition_shown(prepared), now=stack, keeps=True)
+        shown = partial(self._shown, job, prepared, stack)
+        new = self._brackets.enter(new, shown=shown, now=stack, keeps=True)
         with self._given_up_on_error(new):
             self._store.templates.save(prepared.stored, prepared.files)
         return self._begin_next(stack, new)
+
+    def _shown(self, job: StackJob, prepared: Prepared, stack: StackRow | None = None) -> FrozenStack:
+        """Return what lifecycle plugins are shown of a stack as it is to be; ``stack`` is what it is now."""
+        return definition_shown(prepared, tags=tags_shown(self._store, job, stack))
 
     def operate(self, stack: StackRow, new: NewTraversal) -> bool:
         """Begin a traversal in the place of the stack's present one; False if another operation was faster.
@@ -244,6 +251,7 @@ class Beginnings:
             context=prepared.context,
             new_types=made,
             options={"rollback": True} if job.rollback else {},
+            tags=job.tags,
             job_id=job.job_id or None,
             family=job.family if isinstance(job, NestedJob) else None,
             fence=job.fence if isinstance(job, NestedJob) else None,

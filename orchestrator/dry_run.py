@@ -72,8 +72,8 @@ class DryRun:
             files=prepared.template.files,
         )
 
-    def plan(self, state: str) -> UpdatePlan:
-        """Return what would become of each resource; ``state`` is the stack's.
+    def plan(self, state: str, tags: tuple[str, ...] = ()) -> UpdatePlan:
+        """Return what would become of each resource; ``state`` is the stack's, ``tags`` those that it would have.
 
         Raises:
             InvalidInput: evaluating the template takes too long.
@@ -85,6 +85,7 @@ class DryRun:
         return UpdatePlan(
             name=self._compared.prepared.name,
             state=state,
+            tags=tags,
             parameters=self._compared.prepared.parameters.shown(),
             resources=(*planned, *self._deleted()),
             warnings=self._compared.prepared.warnings,

@@ -16,6 +16,8 @@ from hooks.stack import FrozenResource, FrozenStack
 from orchestrator.collector import paused_collection
 from orchestrator.definition import SCALARS, UNKNOWN, ParentResourceProxy, ResourceProxy, StackDefinition
 from orchestrator.matching import standing
+from orchestrator.messages import StackJob
+from orchestrator.nested import NestedJob
 from orchestrator.preparation import Prepared
 from orchestrator.settings import Settings
 from orchestrator.store.presences import Presence
@@ -95,11 +97,28 @@ def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
         id=row.id,
         project=row.project,
         parameters=_parameters(context["parameters"], frozenset(context.get("hidden", ()))),
-        tags=row.tags,
+        tags=_tags_of(store, row.root_id) if row.parent_id else row.tags,
         resources=LazyMapping(resources),
         parent_id=row.parent_id or "",
         root_id=row.root_id or row.id,
     )
+
+
+def tags_shown(store: Store, job: StackJob, row: StackRow | None = None) -> tuple[str, ...]:
+    """Return the tags that a stack is to have; ``row`` is the stack as it is, None if there is none yet.
+
+    Those of a stack in a stack are the outermost one's.
+    """
+    if isinstance(job, NestedJob):
+        return _tags_of(store, job.family.root_id)
+    if job.tags is not None:
+        return job.tags
+    return row.tags if row else ()
+
+
+def _tags_of(store: Store, stack_id: str) -> tuple[str, ...]:
+    stack = store.stacks.by_id(stack_id)
+    return stack.tags if stack else ()
 
 
 def with_rows(shown: FrozenStack, rows: Rows) -> FrozenStack:

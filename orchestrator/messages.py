@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.names import NAME, is_name
+from orchestrator.tags import TAGS, are_tags, each_once
 
 #: The phases of a node: make or change a resource; clean a row up; do something with a resource as it is; count many
 #: nodes as one; end the traversal.
@@ -126,6 +127,8 @@ class StackJob:
     rollback: bool = False
     #: Of an update: whether every resource is compared with what is really there.
     refresh: bool = False
+    #: Words to find the stack by; None where an update leaves them as they are.
+    tags: tuple[str, ...] | None = None
     project: str = "default"
     #: Makes the job one and the same however often it is delivered.
     job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -357,6 +360,7 @@ _CREATE_FIELDS: Final = {
     "timeout_minutes": _Shape("a number of minutes", _is_number),
     "rollback": _Shape("true or false", _is_boolean),
     "refresh": _Shape("true or false", _is_boolean),
+    "tags": _Shape(TAGS, are_tags),
 }
 _ADOPT_FIELDS: Final = {**_CREATE_FIELDS, "resources": _Shape("a map whose keys are text", _is_map)}
 #: Of the jobs on a stack that is there, by what they are called here.
@@ -376,7 +380,8 @@ def _stack_fields(
     _refuse_faults(data, fields, required=required, what=what)
     environments = tuple(EnvironmentSource(**entry) for entry in data.get("environments") or ())
     given = {key: value for key, value in data.items() if value is not None}
-    return {**given, "environments": environments}
+    tags = {"tags": each_once(given["tags"])} if "tags" in given else {}
+    return {**given, **tags, "environments": environments}
 
 
 def _refuse_faults(data: Any, fields: Mapping[str, _Shape], *, required: Sequence[str], what: str) -> None:

@@ -32,6 +32,7 @@ from orchestrator.plan import Plan, Wish, plan_create
 from orchestrator.plugins.clients import Clients
 from orchestrator.settings import Settings
 from orchestrator.store.templates import StoredTemplate, digest_of
+from orchestrator.tags import check_tags
 from orchestrator.template.budget import TooMuch, evaluation, weight_of
 from orchestrator.template.contents import MOST_BYTES
 from orchestrator.template.definitions import OutputDefinition, ResourceDefinition
@@ -216,6 +217,7 @@ def prepare(
     if not isinstance(job, NestedJob):
         check_stack_name(job.name)
     check_project(job.project)
+    check_tags(job.tags)
     check_timeout(job.timeout_minutes)
     if isinstance(job, NestedJob):
         stack_id = job.stack_id

@@ -1,6 +1,6 @@
 """What faces show of stacks: read from the store, and never changed here."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.stopping import paused_until
 from orchestrator.store.store import Store
 from orchestrator.stored_templates import load_template
+from orchestrator.tags import has_tags
 from orchestrator.template.template import Template
 from orchestrator.views import (
     EventView,
@@ -55,10 +56,15 @@ class Showing:
 
     # -- showing -----------------------------------------------------------------------------------------------
 
-    def stacks(self, *, nested: bool = False) -> list[StackView]:
-        """Return all stacks that are not deleted, oldest first; those in other stacks only if ``nested``."""
+    def stacks(
+        self, *, nested: bool = False, tags: Collection[str] = (), tags_any: Collection[str] = ()
+    ) -> list[StackView]:
+        """Return all stacks that are not deleted, oldest first; those in other stacks only if ``nested``.
+
+        Only those that have all of ``tags``, and any of ``tags_any``.
+        """
         rows = self._store.stacks.all(project=self.settings.project, nested=nested)
-        return [stack_view(row) for row in rows]
+        return [stack_view(row) for row in rows if has_tags(row.tags, every=tags, some=tags_any)]
 
     def stack(self, name: str) -> StackView:
         """Return one stack with parameters and outputs.
@@ -130,7 +136,8 @@ class Showing:
         compared = compare(self._store, stack, told, types, self.settings, clients=self._clients)
         limits, content = Limits.of(self.settings), self._store.templates.file
         asked = self._clients.of(stack.project) if self._clients else None
-        return DryRun(compared, types, limits, content, asked).plan(stack_view(stack).state)
+        tags = stack.tags if job.tags is None else job.tags
+        return DryRun(compared, types, limits, content, asked).plan(stack_view(stack).state, tags)
 
     def resources(self, name: str, *, depth: int = 0) -> list[ResourceView]:
         """Return a stack's resources in the order of the template's graph.
@@ -305,6 +312,7 @@ def stack_view(
         status=row.status,
         reason=row.reason,
         description=description,
+        tags=row.tags,
         created_at=row.created_at,
         updated_at=row.updated_at,
         traversal_id=row.traversal_id,

@@ -12,6 +12,7 @@ from orchestrator.limits import Limits
 from orchestrator.matching import standing
 from orchestrator.messages import EnvironmentSource, StackJob
 from orchestrator.store.stacks import ResourceRow, StackRow
+from orchestrator.tags import TAGS, are_tags, each_once
 from orchestrator.template.document import parse_document
 from orchestrator.template.functions.base import kind_of
 
@@ -43,6 +44,7 @@ def document_of(
         "environment_files": [each.file for each in definition.environments],
         "files": dict(definition.files),
         "parameters": dict(definition.parameters),
+        "tags": list(stack.tags),
         "resources": _entries_of(stack.id, rows),
     }
 
@@ -108,6 +110,18 @@ def definition_in(document: Mapping[str, Any], name: str, *, file: str) -> Stack
     if reader.problems:
         raise InvalidInput(reader.problems)
     return job
+
+
+def tags_in(document: Mapping[str, Any], *, file: str) -> tuple[str, ...]:
+    """Return the tags that are in a document; none, if it says nothing of them.
+
+    Raises:
+        InvalidInput: they are none.
+    """
+    tags = document.get("tags") or ()
+    if not are_tags(tags):
+        raise InvalidInput([Problem(path="tags", message=f"expected {TAGS} in {file}")])
+    return each_once(tags)
 
 
 class _Definition:

@@ -16,6 +16,7 @@ from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.preparation import examine_job
 from orchestrator.settings import Settings
+from orchestrator.tags import check_tags
 from orchestrator.template.budget import TooMuch, evaluation, keep
 from orchestrator.template.definitions import ResolveError, ResourceDefinition
 from orchestrator.template.expressions import Expression
@@ -73,6 +74,7 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
     """
     check_stack_name(job.name)
     check_project(job.project)
+    check_tags(job.tags)
     with evaluation(Limits.of(settings)), closing(clients or Clients(settings)) as asked:
         types = ResourceTypes.load()
         examined = examine_job(job, types, settings, clients=asked)
@@ -80,6 +82,7 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
         return StackPreview(
             name=job.name,
             description=template.description,
+            tags=job.tags or (),
             parameters=examined.parameters.shown(),
             resources=_resources(examined),
             disabled=tuple(sorted(template.disabled)),

@@ -55,6 +55,8 @@ class StackView(StatefulView):
     status: str
     reason: str = ""
     description: str = ""
+    #: Words that people put on it, in their order.
+    tags: tuple[str, ...] = ()
     created_at: float
     updated_at: float
     traversal_id: str
@@ -251,6 +253,7 @@ class StackPreview(View):
 
     name: str
     description: str
+    tags: tuple[str, ...] = ()
     #: Hidden ones are masked.
     parameters: Mapping[str, Any]
     resources: tuple[ResourcePreview, ...]
@@ -296,6 +299,8 @@ class UpdatePlan(View):
     name: str
     #: As it is now.
     state: str
+    #: As they would be.
+    tags: tuple[str, ...] = ()
     #: As they would be, hidden ones masked.
     parameters: Mapping[str, Any]
     #: What is to be there, each after what it requires; then what is to be deleted.

@@ -1,6 +1,6 @@
 """The part of ``orchestrator.service.Service`` that the command line uses."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Protocol
 
 from orchestrator.cache_views import CacheView, FlushView
@@ -74,8 +74,13 @@ class StackService(Protocol):
     def watch(self, stack_id: str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
         """Yield progress until the operation is finished; embedded mode does the work meanwhile."""
 
-    def stacks(self, *, nested: bool = False) -> list[StackView]:
-        """Return all stacks of the project; those in other stacks only if ``nested``."""
+    def stacks(
+        self, *, nested: bool = False, tags: Collection[str] = (), tags_any: Collection[str] = ()
+    ) -> list[StackView]:
+        """Return the stacks of the project that have all of ``tags`` and any of ``tags_any``.
+
+        Those in other stacks only if ``nested``.
+        """
 
     def stack(self, name: str, /) -> StackView:
         """Return one stack with its outputs."""

@@ -8,6 +8,7 @@ import click
 
 from orchestrator.cli.formats import FORMS
 from orchestrator.cli.shell import Shell
+from orchestrator.tags import read_tags
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -100,6 +101,20 @@ def _template_options(command: Command, *, required: bool) -> Command:
     for decorate in reversed(decorators):
         command = decorate(command)
     return command
+
+
+def _read_tags(
+    _context: click.Context, _parameter: click.Parameter, given: str | None
+) -> tuple[str, ...] | None:
+    try:
+        return None if given is None else read_tags(given)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def tags_option(words: str, name: str = "--tags") -> Callable[[Command], Command]:
+    """Return the option ``--tags``, or another like it, which ``words`` explain; None if it is not given."""
+    return click.option(name, metavar="TAG,...", callback=_read_tags, help=words)
 
 
 def timeout_option(command: Command) -> Command:

@@ -27,7 +27,8 @@ def plan_tables(plan: "UpdatePlan") -> Iterator[Table]:
     words = ", ".join(
         f"{counted[action]} {words}" for action, (_, words) in _ACTIONS.items() if counted[action]
     )
-    yield fields_table({"name": plan.name, "state": plan.state, "plan": words or "there are no resources"})
+    fields = {"name": plan.name, "state": plan.state, "plan": words or "there are no resources"}
+    yield fields_table({**fields, **({"tags": ", ".join(plan.tags)} if plan.tags else {})})
     if plan.resources:
         rows = [(each.name, each.type, _ACTIONS[each.action][0], each.reason) for each in plan.resources]
         yield Table(columns=("name", "type", "action", "why"), rows=rows, title="resources")

@@ -19,6 +19,7 @@ class Given(TypedDict):
     parameters: Mapping[str, str]
     timeout_minutes: float | None
     rollback: bool
+    tags: tuple[str, ...] | None
 
 
 def stack_job(
@@ -30,6 +31,7 @@ def stack_job(
     parameters: Mapping[str, str],
     timeout_minutes: float | None = None,
     rollback: bool = False,
+    tags: tuple[str, ...] | None = None,
 ) -> StackJob:
     """Return the job for a template and environments on disk, or at URLs where the settings allow to fetch them.
 
@@ -50,6 +52,7 @@ def stack_job(
         parameters=parameters,
         timeout_minutes=timeout_minutes,
         rollback=rollback,
+        tags=tags,
         project=settings.project,
     )
 
@@ -63,6 +66,7 @@ def existing_job(
     parameters: Mapping[str, str],
     timeout_minutes: float | None = None,
     rollback: bool = False,
+    tags: tuple[str, ...] | None = None,
 ) -> StackJob:
     """Return the job for what is given, on top of the definition that a stack has, ``present``.
 
@@ -83,6 +87,7 @@ def existing_job(
             parameters=parameters,
             timeout_minutes=timeout_minutes,
             rollback=rollback,
+            tags=tags,
         )
         return upon_existing(given, present, limits)
     loaded = load_environments(
@@ -97,6 +102,7 @@ def existing_job(
         parameters=parameters,
         timeout_minutes=timeout_minutes,
         rollback=rollback,
+        tags=tags,
         project=present.project,
     )
     return upon_existing(given, present, limits)
@@ -112,24 +118,31 @@ def adopt_job(
     parameters: Mapping[str, str],
     timeout_minutes: float | None = None,
     rollback: bool = False,
+    tags: tuple[str, ...] | None = None,
 ) -> AdoptJob:
     """Return the job for what an adopt file says is there; without a template, for the file's own definition.
+
+    Without ``tags``, the stack has those that are in the file.
 
     Raises:
         InvalidInput: files are missing or cannot be read, or the adopt file is none.
     """
     from orchestrator.limits import Limits
-    from orchestrator.stack_document import definition_in, read_stack_document
+    from orchestrator.stack_document import definition_in, read_stack_document, tags_in
 
-    given = Given(
-        environments=environments, parameters=parameters, timeout_minutes=timeout_minutes, rollback=rollback
-    )
     try:
         text = Path(adopt_file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
         raise InvalidInput([Problem(path=adopt_file, message=f"cannot be read: {reason}")]) from error
     document = read_stack_document(text, file=adopt_file, limits=Limits.of(settings))
+    given = Given(
+        environments=environments,
+        parameters=parameters,
+        timeout_minutes=timeout_minutes,
+        rollback=rollback,
+        tags=tags_in(document, file=adopt_file) if tags is None else tags,
+    )
     if template is not None:
         job = stack_job(name, settings, template=template, **given)
     else:

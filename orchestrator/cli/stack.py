@@ -14,6 +14,7 @@ from orchestrator.cli.options import (
     example,
     format_option,
     rollback_option,
+    tags_option,
     template_options,
     timeout_option,
     wait_option,
@@ -38,6 +39,7 @@ def stack() -> None:
 @click.argument("name")
 @template_options
 @rollback_option
+@tags_option("Words to find the stack by; a stack in a stack has none.")
 @timeout_option
 @wait_option
 @format_option()
@@ -50,6 +52,7 @@ def create(
     environments: tuple[str, ...],
     parameters: dict[str, str],
     rollback: bool,
+    tags: tuple[str, ...] | None,
     timeout_minutes: float | None,
     wait: bool,
     form: str,
@@ -67,6 +70,7 @@ def create(
         parameters=parameters,
         timeout_minutes=timeout_minutes,
         rollback=rollback,
+        tags=tags,
     )
     with shell.service() as service:
         made = service.create(job)
@@ -75,15 +79,29 @@ def create(
 
 @stack.command(
     "list",
-    epilog=example("isotherm stack list", "isotherm stack list --nested", "isotherm stack list -f json"),
+    epilog=example(
+        "isotherm stack list",
+        "isotherm stack list --nested",
+        "isotherm stack list --tags prod,eu",
+        "isotherm stack list -f json",
+    ),
 )
 @click.option("--nested", "is_nested", is_flag=True, help="Show the stacks in stacks as well.")
+@tags_option("Only the stacks that have all of these tags.")
+@tags_option("Only the stacks that have any of these tags.", "--tags-any")
 @format_option()
 @click.pass_obj
-def list_stacks(shell: Shell, *, is_nested: bool, form: str) -> None:
+def list_stacks(
+    shell: Shell,
+    *,
+    is_nested: bool,
+    tags: tuple[str, ...] | None,
+    tags_any: tuple[str, ...] | None,
+    form: str,
+) -> None:
     """List the stacks of the project."""
     with shell.service() as service:
-        stacks = service.stacks(nested=is_nested)
+        stacks = service.stacks(nested=is_nested, tags=tags or (), tags_any=tags_any or ())
     show(form, [view.to_dict() for view in stacks], _stacks_table(stacks, is_nested=is_nested))
 
 
@@ -178,6 +196,10 @@ def _confirmed(service: StackService, view: StackView) -> bool:
     return click.confirm(question, err=True)
 
 
+def _told_tags(tags: Sequence[str]) -> dict[str, str]:
+    return {"tags": ", ".join(tags)} if tags else {}
+
+
 def _tables(view: StackView) -> list[Table]:
     fields: dict[str, Any] = {
         "name": view.name,
@@ -190,6 +212,7 @@ def _tables(view: StackView) -> list[Table]:
         "created": moment(view.created_at),
         "updated": moment(view.updated_at),
         "timeout": f"{view.timeout_minutes:g} min",
+        **_told_tags(view.tags),
     }
     tables = [fields_table(fields)]
     if view.parameters:

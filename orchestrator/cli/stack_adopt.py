@@ -8,6 +8,7 @@ from orchestrator.cli.options import (
     format_option,
     optional_template_options,
     rollback_option,
+    tags_option,
     timeout_option,
     wait_option,
 )
@@ -30,6 +31,7 @@ from orchestrator.cli.source import Given, adopt_job
 )
 @optional_template_options
 @rollback_option
+@tags_option("Words to find the stack by, in the place of those in the file.")
 @timeout_option
 @wait_option
 @format_option()
@@ -43,6 +45,7 @@ def adopt(
     environments: tuple[str, ...],
     parameters: dict[str, str],
     rollback: bool,
+    tags: tuple[str, ...] | None,
     timeout_minutes: float | None,
     wait: bool,
     form: str,
@@ -63,6 +66,7 @@ def adopt(
         parameters=parameters,
         timeout_minutes=timeout_minutes,
         rollback=rollback,
+        tags=tags,
     )
     job = adopt_job(name, shell.settings, adopt_file=adopt_file, template=template, **given)
     with shell.service() as service:

@@ -7,7 +7,7 @@ import click
 
 from orchestrator.cli.errors import warn
 from orchestrator.cli.formats import Table, fields_table, show
-from orchestrator.cli.options import example, format_option, template_options
+from orchestrator.cli.options import example, format_option, tags_option, template_options
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import stack_job
 from orchestrator.cli.template import DISABLED
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 )
 @click.argument("name")
 @template_options
+@tags_option("Words to find the stack by.")
 @format_option()
 @click.pass_obj
 def preview(
@@ -33,6 +34,7 @@ def preview(
     template: str,
     environments: tuple[str, ...],
     parameters: dict[str, str],
+    tags: tuple[str, ...] | None,
     form: str,
 ) -> None:
     """Show what a create would make.
@@ -44,14 +46,22 @@ def preview(
     # The language and the resource types' schemas: more than the other commands want to load.
     from orchestrator.validation import preview_job
 
-    job = stack_job(name, shell.settings, template=template, environments=environments, parameters=parameters)
+    job = stack_job(
+        name,
+        shell.settings,
+        template=template,
+        environments=environments,
+        parameters=parameters,
+        tags=tags,
+    )
     view = preview_job(job, shell.settings)
     warn(view.warnings, form)
     show(form, view.to_dict(), *_tables(view))
 
 
 def _tables(view: "StackPreview") -> Iterator[Table]:
-    yield fields_table({"name": view.name, "description": view.description.strip()})
+    tags = {"tags": ", ".join(view.tags)} if view.tags else {}
+    yield fields_table({"name": view.name, "description": view.description.strip(), **tags})
     if view.parameters:
         yield fields_table(view.parameters, "parameters")
     resources = list(_with_paths(view.resources, ""))

@@ -12,6 +12,7 @@ from orchestrator.cli.options import (
     format_option,
     optional_template_options,
     rollback_again_option,
+    tags_option,
     timeout_option,
     wait_option,
 )
@@ -47,6 +48,7 @@ from orchestrator.cli.source import Given, existing_job, stack_job
     "--dry-run", "is_dry_run", is_flag=True, help="Show what an update would do, and change nothing."
 )
 @rollback_again_option
+@tags_option("Words to find the stack by, in the place of those it has; an empty text takes them away.")
 @timeout_option
 @wait_option
 @format_option()
@@ -62,6 +64,7 @@ def update(
     refresh: bool,
     is_dry_run: bool,
     rollback: bool | None,
+    tags: tuple[str, ...] | None,
     timeout_minutes: float | None,
     wait: bool,
     form: str,
@@ -87,6 +90,7 @@ def update(
         parameters=parameters,
         timeout_minutes=timeout_minutes,
         rollback=bool(rollback),
+        tags=tags,
     )
     with shell.service() as service:
         if template is None or is_upon_existing:

@@ -52,6 +52,8 @@ class NewTraversal:
     other_types: Mapping[str, str] = field(default_factory=dict)
     #: Flags of the operation.
     options: Mapping[str, Any] = field(default_factory=dict)
+    #: Those that the stack is to have; None leaves them as they are.
+    tags: tuple[str, ...] | None = None
     job_id: str | None = None
     #: What it is to make of the stack.
     snapshot: NewSnapshot | None = None

@@ -195,6 +195,7 @@ class TraversalBeginnings:
             "template_id": new.template_id,
             **({"in_service": False} if new.plan.action in DEFINING else {}),
             **({"rollback": bool(new.options.get("rollback"))} if new.plan.action in _GIVING else {}),
+            **({"tags": new.tags} if new.tags is not None else {}),
             "timeout_minutes": new.timeout_minutes,
             "updated_at": now,
         }

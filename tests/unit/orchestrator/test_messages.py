@@ -76,6 +76,7 @@ def test_a_field_that_is_null_is_not_given() -> None:
         environments=st.lists(st.builds(EnvironmentSource)).map(tuple),
         parameters=st.dictionaries(st.text(), scalars.filter(lambda value: value == value)),
         timeout_minutes=st.none() | st.floats(min_value=1, max_value=60),
+        tags=st.none() | st.lists(st.text("abc", min_size=1), unique=True, max_size=4).map(tuple),
         job_id=names,
         project=names,
     )

@@ -1,6 +1,6 @@
 """A stand-in for the service: a few stacks in memory, and operations that end when their progress is asked for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,6 +16,7 @@ from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.messages import AdoptJob, StackJob
 from orchestrator.purge import Removed
 from orchestrator.settings import Settings
+from orchestrator.tags import has_tags
 from orchestrator.views import (
     EventView,
     GraphNode,
@@ -255,8 +256,10 @@ class FakeService:
         self.stacks_held[view.name] = view
         yield self._progress(view, finished=True)
 
-    def stacks(self, *, nested: bool = False) -> list[StackView]:
-        return list(self.stacks_held.values())
+    def stacks(
+        self, *, nested: bool = False, tags: Collection[str] = (), tags_any: Collection[str] = ()
+    ) -> list[StackView]:
+        return [view for view in self.stacks_held.values() if has_tags(view.tags, every=tags, some=tags_any)]
 
     def stack(self, name: str, /) -> StackView:
         for view in self.stacks_held.values():

@@ -70,7 +70,7 @@ def test_a_stack_is_brought_back_to_a_snapshot(tmp_path: Path) -> None:
 
 
 def test_a_stack_is_given_up_and_adopted(tmp_path: Path) -> None:
-    run("stack", "create", "web", "-t", "web.yaml", "-P", "password=hunter2")
+    run("stack", "create", "web", "-t", "web.yaml", "-P", "password=hunter2", "--tags", "prod,eu")
     secret = output("web", "secret")
     result = run("stack", "abandon", "web", "-o", "web.json")
     document = (tmp_path / "web.json").read_text()
@@ -81,6 +81,7 @@ def test_a_stack_is_given_up_and_adopted(tmp_path: Path) -> None:
     assert run("stack", "list", "-f", "json").stdout.strip() == "[]"
     assert "ADOPT_COMPLETE" in run("stack", "adopt", "again", "--adopt-file", "web.json").stdout
     assert output("again", "secret") == secret
+    assert json.loads(run("stack", "show", "again", "-f", "json").stdout)["tags"] == ["prod", "eu"]
     run("stack", "update", "again", "--existing", "-P", "word=bye")
     assert page(tmp_path).read_text() == "bye"
     assert output("again", "secret") == secret

@@ -382,6 +382,34 @@ def test_one_value_may_change_and_the_rest_stay(write: Write, tmp_path: Path) ->
     assert "said    newest" in run("stack", "update", "web", "--existing", "-e", "new.yaml").stdout
 
 
+def test_tags_stay_until_an_update_says_others(write: Write) -> None:
+    def tags() -> list[str]:
+        found: list[str] = json.loads(run("stack", "show", "web", "-f", "json").stdout)["tags"]
+        return found
+
+    template = write(TEMPLATE)
+    run("stack", "create", "web", "-t", template, "--tags", "prod,eu")
+    assert tags() == ["prod", "eu"]
+    run("stack", "update", "web", "-t", template, "-P", "word=bye")
+    assert tags() == ["prod", "eu"]
+    run("stack", "snapshot", "create", "web", "first")
+    planned = json.loads(
+        run("stack", "update", "web", "--existing", "--tags", "test", "--dry-run", "-f", "json").stdout
+    )
+    assert (planned["tags"], tags()) == (["test"], ["prod", "eu"])
+    run("stack", "update", "web", "--existing", "--tags", "test")
+    assert tags() == ["test"]
+    run("stack", "snapshot", "restore", "web", "first")
+    assert tags() == ["test"]
+    assert run("stack", "update", "web", "-t", write(FAILING), "--rollback").exit_code == 1
+    assert "ROLLBACK_COMPLETE" in run("stack", "show", "web").stdout
+    assert tags() == ["test"]
+    assert [each["tags"] for each in json.loads(run("stack", "list", "-f", "json").stdout)] == [["test"]]
+    assert json.loads(run("stack", "list", "--tags", "prod", "-f", "json").stdout) == []
+    run("stack", "update", "web", "--existing", "--tags", "")
+    assert tags() == []
+
+
 def test_a_wrong_template_leaves_the_stack_as_it_is(write: Write) -> None:
     assert run("stack", "create", "web", "-t", write(TEMPLATE)).exit_code == 0
     before = run("stack", "show", "web").stdout, held()

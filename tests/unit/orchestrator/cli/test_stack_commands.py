@@ -44,7 +44,52 @@ def test_list_is_aligned_columns_without_colour_when_piped(terminal: Terminal, s
 def test_list_in_json_and_yaml_hold_the_same(terminal: Terminal, service: FakeService) -> None:
     as_json = json.loads(terminal.run("stack", "list", "-f", "json").stdout)
     as_yaml = yaml.safe_load(terminal.run("stack", "list", "-f", "yaml").stdout)
-    assert as_json == as_yaml == [service.stacks_held["web"].to_dict() | {"outputs": [], "warnings": []}]
+    assert (
+        as_json
+        == as_yaml
+        == [service.stacks_held["web"].to_dict() | {"tags": [], "outputs": [], "warnings": []}]
+    )
+
+
+def test_list_finds_stacks_by_their_tags(terminal: Terminal, service: FakeService) -> None:
+    service.stacks_held = {
+        name: stack_view(name, tags=tags)
+        for name, tags in (("a", ("prod",)), ("b", ("prod", "eu")), ("c", ("test", "us")), ("d", ()))
+    }
+
+    def found(*options: str) -> list[str]:
+        return [
+            each["name"] for each in json.loads(terminal.run("stack", "list", *options, "-f", "json").stdout)
+        ]
+
+    assert found("--tags", "prod") == ["a", "b"]
+    assert found("--tags", "prod, eu") == ["b"]
+    assert found("--tags-any", "eu,us") == ["b", "c"]
+    assert found("--tags", "test", "--tags-any", "eu,us") == ["c"]
+    assert found("--tags", "") == ["a", "b", "c", "d"]
+
+
+def test_tags_are_shown_where_there_are_some(terminal: Terminal, service: FakeService) -> None:
+    assert "tags" not in terminal.run("stack", "show", "web").stdout
+    service.stacks_held["web"] = stack_view("web", tags=("prod", "eu"))
+    (told,) = [line for line in terminal.run("stack", "show", "web").stdout.splitlines() if "tags" in line]
+    assert told.split(maxsplit=1) == ["tags", "prod, eu"]
+
+
+def test_a_new_stack_is_given_tags(terminal: Terminal, service: FakeService, template: str) -> None:
+    terminal.run("stack", "create", "shop", "-t", template, "--tags", "prod,eu,prod")
+    terminal.run("stack", "create", "other", "-t", template)
+    assert [job.tags for job in service.jobs] == [("prod", "eu"), None]
+
+
+@pytest.mark.parametrize("tags", ["a/b", "a,,b", "x" * 81])
+def test_what_is_no_tag_is_a_mistake_of_usage(
+    terminal: Terminal, service: FakeService, template: str, tags: str
+) -> None:
+    result = terminal.run("stack", "create", "shop", "-t", template, "--tags", tags)
+    assert result.exit_code == 2
+    assert "without comma and slash" in result.output
+    assert not service.jobs
 
 
 def test_show_has_state_parameters_and_outputs(terminal: Terminal, service: FakeService) -> None:

@@ -1,0 +1,84 @@
+"""Tags: words that people put on a stack, to find it by and for lifecycle plugins to judge by.
+
+They belong to the stack and not to its definition: an update keeps them unless it says others, and so do a rollback and
+a restore. Stacks in stacks have none of their own; plugins are shown the outermost one's.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from orchestrator.errors import InvalidInput, Problem
+
+#: As in Heat: what separates them in lists and in addresses cannot stand in one.
+LONGEST_TAG: Final = 80
+MOST_TAGS: Final = 50
+_SEPARATORS: Final = ",/"
+#: What :func:`is_tag` wants, in words.
+TAG: Final = f"a text of 1 to {LONGEST_TAG} characters without comma and slash"
+#: What :func:`are_tags` wants, in words.
+TAGS: Final = f"a list of at most {MOST_TAGS} tags, each {TAG}"
+
+
+def is_tag(value: object) -> bool:
+    """Whether ``value`` can be a tag: see :data:`TAG`."""
+    return (
+        isinstance(value, str)
+        and 0 < len(value) <= LONGEST_TAG
+        and not any(mark in value for mark in _SEPARATORS)
+    )
+
+
+def are_tags(value: object) -> bool:
+    """Whether ``value`` can be a stack's tags: see :data:`TAGS`."""
+    return isinstance(value, (list, tuple)) and len(value) <= MOST_TAGS and all(map(is_tag, value))
+
+
+def each_once(tags: Sequence[str]) -> tuple[str, ...]:
+    """Return tags in their order, each once."""
+    return tuple(dict.fromkeys(tags))
+
+
+def check_tags(tags: Any) -> None:
+    """Refuse what cannot be a stack's tags; None says nothing of them.
+
+    Raises:
+        InvalidInput: with a problem for each tag at fault.
+    """
+    if tags is None or are_tags(tags):
+        return
+    if not isinstance(tags, (list, tuple)) or len(tags) > MOST_TAGS:
+        found = f"{len(tags)} of them" if isinstance(tags, (list, tuple)) else type(tags).__name__
+        raise InvalidInput([Problem(path="tags", message=f"expected {TAGS}, found {found}")])
+    raise InvalidInput(
+        Problem(path=f"tags.{place}", message=f"expected {TAG}, found {_found(tag)}")
+        for place, tag in enumerate(tags)
+        if not is_tag(tag)
+    )
+
+
+def read_tags(text: str) -> tuple[str, ...]:
+    """Return the tags in a text that people write, with commas between them; none in an empty one.
+
+    Raises:
+        ValueError: one of them is none; the sentence says why.
+    """
+    tags = each_once([tag.strip() for tag in text.split(",")]) if text.strip() else ()
+    wrong = next((tag for tag in tags if not is_tag(tag)), None)
+    if wrong is not None:
+        raise ValueError(f"expected {TAG}, found {_found(wrong)}")
+    if len(tags) > MOST_TAGS:
+        raise ValueError(f"expected at most {MOST_TAGS} tags, found {len(tags)}")
+    return tags
+
+
+def has_tags(tags: Collection[str], *, every: Collection[str] = (), some: Collection[str] = ()) -> bool:
+    """Whether among ``tags`` are all of ``every`` and, unless there are none of these, at least one of ``some``."""
+    return set(every) <= set(tags) and (not some or not set(some).isdisjoint(tags))
+
+
+def _found(tag: object) -> str:
+    if not isinstance(tag, str):
+        return type(tag).__name__
+    if not tag:
+        return "an empty one"
+    return f"one of {len(tag)} characters" if len(tag) > LONGEST_TAG else repr(tag)
