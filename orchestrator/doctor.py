@@ -12,6 +12,7 @@ from typing import Any
 from orchestrator.diagnosis import PATIENCE_SECONDS, Check
 from orchestrator.doctor_caches import check_constraint_caches
 from orchestrator.doctor_clients import check_clients
+from orchestrator.doctor_hooks import check_hooks
 from orchestrator.errors import InvalidInput, IsothermError, Unavailable
 from orchestrator.messages import CHECKS_QUEUE, STACKS_QUEUE
 from orchestrator.settings import Settings, settings_file
@@ -24,6 +25,7 @@ def checks(settings: Settings) -> Iterator[Check]:
     yield check_state_directory(settings)
     yield check_encryption_keys(settings)
     yield check_resource_types()
+    yield from check_hooks(settings)
     database = check_database(settings)
     yield database
     if database.ok:

@@ -14,6 +14,7 @@ from orchestrator.cli.docs import docs
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.language import functions, versions
 from orchestrator.cli.options import example
+from orchestrator.cli.plugin import plugin
 from orchestrator.cli.processes import coordinator, worker
 from orchestrator.cli.resource_type import resource_type
 from orchestrator.cli.shell import Shell
@@ -87,7 +88,7 @@ for child in (mark_unhealthy, metadata):
 for child in (functions, versions):
     template.add_command(child)
 db.add_command(purge)
-for command in (stack, template, resource_type, docs, worker, coordinator, cache, db, doctor):
+for command in (stack, template, resource_type, plugin, docs, worker, coordinator, cache, db, doctor):
     isotherm.add_command(command)
 
 

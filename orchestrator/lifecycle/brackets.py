@@ -67,7 +67,9 @@ class Brackets:
             HookNotLoaded: the plugins cannot be brought into an order.
         """
         self._store, self._settings, self._owner = store, settings, owner
-        self._plugins = in_order(plugins)
+        # Whether there is what they come before or after, was looked at when they were loaded; it may be disabled.
+        named = [name for plugin in plugins for name in (*plugin.before, *plugin.after)]
+        self._plugins = in_order(plugins, known=named)
         #: The operations that a thread of this process works on.
         self._active: set[str] = set()
         self._lock = threading.Lock()

@@ -352,8 +352,17 @@ def option_fault(fault: PropertyError) -> tuple[str, str]:
 def _load(namespace: str) -> ClientPlugins:
     kinds = load_classes(namespace, ClientPlugin, "client plug-in")  # type: ignore[type-abstract]  # a base
     for name, kind in kinds.items():
-        if getattr(kind, "name", None) != name:
-            said = getattr(kind, "name", None)
-            described = f"client plug-in {name!r} ({kind.__module__}:{kind.__qualname__})"
-            raise PluginMistake(f"{described} must have the name of its entry point, not {said!r}")
+        refuse_other_name(name, kind)
     return ClientPlugins(kinds)
+
+
+def refuse_other_name(name: str, kind: type[ClientPlugin]) -> None:
+    """Refuse a client plug-in that is not called as its entry point is.
+
+    Raises:
+        PluginMistake: it is called otherwise.
+    """
+    said = getattr(kind, "name", None)
+    if said != name:
+        described = f"client plug-in {name!r} ({kind.__module__}:{kind.__qualname__})"
+        raise PluginMistake(f"{described} must have the name of its entry point, not {said!r}")

@@ -186,10 +186,15 @@ def _in_words(error: Exception) -> str:
 @cache
 def _load(namespace: str) -> CustomConstraints:
     kinds = load_classes(namespace, CustomConstraint, "custom constraint")  # type: ignore[type-abstract]  # a base
-    return CustomConstraints({name: _made(name, kind) for name, kind in kinds.items()})
+    return CustomConstraints({name: make_constraint(name, kind) for name, kind in kinds.items()})
 
 
-def _made(name: str, kind: type[CustomConstraint]) -> CustomConstraint:
+def make_constraint(name: str, kind: type[CustomConstraint]) -> CustomConstraint:
+    """Return the constraint of an entry point.
+
+    Raises:
+        PluginMistake: it cannot be made, or has another name than its entry point.
+    """
     described = f"custom constraint {name!r} ({kind.__module__}:{kind.__qualname__})"
     try:
         made = kind()

@@ -28,17 +28,13 @@ def load_classes(namespace: str, kind: type[Kind], what: str) -> dict[str, type[
             class, or its name is taken by another.
     """
 
-    def described(entry: EntryPoint) -> str:
-        return f"{what} {entry.name!r} ({origin_of(entry)})"
-
     def refuse(_manager: Any, entry: EntryPoint, error: BaseException) -> None:
-        raise PluginMistake(f"{described(entry)} cannot be loaded: {error}") from error
+        raise PluginMistake(f"{_described(entry, what)} cannot be loaded: {error}") from error
 
     found: dict[str, Any] = {}
     for extension in ExtensionManager(namespace, on_load_failure_callback=refuse):
         name, plugin, entry = extension.name, extension.plugin, extension.entry_point
-        if not (isinstance(plugin, type) and issubclass(plugin, kind)):
-            raise PluginMistake(f"{described(entry)} is {plugin!r}, which is no subclass of {kind.__name__}")
+        refuse_stranger(entry, plugin, kind, what)
         rival = found.setdefault(name, extension)
         if rival.plugin is not plugin:
             origins = " and ".join(sorted(f"({origin_of(each)})" for each in (rival.entry_point, entry)))
@@ -46,3 +42,19 @@ def load_classes(namespace: str, kind: type[Kind], what: str) -> dict[str, type[
     if not found:
         raise PluginMistake(f"no package brings entry points {namespace!r}: is isotherm itself installed?")
     return {name: found[name].plugin for name in sorted(found)}
+
+
+def refuse_stranger(entry: EntryPoint, plugin: object, kind: type, what: str) -> None:
+    """Refuse what an entry point leads to if it is no subclass of ``kind``.
+
+    Raises:
+        PluginMistake: it is none.
+    """
+    if not (isinstance(plugin, type) and issubclass(plugin, kind)):
+        raise PluginMistake(
+            f"{_described(entry, what)} is {plugin!r}, which is no subclass of {kind.__name__}"
+        )
+
+
+def _described(entry: EntryPoint, what: str) -> str:
+    return f"{what} {entry.name!r} ({origin_of(entry)})"

@@ -58,12 +58,16 @@ class ResourceTypes(Mapping[str, type[Resource]]):
 def _load(namespace: str) -> ResourceTypes:
     types = load_classes(namespace, Resource, "resource type")
     for name, kind in types.items():
-        _refuse_unknown_clients(name, kind)
+        refuse_unknown_clients(name, kind)
     return ResourceTypes(types)
 
 
-def _refuse_unknown_clients(name: str, kind: type[Resource]) -> None:
-    """Refuse a type whose groups name a client plug-in that is not installed; none is imported for that."""
+def refuse_unknown_clients(name: str, kind: type[Resource]) -> None:
+    """Refuse a type whose groups name a client plug-in that is not installed; none is imported for that.
+
+    Raises:
+        PluginMistake: there is no such plug-in; the sentence names the nearest.
+    """
     installed = entry_points(group=CLIENTS).names
     for group in kind.properties_groups:
         if isinstance(group, VersionedProperties) and group.client_plugin not in installed:

@@ -1,0 +1,117 @@
+"""``isotherm plugin``: what packages bring, and what is wrong with it."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli.formats import Table, fields_table, show, text_of
+from orchestrator.cli.options import example, format_option
+from orchestrator.cli.shell import Shell
+
+if TYPE_CHECKING:
+    from orchestrator.plugin_views import PluginDetails
+
+namespace_option = click.option(
+    "--namespace",
+    metavar="NAME",
+    help="Those of one group of entry points alone, such as isotherm.lifecycle, or lifecycle for short.",
+)
+
+
+@click.group("plugin")
+def plugin() -> None:
+    """Show what packages bring."""
+
+
+@plugin.command(
+    "list",
+    epilog=example("isotherm plugin list", "isotherm plugin list --namespace lifecycle -f json"),
+)
+@namespace_option
+@format_option()
+@click.pass_obj
+def list_plugins(shell: Shell, namespace: str | None, form: str) -> None:
+    """List what packages bring, of all kinds.
+
+    Resource types, clients, constraints, functions, lifecycle plugins and event sinks. ORDER is when a lifecycle
+    plugin is asked. One that cannot be used is listed with its errors. JSON and YAML also tell the class of each.
+    """
+    # Loads everything that is installed.
+    from orchestrator import installed_plugins
+
+    found = installed_plugins.list_plugins(shell.settings, namespace)
+    columns = ("namespace", "name", "package", "version", "order", "enabled", "errors")
+    rows = [
+        (
+            view.namespace,
+            view.name,
+            view.package,
+            view.version,
+            view.order,
+            _yes_or_no(view.enabled),
+            "; ".join(view.errors),
+        )
+        for view in found
+    ]
+    show(form, [view.to_dict() for view in found], Table(columns=columns, rows=rows))
+
+
+@plugin.command(
+    "show",
+    epilog=example(
+        "isotherm plugin show limits", "isotherm plugin show webhook --namespace lifecycle -f json"
+    ),
+)
+@click.argument("name")
+@namespace_option
+@format_option()
+@click.pass_obj
+def show_plugin(shell: Shell, name: str, namespace: str | None, form: str) -> None:
+    """Show what a plugin is, and its options.
+
+    Of each option its type, its default, and what the settings say; a value that may be a secret is not shown.
+    """
+    from orchestrator import installed_plugins
+
+    found = installed_plugins.show_plugin(shell.settings, name, namespace)
+    show(form, found.to_dict(), *_tables(found))
+
+
+def _tables(found: "PluginDetails") -> Iterator[Table]:
+    view = found.plugin
+    fields: Mapping[str, Any] = {
+        "namespace": view.namespace,
+        "name": view.name,
+        "description": found.description,
+        "package": " ".join(part for part in (view.package, view.version) if part),
+        "class": view.target,
+        "enabled": _yes_or_no(view.enabled),
+        "order": view.order,
+        **{name.replace("_", " "): _words(value) for name, value in found.traits.items()},
+        "errors": "\n".join(view.errors),
+    }
+    yield fields_table({name: value for name, value in fields.items() if value not in (None, "")})
+    if found.options:
+        rows = [
+            (
+                option.name,
+                option.type,
+                "required" if option.required else text_of(option.default),
+                text_of(option.said),
+                option.description,
+            )
+            for option in found.options
+        ]
+        columns = ("name", "type", "default", "settings", "description")
+        yield Table(columns=columns, rows=rows, title="options")
+
+
+def _yes_or_no(value: bool | None) -> str:
+    return "" if value is None else "yes" if value else "no"
+
+
+def _words(value: Any) -> Any:
+    if isinstance(value, bool):
+        return _yes_or_no(value)
+    return ", ".join(value) if isinstance(value, list) else value

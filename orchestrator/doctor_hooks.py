@@ -1,0 +1,33 @@
+"""What the doctor says of lifecycle plugins and event sinks: which are at work, and why one keeps others from it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from hooks.events import find_event_sinks
+from hooks.installed import Installed
+from hooks.lifecycle import find_lifecycle_plugins
+from orchestrator.diagnosis import Check
+from orchestrator.settings import Settings
+
+
+def check_hooks(settings: Settings) -> Iterator[Check]:
+    """Tell which are at work, lifecycle plugins in their order, and what is wrong with each that is not usable."""
+    plugins = find_lifecycle_plugins(settings.lifecycle)
+    yield from _checks("lifecycle plugin", "lifecycle", plugins, ", asked in this order: ")
+    yield from _checks("event sink", "event_sinks", find_event_sinks(settings.event_sinks), ": ")
+
+
+def _checks(what: str, section: str, installed: Installed[Any], lead: str) -> Iterator[Check]:
+    at_work = [each.name for each in installed.hooks if each.hook is not None and not each.faults]
+    names = f"{lead}{', '.join(at_work)}" if at_work else ""
+    yield Check(
+        name=f"{what}s", ok=True, detail=f"{len(installed.hooks)} installed, {len(at_work)} at work{names}"
+    )
+    for fault in installed.faults:
+        name = " and ".join(fault.hooks) or fault.path.rpartition(".")[2]
+        place = f"{fault.path}: " if fault.path else ""
+        disabled = " and ".join(f"settings.{section}.{each}.enabled = false" for each in fault.hooks)
+        otherwise = f"correct it, or say {disabled}; until then no coordinator starts"
+        yield Check(
+            name=f"{what} {name}", ok=False, detail=f"{place}{fault.message}", hint=fault.hint or otherwise
+        )
