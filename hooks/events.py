@@ -6,20 +6,13 @@ event's id tells where to read on.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from hooks.hook import Hook, HookOptions
 from hooks.installed import Installed, InstalledHook, find_hooks
 
 #: The entry point group of event sinks.
 NAMESPACE = "isotherm.event_sinks"
-
-#: Every action and status that an event may have.
-ACTIONS: Final = (
-    *("CREATE", "ADOPT", "UPDATE", "REPLACE", "ROLLBACK", "DELETE", "CHECK", "SUSPEND", "RESUME"),
-    *("SNAPSHOT", "RESTORE", "SIGNAL", "HOOK"),
-)
-STATUSES: Final = ("IN_PROGRESS", "COMPLETE", "FAILED")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

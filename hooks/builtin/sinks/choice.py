@@ -4,9 +4,10 @@ from fnmatch import fnmatchcase
 
 from pydantic import Field, field_validator
 
-from hooks.events import ACTIONS, STATUSES, Event
+from hooks.events import Event
 from hooks.hook import HookOptions
 from hooks.nearest import did_you_mean
+from hooks.states import ACTIONS, STATUSES
 
 
 class EventChoice(HookOptions):
