@@ -40,6 +40,9 @@ def take_snapshot(
 ) -> str:
     """Begin to take a snapshot of a stack; return the stack's id. The same job again begins nothing.
 
+    It holds what the definition wants. What is left over and could not be taken away yet is passed by, whatever became
+    of it: several rows may have one name then, and the stack is in service all the same.
+
     Of a stack in a stack, it is a part of the snapshot of that, whose resource says so with the id that it is to have.
 
     Raises:
@@ -60,7 +63,7 @@ def take_snapshot(
             f"stack {stack.name!r} is {stack.action}_{stack.status}: the definition that it was given last never was "
             "complete; update it first"
         )
-    rows = store.stacks.resources(stack.id)
+    rows, left_over = store.stacks.resources(stack.id), store.stacks.left_over(stack.id)
     if inner_id is None:
         new = NewSnapshot(id=str(uuid.uuid4()), name=job.snapshot, most=settings.max_snapshots_per_stack)
     else:
@@ -70,7 +73,7 @@ def take_snapshot(
         store,
         stack,
         rows,
-        [row for row in rows if takes_part(SNAPSHOT, row)],
+        [row for row in rows if row.id not in left_over and takes_part(SNAPSHOT, row)],
         SNAPSHOT,
         options={"snapshot": new.id},
         snapshot=new,

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from orchestrator.codec import Codec
 from orchestrator.errors import NotFound
-from orchestrator.messages import CONVERGE
+from orchestrator.messages import CLEANUP, CONVERGE, JOIN
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.serving import DEFINING, serves
@@ -196,6 +196,21 @@ class Stacks:
         with self._db.read() as connection:
             rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
         return [self._resource(row) for row in rows]
+
+    @retrying
+    def left_over(self, stack_id: str) -> frozenset[str]:
+        """Return the ids of the rows that are no part of the definition that a stack was given last.
+
+        They were replaced, or are not wanted any more, and could not be taken away yet.
+        """
+        node, stack = tables.node, tables.stack
+        traversal = sa.select(stack.c.defining_traversal_id).where(stack.c.id == stack_id).scalar_subquery()
+        mine = tables.in_traversal(traversal) & node.c.resource_id.is_not(None)
+        kept = sa.select(node.c.resource_id).where(mine, node.c.phase == CONVERGE)
+        # What is not to be taken away before something else was is a join by then.
+        going = sa.select(node.c.resource_id).where(mine, node.c.phase.in_((CLEANUP, JOIN)))
+        with self._db.read() as connection:
+            return frozenset(connection.execute(going.except_(kept)).scalars())
 
     @retrying
     def resource(self, stack_id: str, name: str) -> ResourceRow:

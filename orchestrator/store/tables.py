@@ -56,6 +56,8 @@ stack = sa.Table(
     #: The last template that completed: where a rollback goes.
     sa.Column("completed_template_id", sa.Text),
     sa.Column("in_service", sa.Boolean, nullable=False, server_default=sa.false()),
+    #: The last traversal that gave it a definition: its nodes know which rows are left over.
+    sa.Column("defining_traversal_id", sa.Text),
     sa.Column("timeout_minutes", sa.Double, nullable=False),
     #: Words that people put on it, in their order.
     sa.Column("tags", Words, nullable=False, server_default="[]"),

@@ -193,7 +193,7 @@ class TraversalBeginnings:
             "reason": "",
             "traversal_id": new.id,
             "template_id": new.template_id,
-            **({"in_service": False} if new.plan.action in DEFINING else {}),
+            **({"in_service": False, "defining_traversal_id": new.id} if new.plan.action in DEFINING else {}),
             **({"rollback": bool(new.options.get("rollback"))} if new.plan.action in _GIVING else {}),
             **({"tags": new.tags} if new.tags is not None else {}),
             "timeout_minutes": new.timeout_minutes,

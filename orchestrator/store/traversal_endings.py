@@ -16,10 +16,10 @@ from orchestrator.store.checking import faults_of
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.failing import fail_traversal, hold_stack
-from orchestrator.store.serving import DEFINING
+from orchestrator.store.serving import DEFINING, leads_to_nothing
 from orchestrator.store.snapshots import complete_snapshot
 from orchestrator.store.stack_events import insert_event
-from orchestrator.store.unclean import unclean_of
+from orchestrator.store.unclean import LEFT, UNCLEAN, unclean_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,10 @@ class TraversalEndings:
             ).first()
             if row is None:
                 return False
+            to_nothing = row.action == "ROLLBACK" and leads_to_nothing(connection, traversal_id)
             faults = _faults(connection, traversal_id, row.action)
+            if to_nothing:
+                faults = faults.replace(UNCLEAN, LEFT, 1)
             status = "FAILED" if faults else "COMPLETE"
             reason = faults or f"Stack {row.action} completed successfully"
             if faults:
@@ -82,7 +85,7 @@ class TraversalEndings:
                 complete_snapshot(connection, traversal_id)
             if row.action == "DELETE":
                 values |= {"deleted_at": now, "in_service": False}
-            elif row.action in DEFINING:
+            elif row.action in DEFINING and not (faults and to_nothing):
                 values |= {"in_service": True, "completed_template_id": row.template_id}
             connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
             insert_event(

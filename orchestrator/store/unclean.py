@@ -18,6 +18,8 @@ from orchestrator.store.serving import DEFINING
 
 #: What a stack's reason says then, before each resource with its own.
 UNCLEAN: Final = "the definition is in service, but what it does not want could not all be taken away: "
+#: What it says where nothing was to be in service any more.
+LEFT: Final = "what was made could not all be taken away: "
 
 
 def goes_on(connection: sa.Connection, traversal_id: str) -> bool:

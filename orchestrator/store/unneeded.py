@@ -91,7 +91,11 @@ def thick(stack_ids: Sequence[str], old: float, most_events: int) -> Iterator[sa
     yield (
         sa.select(traversal.c.stack_id)
         .join(stack, (stack.c.id == traversal.c.stack_id) & (stack.c.traversal_id != traversal.c.id))
-        .where(traversal.c.stack_id.in_(stack_ids), traversal.c.ended_at <= old)
+        .where(
+            traversal.c.stack_id.in_(stack_ids),
+            traversal.c.ended_at <= old,
+            traversal.c.id != sa.func.coalesce(stack.c.defining_traversal_id, ""),
+        )
         .distinct()
     )
     gone = is_gone(resource) & (resource.c.updated_at <= old)
@@ -109,11 +113,14 @@ def old_traversals(stack_id: str, in_force: str, old: float) -> sa.Select[Any]:
     stack, traversal = tables.stack, tables.traversal
     # A rollback of what never was complete asks what was to be adopted.
     never_complete = sa.exists().where(stack.c.id == stack_id, stack.c.completed_template_id.is_(None))
+    # It knows which rows are left over.
+    defining = sa.exists().where(stack.c.id == stack_id, stack.c.defining_traversal_id == traversal.c.id)
     return (
         sa.select(traversal.c.id)
         .where(
             traversal.c.stack_id == stack_id,
             traversal.c.id != in_force,
+            ~defining,
             sa.or_(traversal.c.action != "ADOPT", ~never_complete),
             traversal.c.status != "IN_PROGRESS",
             traversal.c.ended_at <= old,

@@ -350,6 +350,29 @@ def test_what_is_gone_cannot_be_adopted_and_the_others_are_left_alone(*, rollbac
 
 
 @pytest.mark.parametrize("name", RESOURCES)
+def test_a_failed_adoption_whose_rollback_is_cut_off_leaves_everything_alone(name: str) -> None:
+    """Nothing is in service by then: a later rollback must not take what never was ours."""
+    orphans = Orphans()
+    world = orphans.world
+    world.cloud.failing_adoptions = {name: True}
+    orphans.adopt(rollback=True)
+    while world.state("t") != "ROLLBACK_IN_PROGRESS":
+        world.deliver()
+    world.cancel("t", rollback=False)
+    world.settle()
+    assert world.state("t") == "ROLLBACK_FAILED"
+    stack = world.store.stacks.find("t", project="default")
+    assert not world.store.stacks.in_service(stack)
+    with pytest.raises(Conflict, match="never was complete"):
+        world.snapshot(name="t")
+    world.cloud.failing = {"x": -1}
+    world.update(template({**RESOURCES, "x": ""}), "t", rollback=True)
+    world.settle()
+    assert world.state("t") == "ROLLBACK_COMPLETE"
+    orphans.check_untouched()
+
+
+@pytest.mark.parametrize("name", RESOURCES)
 def test_a_failed_adoption_that_is_rolled_back_leaves_everything_alone(name: str) -> None:
     orphans = Orphans()
     orphans.world.cloud.failing_adoptions = {name: True}

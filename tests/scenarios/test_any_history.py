@@ -423,7 +423,7 @@ class AnyHistory(RuleBasedStateMachine):
             case ("CANCEL", _):
                 assert state.endswith("_FAILED")
             case ("SNAPSHOT", "SNAPSHOT_COMPLETE"):
-                self._check_became(last.definition)
+                self._check_kept(last.definition)
             case ("SNAPSHOT", "SNAPSHOT_FAILED"):
                 # What was left half-way, or found to be broken, is fit for no snapshot.
                 assert ": it is " in stack.reason or failed, stack.reason
@@ -449,6 +449,22 @@ class AnyHistory(RuleBasedStateMachine):
         else:
             assert state == f"{last.action}_FAILED"
             assert failed
+
+    def _check_kept(self, definition: Definition) -> None:
+        """Check that the snapshot taken last holds what a definition wants, and nothing that is left over."""
+        row = self.world.store.snapshots.find(self.stack_id, list(self.snapshots)[-1])
+        entries = {entry.name: entry for entry in self.world.store.snapshots.entries(row)}
+        wanted = enabled(definition)
+        assert {name: entry.type for name, entry in entries.items()} == {
+            name: it.type for name, it in wanted.items()
+        }
+        rows = self.witness.rows()
+        for name, entry in entries.items():
+            kept = rows[entry.entry["image"].partition("@")[0]]
+            value = self.world.cloud.objects[kept.physical_id][1]
+            assert (kept.name, value) == (name, value_of(definition, name)), f"another {name} was kept"
+        if len(self.world.store.stacks.resources(self.stack_id)) == len(wanted):
+            self._check_became(definition)
 
     def _check_became(self, definition: Definition) -> None:
         """Check that the stack is a definition, and that what never was to become anything else was left alone."""

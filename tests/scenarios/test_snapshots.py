@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from orchestrator.errors import Conflict, NotFound
+from orchestrator.purge import Purge
 from orchestrator.store.snapshots import SnapshotRow
 from tests.scenarios.test_update_faults import die_after_claim, step
 from tests.scenarios.test_updates import done, ids, present, template, value
@@ -192,6 +193,104 @@ def test_a_snapshot_survives_a_death_at_any_instruction(instructions: int) -> No
     assert (world.state(), state(world)) == ("SNAPSHOT_COMPLETE", "CREATE_COMPLETE")
     assert len(world.cloud.images) == 3
     assert done(world) == []
+
+
+# -- what is left over -------------------------------------------------------------------------------------------------
+
+
+def cut_off_in_the_clean_up(world: World, change: Callable[[World], object], cleanups: int) -> None:
+    """Cancel a change when all that it wants is there, and so many of its cleanups are done."""
+    change(world)
+    while [order.phase for order in world.messages][:1] == ["converge"]:
+        step(world)
+    step(world, times=cleanups)
+    world.cancel(rollback=False)
+    world.settle()
+
+
+def of_other_types() -> World:
+    """Return a world with a type besides, to which objects may change."""
+    world = World()
+    world.checker._types["Other::Object"] = world.checker._types["Cloud::Object"]  # type: ignore[index]
+    return world
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_what_an_update_could_not_clean_up_is_no_part_of_a_snapshot(back: bool) -> None:
+    """Of the rows called a, the definition's is one; with ``back``, the one that was there first."""
+    world = of_other_types()
+    world.create(template({"a": "", "gone": ""}))
+    world.settle()
+    other = template({"a": ""}).replace("Cloud::Object", "Other::Object")
+    cut_off_in_the_clean_up(world, lambda world: world.update(other), 0)
+    if back:
+        cut_off_in_the_clean_up(world, lambda world: world.update(template({"a": ""})), 0)
+    stack_id = world.store.stacks.find("s", project="default").id
+    rows = world.store.stacks.resources(stack_id)
+    assert sorted(row.name for row in rows) == ["a", "a", "gone"]
+    assert not any(row.replaced_by for row in rows)
+    world.snapshot("first")
+    world.settle()
+    assert (world.state(), state(world)) == ("SNAPSHOT_COMPLETE", "CREATE_COMPLETE")
+    (row,) = snapshots(world)
+    kind = "Cloud::Object" if back else "Other::Object"
+    assert [(entry.name, entry.type) for entry in world.store.snapshots.entries(row)] == [("a", kind)]
+    (image,) = world.cloud.images
+    (made,) = [row.id for row in rows if (row.name, row.type) == ("a", kind)]
+    assert image.startswith(made)
+    world.restore("first")
+    world.settle()
+    assert world.state() == "RESTORE_COMPLETE"
+    assert [row.id for row in world.store.stacks.resources(stack_id)] == [made]
+
+
+def test_of_what_a_rollback_brought_back_the_first_is_kept_and_not_what_it_could_not_clean_up() -> None:
+    world = created({"a": value("1")})
+    stack_id = world.store.stacks.find("s", project="default").id
+    (first,) = world.store.stacks.resources(stack_id)
+    world.cloud.failing = {"y": -1}
+    world.update(template({"a": value("2"), "y": "depends_on: a"}), rollback=True)
+    while world.state() != "ROLLBACK_IN_PROGRESS":
+        step(world)
+    world.cancel(rollback=False)
+    world.settle()
+    rows = world.store.stacks.resources(stack_id)
+    assert [(row.name, row.replaced_by) for row in rows] == [("a", None), ("a", None), ("y", None)]
+    world.snapshot("first")
+    world.settle()
+    assert (world.state(), state(world)) == ("SNAPSHOT_COMPLETE", "CREATE_COMPLETE")
+    assert [image.partition("@")[0] for image in world.cloud.images] == [first.id]
+
+
+def test_a_snapshot_is_complete_although_a_deletion_failed() -> None:
+    world = created({"a": value("1"), "b": ""})
+    world.cloud.failing_deletes = {"a": True, "b": True}
+    world.update(template({"a": value("2")}))
+    world.settle()
+    assert world.state() == "UPDATE_FAILED"
+    world.snapshot("first")
+    world.settle()
+    assert (world.state(), state(world)) == ("SNAPSHOT_COMPLETE", "CREATE_COMPLETE")
+    assert len(world.cloud.images) == 1
+
+
+def test_what_is_left_over_is_known_after_a_purge() -> None:
+    world = of_other_types()
+    world.create(template({"a": ""}))
+    world.settle()
+    other = template({"a": ""}).replace("Cloud::Object", "Other::Object")
+    cut_off_in_the_clean_up(world, lambda world: world.update(other), 0)
+    world.check()
+    world.settle()
+    world.now += 1000
+    for _ in world.store.purger.purge(
+        Purge(older_than_seconds=1.0, max_events_per_stack=10, grace_seconds=0)
+    ):
+        continue
+    world.snapshot("first")
+    world.settle()
+    assert (world.state(), state(world)) == ("SNAPSHOT_COMPLETE", "CREATE_COMPLETE")
+    assert len(world.cloud.images) == 1
 
 
 # -- restore -----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.plugins.resource import Resource, ResourceFailure
-from orchestrator.store.unclean import UNCLEAN
+from orchestrator.store.unclean import LEFT, UNCLEAN
 from tests.scenarios.telling import reason, rows_of, states
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.world import World
@@ -84,6 +84,23 @@ def test_all_that_could_not_be_taken_away_is_told() -> None:
     stuck(story.world, "a", "b")
     story.update({"c": ""}, "UPDATE_FAILED")
     assert reason(story.world) == UNCLEAN + "resources.a: stuck; resources.b: stuck"
+
+
+def test_what_a_new_stack_made_and_could_not_take_away_again_does_not_serve() -> None:
+    world = World()
+    world.cloud.failing = {"b": -1}
+    stuck(world, "a")
+    world.create(template({"a": "", "b": "depends_on: a"}), rollback=True)
+    world.settle()
+    assert world.state() == "ROLLBACK_FAILED"
+    assert reason(world) == LEFT + "resources.a: stuck"
+    assert not world.store.stacks.in_service(world.store.stacks.find("s", project="default"))
+    stuck(world)
+    world.cloud.failing = {}
+    world.update(template({"a": "", "b": "depends_on: a"}))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert len(world.cloud.objects) == 2
 
 
 def test_what_is_in_service_is_what_a_later_rollback_goes_back_to() -> None:

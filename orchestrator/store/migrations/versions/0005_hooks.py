@@ -9,6 +9,7 @@ down_revision = "0004"
 
 def upgrade() -> None:
     op.add_column("stack", sa.Column("tags", sa.Text(), nullable=False, server_default="[]"))
+    op.add_column("stack", sa.Column("defining_traversal_id", sa.Text()))
     op.create_table(
         "operation",
         sa.Column("id", sa.Text(), nullable=False),
