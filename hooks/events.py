@@ -45,8 +45,9 @@ class Event:
 class EventSink(Hook):
     """Base of event sinks.
 
-    One process at a time hands events to a sink, in one thread. What it was handed is on record, so that the next
-    process goes on after it.
+    One process at a time hands events to a sink, one call after the other, each in a thread of its own. What it was
+    handed is on record, so that the next process goes on after it. A sink that raised, or took too long, is closed; a
+    new one is made that goes on from what is on record.
     """
 
     #: Whether the environment of a stack may name it, as ``{type: NAME, ...}``. Such a sink is told of that stack only.

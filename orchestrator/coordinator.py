@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import structlog
 
-from hooks.events import EventSink
 from hooks.lifecycle import LifecyclePlugin
 from orchestrator.adoption import adopted_rows, refuse_owned
 from orchestrator.beginnings import Beginnings
@@ -56,7 +55,6 @@ from orchestrator.store.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.sweeping import Swept
 from orchestrator.store.traversal_endings import Ending
-from orchestrator.telling import Listeners
 
 log = structlog.get_logger()
 
@@ -80,7 +78,6 @@ class Coordinator:
         publisher: Publisher,
         name: str,
         plugins: Sequence[LifecyclePlugin] = (),
-        sinks: Sequence[EventSink] = (),
         clients: Clients | None = None,
     ) -> None:
         self._clients = clients or Clients(settings)
@@ -89,7 +86,6 @@ class Coordinator:
         self._settings = settings
         self._publisher = publisher
         self._name = name
-        self._listeners = Listeners(store, sinks)
         self._brackets = Brackets(store, plugins, settings, owner=name)
         self._begin = Beginnings(store, types, settings, publisher, self._brackets, clients=self._clients)
         self._housekeeping = Housekeeping(store, settings)
@@ -417,7 +413,7 @@ class Coordinator:
     # -- the end -----------------------------------------------------------------------------------------------
 
     def finish(self, order: CheckOrder) -> None:
-        """Say a traversal's last words: lifecycle plugins' ``post_op``, event sinks.
+        """Say a traversal's last words: lifecycle plugins' ``post_op``.
 
         Runs at least once for every traversal, with the traversal's id as the operation's; a coordinator that
         dies in the middle is followed by another when its lease ends.
@@ -427,7 +423,6 @@ class Coordinator:
         if ending is None:
             return
         self._brackets.leave(ending)
-        self._listeners.tell(ending)
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)
         if (ending.action, ending.status) == ("DELETE", "COMPLETE"):

@@ -58,6 +58,9 @@ class Embedded:
             runtime.store.sweeper.take_over(is_dead_here)
             assert runtime.checker  # noqa: S101  # loads the plugins before the first order
             assert runtime.coordinator  # noqa: S101
+            # Whoever is to be told is known before anything happens.
+            runtime.pump.register()
+            runtime.pump.start()
             names = [f"worker-{number}" for number in range(self._settings.embedded_threads)]
             self._threads = [threading.Thread(target=self._work, name=name, daemon=True) for name in names]
             self._threads.append(threading.Thread(target=self._sweep, name="sweeper", daemon=True))
@@ -71,7 +74,10 @@ class Embedded:
             IsothermError: what the coordinator says against it.
         """
         self.start()
-        return KINDS[task].begin(self.runtime.coordinator, job)
+        try:
+            return KINDS[task].begin(self.runtime.coordinator, job)
+        finally:
+            self.runtime.pump.wake()
 
     def close(self) -> None:
         """Let the steps under way end, start no further one, and close the store."""
@@ -99,6 +105,7 @@ class Embedded:
             log.warning("an order was left to the sweep", resource=order.key, error=str(error))
         except Exception:
             log.exception("an order was left to the sweep", resource=order.key)
+        self.runtime.pump.wake()
 
     def _sweep(self) -> None:
         pause = 0.0

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_process_shutdown, worker_shutdown
+from celery.signals import worker_process_init, worker_process_shutdown, worker_shutdown
 from celery.utils.nodenames import default_nodename, host_format
 from kombu.entity import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES
@@ -248,6 +248,15 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
 def node_name(name: str) -> str:
     """Return the name that Celery's tools show: ``name@host``, unless the host was named too."""
     return str(host_format(default_nodename(name if "@" in name else f"{name}@%h")))
+
+
+def at_the_beginning(call: Callable[[], None]) -> None:
+    """Have something called when a process begins that a worker has work done in; it must not take long."""
+
+    def begin(**_: Any) -> None:
+        call()
+
+    worker_process_init.connect(begin, weak=False)
 
 
 def at_the_end(call: Callable[[], None]) -> None:

@@ -21,7 +21,11 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.process_caches import ProcessCaches
 from orchestrator.publishing import Publisher
 from orchestrator.settings import Settings
+from orchestrator.sinks.pump import Pump
 from orchestrator.store.store import Store
+
+#: How long a process that is told to end lets event sinks take what is left; another goes on with that.
+LAST_MOMENT_SECONDS = 1.0
 
 
 class CheckCarrier(Protocol):
@@ -106,7 +110,7 @@ class Runtime:
 
     @cached_property
     def coordinator(self) -> Coordinator:
-        """The coordinator, with the operator's plugins and event sinks."""
+        """The coordinator, with the operator's plugins."""
         return Coordinator(
             store=self.store,
             types=self.types,
@@ -114,8 +118,17 @@ class Runtime:
             publisher=self.publisher,
             name=self.name,
             plugins=self.plugins,
-            sinks=self.sinks,
             clients=self.clients,
+        )
+
+    @cached_property
+    def pump(self) -> Pump:
+        """What tells the operator's event sinks; nothing is told before it is started."""
+        return Pump(
+            self.store.sink_cursors,
+            self.sinks,
+            owner=self.name,
+            is_dead=is_dead_here,
         )
 
     @cached_property
@@ -135,11 +148,15 @@ class Runtime:
 
     def say_last_words(self) -> None:
         """Tell what is told now and then and was not told yet; for a process that ends without closing anything."""
+        if "pump" in self.__dict__:
+            self.pump.close(LAST_MOMENT_SECONDS)
         if "caches" in self.__dict__:
             self.caches.close()
 
     def close(self) -> None:
         """Close what was opened."""
+        if "pump" in self.__dict__:
+            self.pump.close()
         if "checker" in self.__dict__:
             self.checker.close()
         if "clients" in self.__dict__:

@@ -15,7 +15,7 @@ from orchestrator.errors import IsothermError, Unavailable
 from orchestrator.jobs import KINDS
 from orchestrator.messages import FINISH_TASK, SWEEP_TASK, CheckOrder
 from orchestrator.names import is_name
-from orchestrator.queue import QueuePublisher, at_the_end, default_app
+from orchestrator.queue import QueuePublisher, at_the_beginning, at_the_end, default_app
 from orchestrator.refusals import refusal_of
 from orchestrator.runtime import Runtime
 from orchestrator.settings import load_settings
@@ -33,11 +33,13 @@ def carry_out(task: str, job: Mapping[str, Any]) -> None:
     """Begin what the job of a task says. A refusal is written down under its id, where the sender looks for it."""
     kind = KINDS[task]
     _carry_out(job, lambda: kind.begin(runtime().coordinator, kind.read(job)))
+    runtime().pump.wake()
 
 
 def finish_traversal(order: list[Any]) -> None:
     """Say a traversal's last words."""
     runtime().coordinator.finish(CheckOrder.from_wire(order))
+    runtime().pump.wake()
 
 
 def sweep() -> None:
@@ -75,11 +77,17 @@ def _refuse(job: Mapping[str, Any], error: Exception) -> None:
         runtime().store.stacks.refuse_job(job_id, refusal_of(error))
 
 
+def _begin() -> None:
+    # Here, and not in a thread: no task of this process is begun before, so there is one runtime.
+    runtime().pump.start()
+
+
 def _end() -> None:
     if runtime.cache_info().currsize:
         runtime().say_last_words()
 
 
+at_the_beginning(_begin)
 at_the_end(_end)
 
 _LATE = {"acks_late": True, "reject_on_worker_lost": True, "acks_on_failure_or_timeout": False}

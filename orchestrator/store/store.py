@@ -16,6 +16,7 @@ from orchestrator.store.past import Past
 from orchestrator.store.presences import Presences
 from orchestrator.store.purging import Purger
 from orchestrator.store.scalings import Scalings
+from orchestrator.store.sink_cursors import SinkCursors
 from orchestrator.store.snapshots import Snapshots
 from orchestrator.store.stacks import Stacks
 from orchestrator.store.sweeping import Sweeper
@@ -63,6 +64,7 @@ class Store:
         self.presences = Presences(self.database)
         self.purger = Purger(self.database, codec)
         self.scalings = Scalings(self.database, codec)
+        self.sink_cursors = SinkCursors(self.database, codec)
         self.taken_jobs = TakenJobs(self.database)
         self.cache_counters = CacheCounters(self.database)
         self.cache_flushes = CacheFlushes(self.database)

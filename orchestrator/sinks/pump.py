@@ -1,0 +1,148 @@
+"""The threads of one process that tell event sinks what happened."""
+
+import threading
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Final
+
+import structlog
+
+from hooks.events import EventSink
+from orchestrator.errors import IsothermError
+from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, MakeSink, Teller
+from orchestrator.store.sink_cursors import CursorClaim, SinkCursors
+
+log = structlog.get_logger()
+
+#: How long the end of a command may be held up by sinks that take what is left.
+PATIENCE_SECONDS: Final = 3.0
+
+
+class Pump:
+    """Tells the sinks of the settings, each in a thread of its own, so that none waits for another.
+
+    Any number of processes may do so: of each sink one has the cursor. Make it after a fork, not before, as the store.
+
+    Args:
+        cursors: Where the cursors are.
+        sinks: The sinks that are enabled; others like them are made of these.
+        owner: What this process is called.
+        is_dead: Tells of the name of a process whether it surely is there no more.
+    """
+
+    def __init__(
+        self,
+        cursors: SinkCursors,
+        sinks: Sequence[EventSink],
+        *,
+        owner: str,
+        is_dead: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._cursors = cursors
+        self._tellers = [
+            Teller(
+                each.name,
+                _maker(each),
+                cursors=cursors,
+                owner=owner,
+                limit_seconds=each.time_limit_seconds,
+                registers=True,
+                is_dead=is_dead,
+            )
+            for each in sinks
+        ]
+        self._news = [threading.Event() for _ in self._tellers]
+        self._threads: list[threading.Thread] = []
+        self._starting = threading.Lock()
+        self._stopping = threading.Event()
+        #: When everything is to be over, once it is stopping.
+        self._until = 0.0
+
+    def register(self) -> None:
+        """Have every sink told what happens from now on, unless it is being told already.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        self._cursors.register([teller.name for teller in self._tellers])
+
+    def start(self) -> None:
+        """Start the threads, unless that was done."""
+        with self._starting:
+            if self._threads or self._stopping.is_set():
+                return
+            self._threads = [
+                threading.Thread(
+                    target=self._run, args=(teller, news), name=f"pump {teller.name}", daemon=True
+                )
+                for teller, news in zip(self._tellers, self._news, strict=True)
+            ]
+            for thread in self._threads:
+                thread.start()
+
+    def wake(self) -> None:
+        """Say that something may have been committed; costs next to nothing."""
+        for news in self._news:
+            news.set()
+
+    def close(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        """Let the sinks take what is left, for so long at most, and stop; what they did not take is kept for them."""
+        with self._starting:
+            if self._stopping.is_set():
+                return
+            self._until = until = monotonic() + patience_seconds
+            self._stopping.set()
+        self.wake()
+        for thread in self._threads:
+            # One whose sink does not return is left behind: it ends with the process.
+            thread.join(max(0.0, until - monotonic()))
+
+    def _run(self, teller: Teller, news: threading.Event) -> None:
+        while not self._stopping.is_set():
+            # Forgotten before it is looked: what comes meanwhile is looked for again.
+            news.clear()
+            pause = self._step(teller)
+            if pause > 0 and not self._stopping.wait(min(pause, GATHER_SECONDS)):
+                news.wait(pause - GATHER_SECONDS)
+        while monotonic() < self._until and self._has_more(teller):
+            self._step(teller)
+        self._leave(teller)
+
+    def _step(self, teller: Teller) -> float:
+        try:
+            return teller.step()
+        except Exception as error:  # noqa: BLE001  # the thread must outlive any fault of the database
+            self._complain(teller, error)
+            self._leave(teller)
+            return LOOK_SECONDS
+
+    def _has_more(self, teller: Teller) -> bool:
+        try:
+            return not teller.is_done()
+        except IsothermError:
+            return False
+
+    def _leave(self, teller: Teller) -> None:
+        try:
+            teller.leave()
+        except Exception as error:  # noqa: BLE001  # the thread must outlive any fault of the database
+            self._complain(teller, error)
+
+    @staticmethod
+    def _complain(teller: Teller, error: Exception) -> None:
+        """Say what is wrong with the machinery, not with the sink: it is tried again, whatever it is."""
+        if isinstance(error, IsothermError):
+            log.warning("an event sink is told later", sink=teller.name, reason=str(error))
+        else:
+            log.error("an event sink is told later", sink=teller.name, exc_info=error)
+
+
+def _maker(installed: EventSink) -> MakeSink:
+    """Return what makes a sink like one that is installed: the same class, name, options and time limit."""
+
+    def make(_claim: CursorClaim) -> EventSink:
+        sink = type(installed)(installed.options)
+        sink.name, sink.time_limit_seconds = installed.name, installed.time_limit_seconds
+        return sink
+
+    return make

@@ -1,0 +1,251 @@
+"""Tell one sink what happened, while this process has the sink's cursor: one step after the other.
+
+What was told is noted after it was told, so whoever takes over tells at most the last few events again. A sink object
+serves for as long as its process keeps the cursor and nothing goes wrong; then it is closed, and a new one goes on
+from what was noted.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import monotonic
+from typing import Final, Protocol, TypeVar
+
+import structlog
+
+from hooks.calling import TookTooLong, call_within
+from hooks.events import Event, EventSink
+from orchestrator.sinks.pace import first_number, next_number, pause_seconds, words_of
+from orchestrator.store.sink_cursors import CursorClaim, SinkCursors
+
+log = structlog.get_logger()
+
+#: How often it is looked for new events, unless somebody says that there are some.
+POLL_SECONDS: Final = 0.2
+#: Events that follow each other closely are told together.
+GATHER_SECONDS: Final = 0.05
+#: How often it is looked whether another process has let go of a cursor.
+LOOK_SECONDS: Final = 2.0
+#: A lease outlasts whatever the sink may take by this much, so that the process that has it always knows first.
+MARGIN_SECONDS: Final = 15.0
+#: A lease that is older than this is renewed before the sink is called.
+RENEW_SECONDS: Final = 5.0
+
+
+#: Returns a sink that was told nothing yet.
+MakeSink = Callable[[CursorClaim], EventSink]
+
+T = TypeVar("T")
+
+
+class CallWithin(Protocol):
+    """Makes a call that takes no longer than it may; as :func:`hooks.calling.call_within`."""
+
+    def __call__(self, call: Callable[[], T], *, seconds: float, name: str) -> T:
+        """Return what it returns, or raise what it raises, or ``TookTooLong``."""
+
+
+class Teller:
+    """Tells one sink. Not for two threads at once.
+
+    Args:
+        name: The cursor's name.
+        make: Makes the sink.
+        cursors: Where the cursor is.
+        owner: What this process is called.
+        limit_seconds: How long a call of the sink may take.
+        registers: Whether the cursor is made if there is none.
+        is_dead: Tells of the name of a process whether it surely is there no more.
+        called: What the sink is called where calls of it that hang are counted; the cursor's name if nothing is said.
+        call: Makes a call that takes no longer than it may.
+        chance: For the length of pauses.
+        clock: Seconds that only go forward.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        make: MakeSink,
+        *,
+        cursors: SinkCursors,
+        owner: str,
+        limit_seconds: float,
+        registers: bool = False,
+        is_dead: Callable[[str], bool] = lambda _: False,
+        called: str = "",
+        call: CallWithin = call_within,
+        chance: random.Random | None = None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.name = name
+        self._make = make
+        self._cursors = cursors
+        self._owner = owner
+        self._limit_seconds = limit_seconds
+        self._registers = registers
+        self._is_dead = is_dead
+        self._called = called or name
+        self._call_within = call
+        self._chance = chance or random.Random()
+        self._clock = clock
+        self._claim: CursorClaim | None = None
+        self._sink: EventSink | None = None
+        self._number = 0
+        self._renewed_at = 0.0
+        self._look_at = 0.0
+
+    @property
+    def has_cursor(self) -> bool:
+        """Whether this process has the cursor, as far as it knows."""
+        return self._claim is not None
+
+    def step(self) -> float:
+        """Take the cursor if it is free, and tell the sink what is next; return for how long nothing is to be done.
+
+        Whoever knows of new events may come earlier.
+
+        Raises:
+            Unavailable: the database does not answer; call :meth:`leave`, and come again later.
+        """
+        claim = self._claim
+        if claim is None:
+            if (wait := self._look_at - self._clock()) > 0:
+                return wait
+            self._look_at = self._clock() + LOOK_SECONDS
+            claim = self._taken()
+            if claim is None:
+                return LOOK_SECONDS
+        up_to = self._cursors.horizon.look()
+        events = self._cursors.read(claim, up_to=up_to, limit=self._number) if up_to > claim.position else []
+        if not self._keep(claim):
+            return LOOK_SECONDS
+        if not events:
+            return GATHER_SECONDS if self._cursors.horizon.is_behind else POLL_SECONDS
+        return self._tell(claim, events)
+
+    def is_done(self) -> bool:
+        """Whether nothing is left that this process could tell now."""
+        claim = self._claim
+        if claim is None:
+            return True
+        up_to = self._cursors.horizon.look()
+        return not self._cursors.horizon.is_behind and not self._cursors.read(claim, up_to=up_to, limit=1)
+
+    def leave(self) -> None:
+        """Close the sink, and let go of the cursor if the database answers."""
+        claim = self._claim
+        if claim is None:
+            return
+        self._close()
+        self._cursors.release(claim.name, claim.attempt)
+
+    # -- the cursor --------------------------------------------------------------------------------------------
+
+    def _taken(self) -> CursorClaim | None:
+        """Take the cursor and make the sink; None if that cannot be now."""
+        self._renewed_at = self._clock()
+        claim = self._claimed()
+        if claim is None:
+            return None
+        self._claim = claim
+        self._number = first_number(claim.failures)
+        try:
+            self._sink = self._call(lambda: self._made(claim))
+        except Exception as error:  # noqa: BLE001  # whatever a sink raises
+            self._failed(claim, error)
+            return None
+        return claim
+
+    def _claimed(self) -> CursorClaim | None:
+        claim = self._claim_once()
+        if claim is not None:
+            return claim
+        holder = self._cursors.holder(self.name)
+        if holder is not None and self._is_dead(holder.owner):
+            self._cursors.release(self.name, holder.attempt)
+        elif holder is None and self._registers and not self._cursors.exists(self.name):
+            self._cursors.register([self.name])
+        else:
+            return None
+        return self._claim_once()
+
+    def _claim_once(self) -> CursorClaim | None:
+        return self._cursors.claim(self.name, owner=self._owner, lease_seconds=self._lease_seconds)
+
+    @property
+    def _lease_seconds(self) -> float:
+        return self._limit_seconds + MARGIN_SECONDS
+
+    def _keep(self, claim: CursorClaim) -> bool:
+        """Make sure that the lease lasts longer than a call of the sink; False if the cursor is another's by now."""
+        now = self._clock()
+        if now - self._renewed_at <= RENEW_SECONDS:
+            return True
+        if self._cursors.renew(claim, lease_seconds=self._lease_seconds):
+            self._renewed_at = now
+            return True
+        self._lost()
+        return False
+
+    def _lost(self) -> None:
+        log.warning("another process tells an event sink from here on", sink=self.name)
+        self._close()
+
+    # -- the sink ----------------------------------------------------------------------------------------------
+
+    def _made(self, claim: CursorClaim) -> EventSink:
+        sink = self._make(claim)
+        sink.restore(claim.state)
+        return sink
+
+    def _call(self, function: Callable[[], T]) -> T:
+        return self._call_within(function, seconds=self._limit_seconds, name=self._called)
+
+    def _tell(self, claim: CursorClaim, events: Sequence[Event]) -> float:
+        sink = self._sink
+        assert sink is not None  # noqa: S101  # made with the claim
+
+        def consume() -> bytes:
+            sink.consume(events)
+            return sink.save()
+
+        began = self._clock()
+        try:
+            state = self._call(consume)
+        except Exception as error:  # noqa: BLE001  # whatever a sink raises
+            return self._failed(claim, error)
+        now = self._clock()
+        last = events[-1].id
+        if not self._cursors.advance(claim, last, state=state, lease_seconds=self._lease_seconds):
+            self._lost()
+            return LOOK_SECONDS
+        self._renewed_at = now
+        self._claim = claim = replace(claim, position=last, state=state, failures=0)
+        try:
+            self._call(sink.kept)
+        except Exception as error:  # noqa: BLE001  # as above
+            return self._failed(claim, error)
+        full = len(events) == self._number
+        self._number = next_number(self._number, took_seconds=now - began, limit_seconds=self._limit_seconds)
+        return 0.0 if full else GATHER_SECONDS
+
+    def _failed(self, claim: CursorClaim, error: Exception) -> float:
+        """Note that the sink failed, and let go of it; return for how long it is left alone."""
+        pause = pause_seconds(claim.failures + 1, self._chance)
+        said = words_of(error)
+        log.warning("an event sink failed", sink=self.name, error=said, again_in_seconds=round(pause, 1))
+        self._close(hangs=isinstance(error, TookTooLong))
+        self._look_at = self._clock() + pause
+        self._cursors.fail(claim, said, pause_seconds=pause)
+        return pause
+
+    def _close(self, *, hangs: bool = False) -> None:
+        """Let go of the sink; one with a call that hangs is left as it is."""
+        sink = self._sink
+        self._claim = self._sink = None
+        if sink is None or hangs:
+            return
+        try:
+            self._call(sink.close)
+        except Exception as error:  # noqa: BLE001  # as above
+            log.warning("an event sink failed while it was closed", sink=self.name, error=words_of(error))

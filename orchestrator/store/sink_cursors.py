@@ -1,0 +1,284 @@
+"""How far each event sink has been told: durable cursors, each moved by one process at a time."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from hooks.events import Event
+from orchestrator.codec import Codec
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.horizon import Horizon
+
+#: How many events are read at once.
+BATCH = 500
+#: An error's words are kept up to here.
+_ERROR_LENGTH = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CursorRow:
+    """A cursor, for people."""
+
+    name: str
+    #: Of a sink that an environment names: the stack that it is told of; None of one in the settings.
+    stack_id: str | None
+    #: That stack's name; None if there is none.
+    stack_name: str | None
+    type: str
+    #: The id of the last event that it was told.
+    position: int
+    #: How many events wait for it, and when the first of them happened; None if none does.
+    backlog: int
+    waiting_since: float | None
+    #: How many events were removed before it was told.
+    lost: int
+    failing_since: float | None
+    failures: int
+    error: str
+    #: Which process tells it; None if none does.
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CursorClaim:
+    """The right to move a cursor, until the lease ends or another process takes it."""
+
+    name: str
+    type: str
+    stack_id: str | None
+    #: Options of a sink that an environment names.
+    options: Mapping[str, Any] = field(repr=False)
+    #: The fence: what is done under an older attempt changes nothing.
+    attempt: int
+    position: int
+    #: What the sink saved with that position; empty if nothing.
+    state: bytes = field(repr=False)
+    #: How often it failed since it was told something.
+    failures: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Which process has a cursor."""
+
+    owner: str
+    attempt: int
+
+
+class SinkCursors:
+    """The cursors' operations."""
+
+    def __init__(self, database: Database, codec: Codec) -> None:
+        self._db = database
+        self._codec = codec
+        #: How far the history is complete.
+        self.horizon = Horizon(database)
+
+    @retrying
+    def register(self, names: Collection[str]) -> None:
+        """Make a cursor for each sink of the settings that has none: it is told what happens from now on."""
+        if not names:
+            return
+        sql = sa.text(
+            "INSERT INTO sink_cursor (name, type, position, created_at) "
+            "SELECT :name, :name, coalesce(max(id), 0), :now FROM event WHERE true "
+            "ON CONFLICT (name) DO NOTHING"
+        )
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            # In one order, so that two who register at once never wait for each other.
+            connection.execute(sql, [{"name": name, "now": now} for name in sorted(names)])
+
+    @retrying
+    def claim(self, name: str, *, owner: str, lease_seconds: float) -> CursorClaim | None:
+        """Take a cursor; None if there is none, another process has it, or it failed and is not due yet."""
+        cursor = tables.sink_cursor
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            free = sa.or_(
+                cursor.c.leased_until.is_(None), cursor.c.leased_until <= now, cursor.c.owner == owner
+            )
+            row = connection.execute(
+                cursor.update()
+                .where(cursor.c.name == name, cursor.c.due_at <= now, free)
+                .values(owner=owner, leased_until=now + lease_seconds, attempt=cursor.c.attempt + 1)
+                .returning(*cursor.c)
+            ).first()
+        return None if row is None else self._claim(row)
+
+    def _claim(self, row: sa.Row[Any]) -> CursorClaim:
+        return CursorClaim(
+            name=row.name,
+            type=row.type,
+            stack_id=row.stack_id,
+            options=self._codec.unpack(row.options) if row.options else {},
+            attempt=row.attempt,
+            position=row.position,
+            state=self._codec.unpack(row.state) if row.state else b"",
+            failures=row.failures,
+        )
+
+    @retrying
+    def holder(self, name: str) -> Holder | None:
+        """Return which process has a cursor; None if none has."""
+        cursor = tables.sink_cursor
+        sql = sa.select(cursor.c.owner, cursor.c.attempt).where(
+            cursor.c.name == name, cursor.c.leased_until.is_not(None)
+        )
+        with self._db.read() as connection:
+            row = connection.execute(sql).first()
+        return None if row is None else Holder(owner=row.owner, attempt=row.attempt)
+
+    @retrying
+    def exists(self, name: str) -> bool:
+        """Tell whether there is a cursor of this name."""
+        cursor = tables.sink_cursor
+        with self._db.read() as connection:
+            return (
+                connection.execute(sa.select(cursor.c.name).where(cursor.c.name == name)).first() is not None
+            )
+
+    @retrying
+    def read(self, claim: CursorClaim, *, up_to: int, limit: int = BATCH) -> list[Event]:
+        """Return the next events behind a claim's position, in the order of their ids, none above ``up_to``.
+
+        Whoever must not miss any asks :attr:`horizon` how far he may read.
+        """
+        event, stack = tables.event, tables.stack
+        sql = (
+            sa.select(event, stack.c.name.label("stack_name"), stack.c.project)
+            .outerjoin(stack, stack.c.id == event.c.stack_id)
+            .where(event.c.id > claim.position, event.c.id <= up_to)
+            .order_by(event.c.id)
+            .limit(limit)
+        )
+        if claim.stack_id is not None:
+            sql = sql.where(event.c.stack_id == claim.stack_id)
+        with self._db.read() as connection:
+            return [_event(row) for row in connection.execute(sql)]
+
+    @retrying
+    def advance(self, claim: CursorClaim, position: int, *, state: bytes, lease_seconds: float) -> bool:
+        """Note that a sink was told everything up to ``position``, and what it saved with that.
+
+        False if another process has the cursor, or nobody wants it any more; then nothing is changed.
+        """
+        return self._change(
+            claim,
+            lease_seconds,
+            position=position,
+            state=self._codec.pack(state) if state else None,
+            failing_since=None,
+            failures=0,
+            error="",
+        )
+
+    @retrying
+    def renew(self, claim: CursorClaim, *, lease_seconds: float) -> bool:
+        """Keep a cursor for so long from now on; False if another process has it, or nobody wants it any more."""
+        return self._change(claim, lease_seconds)
+
+    def _change(self, claim: CursorClaim, lease_seconds: float, **values: Any) -> bool:
+        cursor = tables.sink_cursor
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            sql = cursor.update().where(_mine(claim)).values(leased_until=now + lease_seconds, **values)
+            return connection.execute(sql).rowcount == 1
+
+    @retrying
+    def fail(self, claim: CursorClaim, error: str, *, pause_seconds: float) -> bool:
+        """Note that a sink did not take what it was given, and let go of the cursor; nobody tries before the pause.
+
+        False if another process has the cursor, or nobody wants it any more; then nothing is changed.
+        """
+        cursor = tables.sink_cursor
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            values = {
+                "failing_since": sa.func.coalesce(cursor.c.failing_since, now),
+                "failures": cursor.c.failures + 1,
+                "error": error[:_ERROR_LENGTH],
+                "due_at": now + pause_seconds,
+                "owner": None,
+                "leased_until": None,
+            }
+            return connection.execute(cursor.update().where(_mine(claim)).values(**values)).rowcount == 1
+
+    @retrying
+    def release(self, name: str, attempt: int) -> bool:
+        """Let go of a cursor that was taken in this attempt; False if it was not any more."""
+        cursor = tables.sink_cursor
+        which = (cursor.c.name == name) & (cursor.c.attempt == attempt) & cursor.c.leased_until.is_not(None)
+        with self._db.write() as connection:
+            freed = connection.execute(cursor.update().where(which).values(owner=None, leased_until=None))
+            return freed.rowcount == 1
+
+    @retrying
+    def all(self) -> list[CursorRow]:
+        """Return every cursor, those of the settings' sinks first, by name."""
+        cursor, stack, event = tables.sink_cursor, tables.stack, tables.event
+        ours = sa.or_(cursor.c.stack_id.is_(None), event.c.stack_id == cursor.c.stack_id)
+        waiting = ours & (event.c.id > cursor.c.position)
+        first = sa.select(event.c.at).where(waiting).order_by(event.c.id).limit(1)
+        sql = (
+            sa.select(
+                *(cursor.c[name] for name in _SHOWN),
+                stack.c.name.label("stack_name"),
+                sa.select(sa.func.count())
+                .where(waiting)
+                .correlate(cursor)
+                .scalar_subquery()
+                .label("backlog"),
+                first.correlate(cursor).scalar_subquery().label("waiting_since"),
+            )
+            .outerjoin(stack, stack.c.id == cursor.c.stack_id)
+            .order_by(cursor.c.stack_id.is_not(None), stack.c.name, cursor.c.name)
+        )
+        with self._db.read() as connection:
+            return [CursorRow(**row._mapping) for row in connection.execute(sql)]
+
+    @retrying
+    def forget(self, name: str) -> bool:
+        """Remove a cursor; False if there is none. Whoever tells its sink stops after what it is telling."""
+        cursor = tables.sink_cursor
+        with self._db.write() as connection:
+            return connection.execute(cursor.delete().where(cursor.c.name == name)).rowcount == 1
+
+
+_SHOWN: Sequence[str] = (
+    "name",
+    "stack_id",
+    "type",
+    "position",
+    "lost",
+    "failing_since",
+    "failures",
+    "error",
+    "owner",
+)
+
+
+def _mine(claim: CursorClaim) -> sa.ColumnElement[bool]:
+    cursor = tables.sink_cursor
+    return (cursor.c.name == claim.name) & (cursor.c.attempt == claim.attempt)
+
+
+def _event(row: sa.Row[Any]) -> Event:
+    return Event(
+        id=row.id,
+        at=row.at,
+        stack_id=row.stack_id,
+        stack_name=row.stack_name or "",
+        project=row.project or "",
+        operation_id=row.traversal_id,
+        resource=row.resource,
+        resource_id=row.resource_id or "",
+        type=row.type,
+        action=row.action,
+        status=row.status,
+        reason=row.reason,
+        physical_id=row.physical_id,
+    )

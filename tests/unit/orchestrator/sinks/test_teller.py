@@ -1,0 +1,199 @@
+"""A sink is told everything in order, by one process at a time, and what it does not take comes again."""
+
+import pytest
+
+from orchestrator.sinks.teller import LOOK_SECONDS, MARGIN_SECONDS, POLL_SECONDS
+from tests.unit.orchestrator.sinks.world import (
+    CHOKE,
+    FAIL_TO_HEAR,
+    FAIL_TO_SAVE,
+    HANG,
+    HANG_AND_TAKE,
+    LIMIT_SECONDS,
+    REFUSE,
+    TAKE,
+    World,
+)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def ids(world: World) -> list[int]:
+    return [event.id for event in world.outside.arrived]
+
+
+def test_what_happens_is_told_and_noted(world: World) -> None:
+    world.happen(count=3)
+    world.step()
+    assert ids(world) == [1, 2, 3]
+    assert (world.cursor.position, world.counted()) == (3, 3)
+    assert world.step() == POLL_SECONDS
+    world.happen()
+    world.step()
+    assert ids(world) == [1, 2, 3, 4]
+    assert world.outside.open == 1
+
+
+def test_much_is_told_in_parts(world: World) -> None:
+    world.happen(count=1201)
+    world.until_done()
+    assert ids(world) == list(range(1, 1202))
+    assert world.outside.batches == [500, 500, 201]
+
+
+def test_one_process_tells_and_the_others_look_again_now_and_then(world: World) -> None:
+    world.step(0)
+    world.happen()
+    assert world.step(1) == LOOK_SECONDS
+    world.step(0)
+    assert ids(world) == [1]
+    assert not world.teller(1).has_cursor
+    # Woken or not, it does not trouble the database before.
+    world.clock.pass_(LOOK_SECONDS / 2)
+    assert world.step(1) == LOOK_SECONDS / 2
+
+
+def test_a_process_that_leaves_is_followed_by_another(world: World) -> None:
+    world.step(0)
+    world.teller(0).leave()
+    assert world.outside.open == 0
+    world.happen()
+    world.step(1)
+    assert ids(world) == [1]
+
+
+def test_a_process_that_is_known_to_be_dead_is_followed_at_once(world: World) -> None:
+    world.step(0)
+    world.kill(0, noticed=True)
+    world.happen()
+    world.step(1)
+    assert ids(world) == [1]
+
+
+def test_a_process_that_is_not_known_to_be_dead_is_followed_when_its_lease_is_over(world: World) -> None:
+    world.step(0)
+    world.kill(0, noticed=False)
+    world.happen()
+    world.clock.pass_(LIMIT_SECONDS + MARGIN_SECONDS - 1)
+    world.step(1)
+    assert ids(world) == []
+    world.clock.pass_(LOOK_SECONDS)
+    world.step(1)
+    assert ids(world) == [1]
+
+
+def test_a_process_that_stood_still_too_long_notes_nothing(world: World) -> None:
+    world.happen()
+    world.step(0)
+    world.clock.pass_(LIMIT_SECONDS + MARGIN_SECONDS)
+    world.happen()
+    world.step(1)
+    world.happen()
+    assert world.step(0) == LOOK_SECONDS
+    assert not world.teller(0).has_cursor
+    assert ids(world) == [1, 2]
+    assert (world.cursor.position, world.counted()) == (2, 2)
+
+
+def test_the_lease_outlasts_the_longest_call(world: World) -> None:
+    world.step(0)
+    for _ in range(20):
+        world.clock.pass_(LIMIT_SECONDS)
+        world.happen()
+        world.step(0)
+        assert world.teller(0).has_cursor
+        world.clock.pass_(LIMIT_SECONDS)
+        world.step(1)
+        assert not world.teller(1).has_cursor
+
+
+@pytest.mark.parametrize(
+    ("mood", "error"),
+    [
+        (REFUSE, "connection refused by amqp://******@host/"),
+        (CHOKE, "this one is too much"),
+        (HANG, "it took longer than 30 s"),
+        (HANG_AND_TAKE, "it took longer than 30 s"),
+        (FAIL_TO_SAVE, "no room"),
+    ],
+)
+def test_what_a_sink_does_not_take_comes_again(world: World, mood: str, error: str) -> None:
+    world.step()
+    world.happen(count=4)
+    world.outside.mood = mood
+    pause = world.step()
+    assert pause is not None
+    assert 0.5 <= pause <= 1
+    assert (world.cursor.error, world.cursor.failures, world.cursor.position) == (error, 1, 0)
+    assert world.cursor.owner is None
+    world.outside.mood = TAKE
+    assert world.step() == pytest.approx(pause)
+    world.clock.pass_(pause)
+    world.step()
+    assert ids(world)[-4:] == [1, 2, 3, 4]
+    assert (world.cursor.error, world.cursor.failures, world.counted()) == ("", 0, 4)
+
+
+def test_pauses_grow_up_to_a_minute(world: World) -> None:
+    world.happen()
+    world.outside.mood = REFUSE
+    pauses = []
+    for _ in range(12):
+        pauses.append(world.step() or 0)
+        world.clock.pass_(pauses[-1])
+    assert all(30 <= pause <= 60 for pause in pauses[7:])
+    assert pauses[:6] == sorted(pauses[:6])
+
+
+def test_a_sink_that_fails_is_given_less_at_once(world: World) -> None:
+    world.happen(count=1000)
+    for mood in (CHOKE, CHOKE, CHOKE, TAKE):
+        world.outside.mood = mood
+        world.clock.pass_(world.step() or 0)
+    assert world.outside.batches == [250, 62, 15, 7]
+    world.until_done()
+    assert max(world.outside.batches[4:]) > 250
+
+
+def test_a_sink_that_took_too_long_is_not_called_again(world: World) -> None:
+    world.happen()
+    world.outside.mood = HANG
+    world.clock.pass_(world.step() or 0)
+    # Whatever its call is doing, it may be doing it still: a new one is made, and the old one is not closed.
+    assert world.outside.open == 1
+    world.outside.mood = TAKE
+    world.step()
+    assert (ids(world), world.outside.open) == ([1], 2)
+
+
+def test_a_sink_hears_what_is_on_record(world: World) -> None:
+    world.happen(count=3)
+    world.outside.mood = FAIL_TO_HEAR
+    world.clock.pass_(world.step() or 0)
+    assert (world.outside.kept, world.cursor.position, world.cursor.error) == (3, 3, "deaf")
+    world.outside.mood = TAKE
+    world.happen()
+    world.step()
+    assert (ids(world), world.outside.kept, world.counted()) == ([1, 2, 3, 4], 4, 4)
+
+
+def test_a_forgotten_sink_is_told_no_more(world: World) -> None:
+    world.step()
+    world.cursors.forget("mail")
+    world.happen()
+    world.step()
+    assert not world.teller().has_cursor
+    assert world.step(1) == LOOK_SECONDS
+
+
+def test_a_sink_of_the_settings_that_was_forgotten_begins_anew(world: World) -> None:
+    world.cursors.forget("mail")
+    world.happen()
+    world.teller(0, registers=True)
+    world.step()
+    world.happen()
+    world.step()
+    assert ids(world) == [2]

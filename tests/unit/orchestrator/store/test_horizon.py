@@ -1,0 +1,136 @@
+"""Whoever reads the history up to the horizon, and on from there, misses nothing that is committed later."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from orchestrator.store import migrations
+from orchestrator.store.database import Database
+from orchestrator.store.events import SETTLED_SECONDS
+from orchestrator.store.horizon import Horizon
+from tests.unit.orchestrator.store.conftest import FakeClock
+
+Connection = psycopg.Connection[Any]
+
+
+class Ground:
+    """A database with writers whose transactions a test opens and ends as it wants."""
+
+    def __init__(self, url: str, stack: ExitStack) -> None:
+        migrations.upgrade(url)
+        self.clock = FakeClock()
+        self.database = Database(url, clock=self.clock)
+        self.horizon = Horizon(self.database)
+        self._stack = stack
+
+    def writer(self) -> Connection:
+        """Open a transaction that has its number."""
+        url = self.database.url
+        connection: Connection = self._stack.enter_context(
+            psycopg.connect(host=url.host, port=url.port, user=url.username, dbname=url.database)
+        )
+        connection.execute("SELECT pg_current_xact_id()")
+        return connection
+
+    @staticmethod
+    def write(connection: Connection) -> int:
+        """Write an event, and return its id."""
+        row = connection.execute(
+            "INSERT INTO event (at, stack_id, traversal_id, action, status) VALUES (0, 's', 't', 'A', 'B') "
+            "RETURNING id"
+        ).fetchone()
+        assert row
+        return int(row[0])
+
+
+@pytest.fixture
+def ground(postgres_url: str) -> Iterator[Ground]:
+    with ExitStack() as stack:
+        ground = Ground(postgres_url, stack)
+        yield ground
+        ground.database.dispose()
+
+
+def test_what_is_committed_is_within_the_horizon_at_once(ground: Ground) -> None:
+    assert ground.horizon.look() == 0
+    writer = ground.writer()
+    number = ground.write(writer)
+    writer.commit()
+    assert ground.horizon.look() == number
+    assert not ground.horizon.is_behind
+
+
+def test_an_event_waits_for_whoever_may_still_come_before_it(ground: Ground) -> None:
+    slow, fast = ground.writer(), ground.writer()
+    lower, higher = ground.write(slow), ground.write(fast)
+    assert lower < higher
+    fast.commit()
+    assert ground.horizon.look() < lower
+    assert ground.horizon.is_behind
+    slow.commit()
+    assert ground.horizon.look() == higher
+
+
+def test_who_began_later_may_come_before_too(ground: Ground) -> None:
+    """The transaction with the higher number has the lower id, and is open when the other is over."""
+    early, late = ground.writer(), ground.writer()
+    lower, higher = ground.write(late), ground.write(early)
+    assert lower < higher
+    early.commit()
+    assert ground.horizon.look() < lower
+    late.commit()
+    assert ground.horizon.look() == higher
+
+
+def test_writers_that_never_pause_do_not_hold_up_the_horizon(ground: Ground) -> None:
+    writing = ground.writer()
+    for _ in range(20):
+        number = ground.write(writing)
+        following = ground.writer()
+        writing.commit()
+        ground.horizon.look()
+        writing = following
+        # One event behind at most, though some transaction is open all the time.
+        assert ground.horizon.look() >= number - 1
+    writing.rollback()
+    assert ground.horizon.look() == number
+
+
+def test_a_transaction_that_is_given_up_leaves_no_gap_to_wait_for(ground: Ground) -> None:
+    first, second = ground.writer(), ground.writer()
+    ground.write(first)
+    number = ground.write(second)
+    second.commit()
+    first.rollback()
+    assert ground.horizon.look() == number
+
+
+def test_a_transaction_of_others_holds_up_the_horizon_for_a_while_only(ground: Ground) -> None:
+    hanging, writer = ground.writer(), ground.writer()
+    number = ground.write(writer)
+    writer.commit()
+    assert ground.horizon.look() < number
+    ground.clock.pass_(SETTLED_SECONDS + 1)
+    assert ground.horizon.look() == number
+    hanging.rollback()
+
+
+def test_sqlite_has_no_gaps(tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path / 'one.db'}"
+    migrations.upgrade(url)
+    database = Database(url)
+    horizon = Horizon(database)
+    assert horizon.look() == 0
+    with database.write() as connection:
+        connection.execute(
+            sa.text(
+                "INSERT INTO event (at, stack_id, traversal_id, action, status) VALUES (0, 's', 't', 'A', 'B')"
+            )
+        )
+    assert horizon.look() == 1
+    assert not horizon.is_behind
+    database.dispose()
