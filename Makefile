@@ -53,5 +53,5 @@ $(RUNTIME): pyproject.toml
 	@touch $@
 
 $(DEVELOPMENT): $(RUNTIME)
-	$(PIP) install --editable '.[dev,postgres,memcached,dashboard,openstack,prometheus]'
+	$(PIP) install --editable '.[dev,postgres,memcached,dashboard,openstack,policy,prometheus]'
 	@touch $@

@@ -7,12 +7,12 @@ shown more than one.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from hooks.builtin.definitions import DEFINING_ACTIONS
+from hooks.builtin.actions import DEFINING_ACTIONS
+from hooks.builtin.wildcards import is_pattern, matches_any
 from hooks.errors import Refusal
 from hooks.hook import HookOptions
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
@@ -88,7 +88,7 @@ class Counted:
 
     def __str__(self) -> str:
         """What is wrong, and what to do about it."""
-        what = f" that match {self.pattern!r}" if _is_pattern(self.pattern) else f" of type {self.pattern!r}"
+        what = f" that match {self.pattern!r}" if is_pattern(self.pattern) else f" of type {self.pattern!r}"
         resources = "resource" if self.wanted == 1 else "resources"
         counted = f"{self.wanted} {resources}{what if self.pattern else ''}"
         refuse = self.limit.refuse
@@ -175,10 +175,6 @@ def _types(stack: FrozenStack | None) -> Counter[str]:
 def _count(types: Counter[str], pattern: str) -> int:
     if pattern == _TOTAL:
         return types.total()
-    if not _is_pattern(pattern):
+    if not is_pattern(pattern):
         return types[pattern]
-    return sum(count for name, count in types.items() if fnmatchcase(name, pattern))
-
-
-def _is_pattern(text: str) -> bool:
-    return any(mark in text for mark in "*?[")
+    return sum(count for name, count in types.items() if matches_any(name, (pattern,)))

@@ -1,0 +1,145 @@
+"""What a rule demands of a stack, and where a stack does not meet it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from hooks.builtin.policy.conditions import Condition, Not
+from hooks.builtin.policy.truth import opposite, some
+from hooks.builtin.policy.view import StackView
+from hooks.builtin.wildcards import matches_any
+from hooks.stack import FrozenResource
+
+#: So many resources are named in a sentence.
+_MOST_NAMED: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breach:
+    """A demand that is not met, or perhaps not."""
+
+    #: What is wrong, as a sentence that comes after another.
+    words: str
+    #: The resources that do not meet it; empty if it is the stack.
+    names: tuple[str, ...] = ()
+    #: Whether it cannot be told.
+    perhaps: bool = False
+
+    def told(self, rule: str) -> str:
+        """Return for people what is wrong; ``rule`` names the rule."""
+        who, one = (_named(self.names), len(self.names) == 1) if self.names else ("the stack", True)
+        if self.perhaps:
+            return (
+                f"{who} may break {rule}, which cannot be told because of values that are hidden, or unknown until "
+                f"resources exist: {self.words}"
+            )
+        return f"{who} {'breaks' if one else 'break'} {rule}: {self.words}"
+
+
+class Demand(Protocol):
+    """Something that a stack must be like."""
+
+    def breaches(self, view: StackView) -> Iterable[Breach]:
+        """Yield how the stack does not meet it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredTags:
+    """For each of these, which may have wildcards, the stack has a tag. Stacks in stacks need none."""
+
+    patterns: tuple[str, ...]
+
+    def breaches(self, view: StackView) -> Iterable[Breach]:
+        """Yield how the stack does not meet it."""
+        if view.stack.parent_id:
+            return
+        for pattern in self.patterns:
+            if not any(matches_any(tag, (pattern,)) for tag in view.stack.tags):
+                yield Breach(words=f"it has no tag {pattern!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class ForbiddenTags:
+    """The stack has none of these tags."""
+
+    patterns: tuple[str, ...]
+
+    def breaches(self, view: StackView) -> Iterable[Breach]:
+        """Yield how the stack does not meet it."""
+        for tag in view.stack.tags:
+            if matches_any(tag, self.patterns):
+                yield Breach(words=f"the tag {tag!r} is forbidden")
+
+
+@dataclass(frozen=True, slots=True)
+class ForbiddenTypes:
+    """No resource is of such a type."""
+
+    patterns: tuple[str, ...]
+
+    def breaches(self, view: StackView) -> Iterable[Breach]:
+        """Yield how the stack does not meet it."""
+        for type_, resources in view.by_type.items():
+            if matches_any(type_, self.patterns):
+                yield Breach(names=_names(resources), words=f"the type {type_} is forbidden")
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedTypes:
+    """No resource is of any other type."""
+
+    patterns: tuple[str, ...]
+
+    def breaches(self, view: StackView) -> Iterable[Breach]:
+        """Yield how the stack does not meet it."""
+        for type_, resources in view.by_type.items():
+            if not matches_any(type_, self.patterns):
+                allowed = ", ".join(self.patterns)
+                yield Breach(
+                    names=_names(resources), words=f"the type {type_} is none of those allowed, {allowed}"
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceDemand:
+    """Something is so, or is not so, of every resource of some types."""
+
+    types: tuple[str, ...]
+    except_types: tuple[str, ...] = ()
+    condition: Condition
+    forbidden: bool = False
+    #: Only of those resources of which this is so.
+    when: Condition | None = None
+
+    def breaches(self, view: StackView) -> Iterable[Breach]:
+        """Yield how the stack does not meet it."""
+        broken: list[FrozenResource] = []
+        untold: list[FrozenResource] = []
+        demanded = Not(self.condition) if self.forbidden else self.condition
+        for resource in view.of_types(self.types, self.except_types):
+            kept = demanded.holds(resource, view)
+            if kept is not True and self.when is not None:
+                # Where a rule may not be about a resource, it may be kept.
+                kept = some((kept, opposite(self.when.holds(resource, view))))
+            if kept is not True:
+                (broken if kept is False else untold).append(resource)
+        words = f"it {'forbids' if self.forbidden else 'requires'} that {self.condition}"
+        if self.when is not None:
+            words += f", where {self.when}"
+        if broken:
+            yield Breach(names=_names(broken), words=words)
+        if untold:
+            yield Breach(names=_names(untold), words=words, perhaps=True)
+
+
+def _names(resources: Iterable[FrozenResource]) -> tuple[str, ...]:
+    return tuple(resource.name for resource in resources)
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return names of resources in words; of many, some."""
+    shown = [repr(name) for name in names[:_MOST_NAMED]]
+    if len(names) > _MOST_NAMED:
+        shown.append(f"{len(names) - _MOST_NAMED} more")
+    listed = f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
+    return f"{'resource' if len(names) == 1 else 'resources'} {listed}"

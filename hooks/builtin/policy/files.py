@@ -1,0 +1,113 @@
+"""Rule files: read at start-up, and again when they change."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+import structlog
+
+from hooks.builtin.policy.nodes import Unreadable
+from hooks.builtin.policy.rule_reader import read_rules
+from hooks.builtin.policy.rules import Rule
+
+#: Nobody writes longer ones by hand: it is another kind of file.
+_MOST_BYTES: Final = 1024 * 1024
+
+log = structlog.get_logger()
+
+#: What tells whether a file changed; of one that is not there, why.
+_Mark = tuple[int, ...] | str
+
+
+class RuleFiles:
+    """The rules of some files together, as they are now; serves many threads.
+
+    Files that turn out wrong after they were right change nothing, since no rules at all would be worse: the last good
+    ones of all files are kept until all are right again, and the log says so once.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        """Read the files.
+
+        Raises:
+            ValueError: one is wrong.
+        """
+        self._paths = tuple(paths)
+        self._lock = Lock()
+        # Looked at before they are read: what changes meanwhile is noticed the next time.
+        self._marks = self._look()
+        self._rules = _read(self._paths)
+        #: What was said last about files that are wrong.
+        self._told = ""
+
+    def rules(self) -> tuple[Rule, ...]:
+        """Return the rules, in the order of the files and in them."""
+        with self._lock:
+            marks = self._look()
+            if marks != self._marks:
+                self._marks = marks
+                self._read_again()
+            return self._rules
+
+    def _read_again(self) -> None:
+        try:
+            self._rules = _read(self._paths)
+        except ValueError as error:
+            if str(error) != self._told:
+                self._told = str(error)
+                log.error("new policy rules are wrong: the old ones stay in force", reason=self._told)
+            return
+        self._told = ""
+        log.info("policy rules were read again", rules=len(self._rules))
+
+    def _look(self) -> tuple[_Mark, ...]:
+        return tuple(_mark(path) for path in self._paths)
+
+
+def _mark(path: Path) -> _Mark:
+    try:
+        found = path.stat()
+    except OSError as error:
+        return error.strerror or "?"
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
+def _read(paths: Sequence[Path]) -> tuple[Rule, ...]:
+    """Return the rules of all files.
+
+    Raises:
+        Unreadable: some are wrong; of each is told what.
+    """
+    rules: list[Rule] = []
+    homes: dict[str, Path] = {}
+    faults: list[str] = []
+    for path in paths:
+        try:
+            found = read_rules(_text(path), os.fspath(path))
+        except Unreadable as error:
+            faults.append(str(error))
+            continue
+        for rule in found:
+            home = homes.setdefault(rule.name, path)
+            if home is not path:
+                faults.append(f"{path}: there is a rule of the name {rule.name!r} in {home} already")
+        rules += found
+    if faults:
+        raise Unreadable("; ".join(faults))
+    return tuple(rules)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        text = data.decode()
+    except OSError as error:
+        raise Unreadable(f"{path}: it cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"{path}: it is no UTF-8 (at byte {error.start})") from None
+    if len(data) > _MOST_BYTES:
+        raise Unreadable(f"{path}: it has more than {_MOST_BYTES} bytes")
+    return text

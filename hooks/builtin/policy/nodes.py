@@ -1,0 +1,190 @@
+"""YAML as a tree in which every key and value knows where it stood, and what is wrong with what stands there."""
+
+from collections.abc import Callable, Collection
+from typing import Any, Final, TypeVar
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from hooks.nearest import did_you_mean, nearest
+
+#: More are no mistakes but another kind of file.
+_MOST_FAULTS: Final = 10
+#: Keys and values, with all aliases expanded.
+_MOST_NODES: Final = 50_000
+_TAG: Final = "tag:yaml.org,2002:"
+_KINDS: Final = {
+    "str": "a text",
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "nothing",
+}
+
+AnyRead = TypeVar("AnyRead")
+
+
+class Unreadable(ValueError):
+    """A file is not what it should be; the sentence says where and why."""
+
+
+class Reader:
+    """Reads the nodes of one file, and gathers what is wrong with them."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._nodes_left = _MOST_NODES
+        #: Line and column, and what is wrong there.
+        self.faults: list[tuple[int, int, str]] = []
+
+    def root(self, source: str) -> Node | None:
+        """Return the root of a document; None if it is empty.
+
+        Raises:
+            Unreadable: it is no YAML.
+        """
+        try:
+            # Not libyaml's loader: what is nested too deep kills it.
+            root = yaml.compose(source, Loader=yaml.SafeLoader)
+        except RecursionError:
+            raise Unreadable(f"{self._file}: it is nested too deep") from None
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+            raise Unreadable(
+                f"{self._file}{place}: it is no YAML: {error.problem or error.context}"
+            ) from None
+        except yaml.YAMLError as error:
+            raise Unreadable(f"{self._file}: it is no YAML: {' '.join(str(error).split())}") from None
+        return root if isinstance(root, Node) else None
+
+    def fault(self, node: Node, message: str) -> None:
+        """Note what is wrong with a node."""
+        mark = node.start_mark
+        self.faults.append((mark.line + 1, mark.column + 1, message))
+
+    def expected(self, node: Node, what: str, hint: str = "") -> None:
+        """Note that something else should be there."""
+        self.fault(node, f"expected {what}, found {_found(node)}{hint}")
+
+    def check(self) -> None:
+        """Stop if anything was wrong.
+
+        Raises:
+            Unreadable: something was; it tells all, or of much the first.
+        """
+        if self.faults:
+            more = len(self.faults) - _MOST_FAULTS
+            first = sorted(self.faults)[:_MOST_FAULTS]
+            told = [
+                *(f"{self._file}:{line}:{column}: {message}" for line, column, message in first),
+                *([f"and {more} more"] if more > 0 else []),
+            ]
+            raise Unreadable("; ".join(told))
+
+    # -- what stands there -----------------------------------------------------------------------------------------
+
+    def map(
+        self, node: Node, what: str, known: Collection[str] | None = None
+    ) -> dict[str, tuple[Node, Node]]:
+        """Return the keys and values of a map by the keys' texts; ``known`` are those that it may have."""
+        if not isinstance(node, MappingNode):
+            self.expected(node, what)
+            return {}
+        entries: dict[str, tuple[Node, Node]] = {}
+        for key, value in node.value:
+            name = self.text(key)
+            if name is None:
+                continue
+            if name in entries:
+                self.fault(key, f"the key {name!r} stands here twice")
+            elif known is not None and name not in known:
+                self.fault(key, f"there is no key {name!r} here{did_you_mean(name, known)}")
+            else:
+                entries[name] = key, value
+        return entries
+
+    def list(self, node: Node, what: str) -> list[Node]:
+        """Return the items of a list."""
+        if not isinstance(node, SequenceNode):
+            self.expected(node, what)
+            return []
+        return list(node.value)
+
+    def text(self, node: Node) -> str | None:
+        """Return a text that is not empty; None if it is none."""
+        if not isinstance(node, ScalarNode) or node.tag != f"{_TAG}str" or not node.value.strip():
+            quoted = "; put it in quotes" if isinstance(node, ScalarNode) and node.value.strip() else ""
+            self.expected(node, "a text", quoted)
+            return None
+        return str(node.value)
+
+    def texts(self, node: Node, read: Callable[[Node], AnyRead | None]) -> tuple[AnyRead, ...]:
+        """Return a list of at least one item, or what stands for a list of one; each is read by ``read``."""
+        items = node.value if isinstance(node, SequenceNode) else [node]
+        if not items:
+            self.fault(node, "expected at least one item")
+        return tuple(found for item in items if (found := read(item)) is not None)
+
+    def word(self, node: Node, words: Collection[str]) -> str | None:
+        """Return one of some words; None if it is none of them."""
+        if isinstance(node, ScalarNode) and node.value in words:
+            return str(node.value)
+        near = nearest(node.value, words) if isinstance(node, ScalarNode) else ""
+        self.expected(node, f"one of {', '.join(words)}", f"; {near}" if near.startswith("did") else "")
+        return None
+
+    def flag(self, node: Node) -> bool | None:
+        """Return true or false; None if it is neither."""
+        value = self.value(node)
+        if isinstance(value, bool):
+            return value
+        self.expected(node, "true or false")
+        return None
+
+    def number(self, node: Node) -> int | float | None:
+        """Return a number; None if it is none."""
+        value = self.value(node)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return value
+        self.expected(node, "a number")
+        return None
+
+    def value(self, node: Node) -> Any:
+        """Return a value of any kind; what is wrong with it is noted, and nothing stands for it."""
+        self._nodes_left -= 1
+        if self._nodes_left <= 0:
+            raise Unreadable(f"{self._file}: it has more than {_MOST_NODES} values")
+        if isinstance(node, ScalarNode):
+            return self._scalar(node)
+        if isinstance(node, SequenceNode):
+            return [self.value(item) for item in node.value]
+        return {name: self.value(value) for name, (_, value) in self.map(node, "a map").items()}
+
+    def _scalar(self, node: ScalarNode) -> Any:
+        kind = node.tag.removeprefix(_TAG)
+        if kind == "null":
+            self.fault(
+                node, "expected a value, found nothing; what is not given is asked for by 'exists: false'"
+            )
+            return None
+        if kind in ("int", "float", "bool"):
+            try:
+                return yaml.SafeLoader("").construct_object(node)
+            except (ValueError, yaml.YAMLError):
+                self.expected(node, "a value")
+                return None
+        if kind not in ("str", "timestamp"):
+            self.fault(node, f"the tag {node.tag!r} is not supported here")
+        return node.value
+
+
+def _found(node: Node) -> str:
+    if isinstance(node, MappingNode):
+        return "a map"
+    if isinstance(node, SequenceNode):
+        return "a list"
+    kind = node.tag.removeprefix(_TAG)
+    if kind == "null" or not node.value.strip():
+        return "nothing"
+    return f"{_KINDS.get(kind, 'a value')} ({node.value[:60]!r})" if kind != "str" else repr(node.value[:60])

@@ -1,0 +1,108 @@
+"""Where in the properties of a resource a value is: ``flavor``, ``networks[0].port``, ``networks[*].port``."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hooks.builtin.policy.values import NOTHING, PERHAPS, is_hidden
+
+#: The key under which plugins are shown properties of which only the whole can be told.
+_WHOLE: Final = "*"
+#: The step that goes to every item.
+_ALL: Final = None
+_STEP: Final = re.compile(
+    r"""(?P<dot>\.)?(?P<name>[^.\[\]"]+) | \[(?P<index>\d+)\] | \[(?P<all>\*)\] | \["(?P<quoted>[^"]*)"\]""",
+    re.VERBOSE,
+)
+
+Step = str | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A way into the properties of a resource; ``[*]`` leads to all items of a list, or all values of a map."""
+
+    text: str
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Path":
+        """Return the path that a text spells: names with dots between them, ``[0]``, ``[*]`` and ``["a.b"]``.
+
+        Raises:
+            ValueError: it spells none; the sentence says where.
+        """
+        steps: list[Step] = []
+        position = 0
+        while position < len(text) or not steps:
+            found = _STEP.match(text, position)
+            # Before the first name there is no dot, and before every further one there is.
+            if not found or (found["name"] is not None and bool(found["dot"]) != bool(steps)):
+                raise ValueError(
+                    f'expected a path such as networks[*].port or metadata["a.b"], found {text!r} '
+                    f"(wrong from character {position + 1} on)"
+                )
+            steps.append(_step(found))
+            position = found.end()
+        if not isinstance(steps[0], str):
+            raise ValueError(f"expected a path that begins with the name of a property, found {text!r}")
+        return cls(text, tuple(steps))
+
+    @property
+    def is_many(self) -> bool:
+        """Whether it may lead to several values."""
+        return _ALL in self.steps
+
+    def value(self, properties: Mapping[str, Any]) -> Any:
+        """Return where the path leads, if it has no ``[*]``: a value, NOTHING or PERHAPS."""
+        value = _first(properties, self.steps[0])
+        for step in self.steps[1:]:
+            value = _next(value, step)
+        return value
+
+    def values(self, properties: Mapping[str, Any]) -> list[Any]:
+        """Return where the path leads: values, NOTHING and PERHAPS."""
+        values = [_first(properties, self.steps[0])]
+        for step in self.steps[1:]:
+            if step is _ALL:
+                values = [item for value in values for item in _items(value)]
+            else:
+                values = [_next(value, step) for value in values]
+        return values
+
+
+def _step(found: re.Match[str]) -> Step:
+    if found["all"]:
+        return _ALL
+    if found["index"]:
+        return int(found["index"])
+    return found["quoted"] if found["quoted"] is not None else found["name"]
+
+
+def _first(properties: Mapping[str, Any], step: Step) -> Any:
+    value = properties.get(step)  # type: ignore[arg-type]  # the first step is a name
+    if value is None:
+        return PERHAPS if _WHOLE in properties else NOTHING
+    return value
+
+
+def _next(value: Any, step: Step) -> Any:
+    if isinstance(value, dict) and isinstance(step, str):
+        found = value.get(step)
+    elif isinstance(value, list) and isinstance(step, int):
+        found = value[step] if step < len(value) else None
+    else:
+        return PERHAPS if is_hidden(value) else NOTHING
+    return NOTHING if found is None else found
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return [NOTHING if each is None else each for each in value.values()]
+    if isinstance(value, list):
+        return [NOTHING if each is None else each for each in value]
+    if is_hidden(value):
+        return [PERHAPS]
+    # What should be a list and is none is one item that is not as it should be: no way around a rule about every one.
+    return [] if value is NOTHING else [NOTHING]

@@ -1,0 +1,66 @@
+"""The lifecycle plugin ``policy``."""
+
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from hooks.builtin.actions import DEFINING_ACTIONS
+from hooks.builtin.policy.files import RuleFiles
+from hooks.builtin.policy.rules import judge
+from hooks.errors import Refusal
+from hooks.hook import HookOptions
+from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
+from hooks.stack import FrozenStack
+
+
+class PolicyOptions(HookOptions):
+    """The options of ``policy``."""
+
+    files: Annotated[tuple[Path, ...], Field(min_length=1)] = Field(
+        description="The files with the rules, all of which hold; read again when they change.",
+    )
+
+
+class Policy(LifecyclePlugin):
+    """Asks whether stacks keep the rules of whoever runs Isotherm."""
+
+    name = "policy"
+    description = "Refuses stacks that break the rules in YAML files, or warns of them."
+    enabled_by_default = False
+    Options: ClassVar[type[HookOptions]] = PolicyOptions
+    options: PolicyOptions
+    #: It asks nobody: whoever does may be spared the question.
+    ordinal = 20
+
+    def __init__(self, options: PolicyOptions) -> None:
+        """Read the rules.
+
+        Raises:
+            ValueError: a file is no file of rules; it says where and why.
+        """
+        super().__init__(options)
+        self._files = RuleFiles(options.files)
+
+    def do_pre_op(
+        self,
+        context: LifecycleContext,
+        stack: FrozenStack,
+        current_stack: FrozenStack | None,  # noqa: ARG002  # what was there before excuses nothing
+        action: str,
+    ) -> Annotations | None:
+        """Judge what the stack is to be.
+
+        Raises:
+            Refusal: it breaks rules; all of them are told.
+        """
+        rules = [rule for rule in self._files.rules() if rule.concerns(context.project, action)]
+        if not rules and action not in DEFINING_ACTIONS:
+            return None
+        judgement = judge(rules, stack)
+        if judgement.refusals:
+            raise Refusal("; ".join(judgement.refusals))
+        return Annotations(warnings=judgement.warnings)
+
+    #: It only looks.
+    do_preview = do_pre_op
