@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hooks.frozen import thawed
-from hooks.stack import FrozenStack
+from hooks.stack import FrozenResource, FrozenStack
 from hooks.unknown import UNKNOWN
 
 #: Stands for a value that only a resource still to be made can tell: no text could, for it might be the value.
@@ -34,16 +34,20 @@ def presence_document(stack: FrozenStack) -> dict[str, Any]:
     return {
         **_heading(stack),
         "resources": {
-            each.name: {
-                "type": each.type,
-                "id": each.uuid,
-                "action": each.action,
-                "status": each.status,
-                "physical_id": each.physical_id,
-            }
+            each.name: {**_presence(each), "others": list(map(_presence, each.others))}
             for each in stack.resources.values()
-            if each.uuid
+            if each.uuid or each.others
         },
+    }
+
+
+def _presence(resource: FrozenResource) -> dict[str, Any]:
+    return {
+        "type": resource.type,
+        "id": resource.uuid,
+        "action": resource.action,
+        "status": resource.status,
+        "physical_id": resource.physical_id,
     }
 
 

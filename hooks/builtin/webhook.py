@@ -6,12 +6,12 @@ What is sent and what may be answered is described in ``docs/lifecycle-http.md``
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from http import HTTPStatus
 from typing import Any, Final, Literal
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
+from hooks.builtin.answers import REFUSAL, parsed, reason_of
 from hooks.builtin.documents import definition_document, presence_document
 from hooks.builtin.sender import Answer, SignedSender
 from hooks.builtin.sender_options import SenderOptions
@@ -146,7 +146,11 @@ class Webhook(LifecyclePlugin):
         if not self._concerns(call):
             return None
         try:
-            verdict = _verdict(self._send(call))
+            answer = self._send(call)
+            is_refusal = answer.status == REFUSAL
+            verdict = (
+                _Verdict(allow=False, reason=reason_of(answer)) if is_refusal else parsed(answer, _Verdict)
+            )
         except NotDelivered as error:
             if self.options.on_error == "refuse":
                 raise
@@ -177,13 +181,15 @@ class Webhook(LifecyclePlugin):
 
     def _has_type(self, stack: FrozenStack) -> bool:
         wanted = self.options.resource_types
-        return not wanted or any(_fits(each.type, wanted) for each in stack.resources.values())
+        return not wanted or any(
+            _fits(one.type, wanted) for each in stack.resources.values() for one in (each, *each.others)
+        )
 
     def _send(self, call: "_Call", **ending: Any) -> Answer:
         return self._sender.send(
             call.document(has_values=self.options.send_values) | ending,
             headers={"Idempotency-Key": f"{call.context.operation_id}/{call.phase}"},
-            accept=() if call.phase == POST else {HTTPStatus.FORBIDDEN},
+            accept=() if call.phase == POST else {REFUSAL},
             # What is left of this plugin's own limit is for whatever else a call takes.
             within_seconds=self.time_limit_seconds * 0.8,
         )
@@ -212,32 +218,6 @@ class _Call:
             "current_stack": None if current is None else presence_document(current),
             **ended,
         }
-
-
-def _verdict(answer: Answer) -> _Verdict:
-    """Return what a receiver answers.
-
-    Raises:
-        NotDelivered: it is no answer that it may give.
-    """
-    is_refusal = answer.status == HTTPStatus.FORBIDDEN
-    try:
-        document = answer.document()
-    except NotDelivered:
-        if not is_refusal:
-            raise
-        return _Verdict(allow=False, reason=answer.content.decode(errors="replace"))
-    try:
-        verdict = _Verdict.model_validate({} if document is None else document)
-    except ValidationError as error:
-        if is_refusal:
-            return _Verdict(allow=False, reason=answer.content.decode(errors="replace"))
-        faults = error.errors(include_url=False, include_context=False, include_input=False)
-        where = "; ".join(
-            f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg'].lower()}" for each in faults
-        )
-        raise NotDelivered(f"the receiver's answer is not what it may be: {where}", answer.status) from None
-    return verdict.model_copy(update={"allow": False}) if is_refusal else verdict
 
 
 def _fits(name: str, patterns: tuple[str, ...]) -> bool:

@@ -34,6 +34,9 @@ STACK = FrozenStack(
     parameters=frozen({"size": 3, "key": "******"}),
     resources=frozen({"server": SERVER}),
 )
+REPLACED = FrozenResource(
+    name="server", type="Cloud::Host", uuid="r-0", action="CREATE", status="COMPLETE", physical_id="p-0"
+)
 NOW = FrozenStack(
     name="web",
     id="s-1",
@@ -41,7 +44,9 @@ NOW = FrozenStack(
     root_id="s-1",
     resources=frozen(
         {
-            "server": replace(SERVER, uuid="r-1", action="CREATE", status="FAILED", physical_id="p-1"),
+            "server": replace(
+                SERVER, uuid="r-1", action="CREATE", status="FAILED", physical_id="p-1", others=(REPLACED,)
+            ),
             "planned": FrozenResource(name="planned", type="Cloud::Disk"),
         }
     ),
@@ -106,6 +111,15 @@ def test_receiver_is_shown_what_is_to_be_and_what_is(receiver: Receiver) -> None
                     "action": "CREATE",
                     "status": "FAILED",
                     "physical_id": "p-1",
+                    "others": [
+                        {
+                            "type": "Cloud::Host",
+                            "id": "r-0",
+                            "action": "CREATE",
+                            "status": "COMPLETE",
+                            "physical_id": "p-0",
+                        }
+                    ],
                 }
             },
         },
@@ -231,18 +245,28 @@ def test_receiver_that_is_away_afterwards_is_told_to_the_engine_whatever_the_set
         ({"projects": ["sh*"]}, "CREATE", "shop", True),
         ({"projects": ["sh*"]}, "CREATE", "crew", False),
         ({"resource_types": ["Cloud::S*"]}, "CREATE", "shop", True),
+        ({"resource_types": ["Cloud::Net", "Cloud::Host"]}, "DELETE", "shop", True),
         ({"resource_types": ["Cloud::Net"]}, "CREATE", "shop", False),
         ({"resource_types": ["Cloud::S*"], "actions": ["DELETE"]}, "CREATE", "shop", False),
     ],
-    ids=["action", "other-action", "project", "other-project", "type", "other-type", "one-of-two"],
+    ids=[
+        "action",
+        "other-action",
+        "project",
+        "other-project",
+        "type",
+        "type-of-replaced",
+        "other-type",
+        "one-of-two",
+    ],
 )
 def test_receiver_is_called_about_what_the_settings_name(
     receiver: Receiver, options: dict[str, Any], action: str, project: str, is_asked: bool
 ) -> None:
     hook = webhook(receiver.url, **options)
     context = replace(CONTEXT, project=project)
-    hook.do_pre_op(context, STACK, None, action)
-    hook.do_preview(context, STACK, None, action)
+    hook.do_pre_op(context, STACK, NOW, action)
+    hook.do_preview(context, STACK, NOW, action)
     hook.do_post_op(context, STACK, NOW, action, False)
     assert len(receiver.messages) == (3 if is_asked else 0)
 

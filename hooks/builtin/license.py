@@ -1,0 +1,223 @@
+"""``license``: an HTTP licence server holds a licence for every resource of some types, as long as it exists.
+
+Before an operation the server is told what the stack is to have, and may refuse; after it, what is really there. So
+licences are held from before the first resource is made until after the last one is gone, whatever fails in between.
+The protocol, and what a server must do to get that right, is described in ``docs/lifecycle-http.md``.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final, Literal
+from urllib.parse import quote
+
+import structlog
+from pydantic import BaseModel, ConfigDict, Field
+
+from hooks.builtin.answers import REFUSAL, parsed, reason_of
+from hooks.builtin.definitions import DEFINING_ACTIONS
+from hooks.builtin.sender import Answer, SignedSender
+from hooks.builtin.sender_options import SenderOptions
+from hooks.builtin.undelivered import NotDelivered
+from hooks.errors import Refusal
+from hooks.lifecycle import REFUSED, Annotations, LifecycleContext, LifecyclePlugin
+from hooks.stack import FrozenResource, FrozenStack
+
+log = structlog.get_logger()
+
+ACQUIRE: Final = "acquire"
+SETTLE: Final = "settle"
+PREVIEW: Final = "preview"
+#: The server hears of these too, but they go on whatever it says: what takes away, brings back or looks must always
+#: be possible.
+_UNREFUSED: Final = frozenset({"ROLLBACK", "DELETE", "ABANDON", "CHECK"})
+#: Of those that give a stack a definition, or bring one back: what is to be counts as well as what is.
+_WITH_DEFINITION: Final = DEFINING_ACTIONS | {"ROLLBACK"}
+#: Of these the server always hears, also where nothing needs a licence: they put right what it was not told before.
+_ALWAYS_TOLD: Final = frozenset({"DELETE", "ABANDON", "CHECK"})
+#: Under which name the lease stands in the stack's annotations.
+LEASE: Final = "lease_id"
+
+
+class LicenseOptions(SenderOptions):
+    """The options of ``license``."""
+
+    types: tuple[str, ...] = Field(
+        min_length=1,
+        description="The types that need licences, such as `OS::Nova::Server`; `*` and `?` as in file names.",
+    )
+    on_error: Literal["refuse", "allow"] = Field(
+        default="refuse",
+        description="What becomes of an operation that needs licences if the server cannot be asked, or gives no "
+        "proper answer.",
+    )
+
+
+class _Granted(BaseModel):
+    """What a server answers that grants licences; fields that a later version may know are passed over."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    lease_id: str = Field(min_length=1)
+    warnings: tuple[str, ...] = ()
+
+
+class License(LifecyclePlugin):
+    """Asks a licence server."""
+
+    name = "license"
+    description = "Licences from an HTTP server, held for every resource of some types as long as it exists."
+    enabled_by_default = False
+    Options = LicenseOptions
+    options: LicenseOptions
+
+    def __init__(self, options: LicenseOptions) -> None:
+        """Prepare to ask; nothing is sent yet.
+
+        Raises:
+            ValueError: a file of secrets or certificates is not what it should be.
+        """
+        super().__init__(options)
+        self._sender = SignedSender(options)
+
+    def do_pre_op(
+        self, context: LifecycleContext, stack: FrozenStack, current_stack: FrozenStack | None, action: str
+    ) -> Annotations | None:
+        """Acquire licences for what the stack is to have, and has.
+
+        Raises:
+            Refusal: the server does not grant them.
+            NotDelivered: it cannot be asked, and ``on_error`` says that then nothing is done.
+        """
+        counts = self._needed(stack, current_stack, action)
+        if not counts and action not in _ALWAYS_TOLD:
+            return None
+        try:
+            answer = self._send(ACQUIRE, context, stack, action, {"counts": counts, **_enforcement(action)})
+            granted = self._granted(answer)
+        except (NotDelivered, Refusal) as error:
+            if action not in _UNREFUSED and (isinstance(error, Refusal) or self.options.on_error == "refuse"):
+                raise
+            log.warning(
+                "an operation goes on without licences",
+                hook=self.name,
+                stack=stack.name,
+                action=action,
+                operation=context.operation_id,
+                reason=str(error),
+            )
+            # Not None: that somebody asked must be known when the operation is over.
+            return Annotations(warnings=(f"no licences are known to be held: {error}",))
+        return granted
+
+    def do_preview(
+        self, context: LifecycleContext, stack: FrozenStack, current_stack: FrozenStack | None, action: str
+    ) -> Annotations | None:
+        """Ask whether licences would be granted; none is held.
+
+        Raises:
+            Refusal: the server would not grant them.
+            NotDelivered: it cannot be asked, and ``on_error`` says that then nothing would be done.
+        """
+        counts = self._needed(stack, current_stack, action)
+        if not counts:
+            return None
+        try:
+            return self._granted(
+                self._send(PREVIEW, context, stack, action, {"counts": counts, **_enforcement(action)})
+            )
+        except NotDelivered as error:
+            if self.options.on_error == "refuse":
+                raise
+            return Annotations(warnings=(f"it is not known whether there are licences: {error}",))
+
+    def do_post_op(
+        self,
+        context: LifecycleContext,
+        stack: FrozenStack,
+        current_stack: FrozenStack | None,
+        action: str,
+        is_stack_failure: bool,  # noqa: ARG002  # what is there counts, however that came about
+    ) -> None:
+        """Tell the server what is there, so that it holds licences for that and nothing else.
+
+        Raises:
+            NotDelivered: it was not told; the next operation on the stack puts it right.
+        """
+        # Of the last resource of a type nothing is left to see: that somebody asked about it tells.
+        was_asked = context.annotations is not None or action in _ALWAYS_TOLD
+        if not (was_asked or self._needed(stack, current_stack, action)):
+            return
+        there = {} if current_stack is None else self._counted(_there(current_stack))
+        # An operation that never began has changed nothing, and another may be under way: only what was acquired for
+        # it ends.
+        counts = None if context.outcome == REFUSED else there
+        self._send(SETTLE, context, stack, action, {"counts": counts, "outcome": context.outcome})
+
+    def _needed(self, stack: FrozenStack, current_stack: FrozenStack | None, action: str) -> dict[str, int]:
+        """Return how many licences an operation needs at most, by type."""
+        if action not in _WITH_DEFINITION | _UNREFUSED:
+            return {}
+        wanted = self._counted(stack.resources.values()) if action in _WITH_DEFINITION else {}
+        there = {} if current_stack is None else self._counted(_there(current_stack))
+        # What is there goes only in the course of the operation, if it does.
+        return dict(sorted((Counter(wanted) | Counter(there)).items()))
+
+    def _counted(self, resources: Iterable[FrozenResource]) -> dict[str, int]:
+        """Return how many of the resources need a licence, by type."""
+        counts = Counter(each.type for each in resources)
+        return {
+            name: count
+            for name, count in sorted(counts.items())
+            if any(fnmatchcase(name, pattern) for pattern in self.options.types)
+        }
+
+    def _granted(self, answer: Answer) -> Annotations:
+        if answer.status == REFUSAL:
+            raise Refusal(self._sender.shown(reason_of(answer)) or f"{self._sender.where} gave no reason")
+        granted = parsed(answer, _Granted)
+        warnings = tuple(map(self._sender.shown, granted.warnings))
+        return Annotations(warnings=warnings, stack={LEASE: granted.lease_id})
+
+    def _send(
+        self,
+        phase: str,
+        context: LifecycleContext,
+        stack: FrozenStack,
+        action: str,
+        said: Mapping[str, Any],
+    ) -> Answer:
+        document = {
+            "operation_id": context.operation_id,
+            "phase": phase,
+            "action": action,
+            "project": context.project,
+            # Also in the body, for the signature is over that alone.
+            "stack_id": stack.id,
+            "stack_name": stack.name,
+            **said,
+        }
+        path = f"/leases/{quote(stack.id, safe='')}"
+        return self._sender.send(
+            document,
+            method="POST" if phase == PREVIEW else "PUT",
+            path=f"{path}/preview" if phase == PREVIEW else path,
+            headers={"Idempotency-Key": f"{context.operation_id}/{phase}"},
+            accept=() if phase == SETTLE else {REFUSAL},
+            # What is left of this plugin's own limit is for whatever else a call takes.
+            within_seconds=self.time_limit_seconds * 0.8,
+        )
+
+
+def _enforcement(action: str) -> dict[str, bool]:
+    return {"enforce": action not in _UNREFUSED}
+
+
+def _there(stack: FrozenStack) -> Iterable[FrozenResource]:
+    """Yield what is there, or may be: what is being made, and what could not be taken away."""
+    for each in stack.resources.values():
+        for one in (each, *each.others):
+            is_begun = one.uuid and one.action not in ("", "INIT")
+            # What failed before it had an id in the outside world is not there.
+            if is_begun and (one.physical_id is not None or one.status != "FAILED"):
+                yield one

@@ -1,0 +1,319 @@
+"""Claims about the lifecycle plugin ``license``, held against the licence server of the examples."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hooks.builtin.license import License
+from hooks.builtin.signing import HEADER, signature
+from hooks.builtin.undelivered import NotDelivered
+from hooks.errors import Refusal
+from hooks.frozen import frozen
+from hooks.lifecycle import COMPLETE, FAILED, REFUSED, SUPERSEDED, Annotations, LifecycleContext
+from hooks.stack import FrozenResource, FrozenStack
+from tests.services.licence_server import SECRET, Break, LicenceServer
+
+SERVER, DISK, VALUE = "Cloud::Server", "Cloud::Disk", "OS::Heat::Value"
+
+
+@pytest.fixture
+def server() -> Iterator[LicenceServer]:
+    with LicenceServer({SERVER: 5, DISK: 2}) as started:
+        yield started
+
+
+def stack(*types: str, stack_id: str = "s") -> FrozenStack:
+    """Return a definition with resources of these types."""
+    resources = {f"r{index}": FrozenResource(name=f"r{index}", type=kind) for index, kind in enumerate(types)}
+    return FrozenStack(name="web", id=stack_id, resources=frozen(resources))
+
+
+def there(*types: str, stack_id: str = "s", **said: Any) -> FrozenStack:
+    """Return a stack whose resources are there."""
+    state = {"uuid": "u", "action": "CREATE", "status": "COMPLETE", "physical_id": "p", **said}
+    planned = stack(*types, stack_id=stack_id)
+    made = {name: replace(each, **state) for name, each in planned.resources.items()}
+    return replace(planned, resources=frozen(made))
+
+
+class Operation:
+    """One operation as the engine carries it out."""
+
+    def __init__(
+        self, plugin: License, name: str, action: str, wanted: FrozenStack, now: FrozenStack | None
+    ) -> None:
+        self.plugin, self.action, self.wanted = plugin, action, wanted
+        self.context = LifecycleContext(operation_id=name, project="shop")
+        self.said = plugin.do_pre_op(self.context, wanted, now, action)
+
+    def over(self, now: FrozenStack | None, outcome: str = COMPLETE, *, annotations: bool = True) -> None:
+        said = self.said if annotations else None
+        context = replace(self.context, outcome=outcome, annotations=said)
+        self.plugin.do_post_op(context, self.wanted, now, self.action, outcome != COMPLETE)
+
+
+def test_licences_are_held_from_before_the_first_resource_until_after_the_last(server: LicenceServer) -> None:
+    plugin = server.plugin()
+    wanted = stack(SERVER, SERVER, DISK, VALUE)
+    create = Operation(plugin, "o1", "CREATE", wanted, None)
+    assert create.said == Annotations(stack={"lease_id": "lease-s"})
+    assert server.held("s") == {DISK: 1, SERVER: 2}
+    now = there(SERVER, SERVER, DISK, VALUE)
+    create.over(now)
+    assert server.held("s") == {DISK: 1, SERVER: 2}
+    delete = Operation(plugin, "o2", "DELETE", wanted, now)
+    assert server.held("s") == {DISK: 1, SERVER: 2}
+    delete.over(None)
+    assert server.held("s") == {}
+    assert server.licences.shown() == {}
+
+
+def test_what_is_held_during_an_update_is_what_is_there_and_what_is_to_be(server: LicenceServer) -> None:
+    plugin = server.plugin()
+    now = there(SERVER, SERVER)
+    update = Operation(plugin, "o1", "UPDATE", stack(SERVER, DISK, DISK), now)
+    assert server.held("s") == {DISK: 2, SERVER: 2}
+    update.over(there(SERVER, DISK, DISK))
+    assert server.held("s") == {DISK: 2, SERVER: 1}
+
+
+def test_server_refuses_in_its_own_words_and_holds_what_it_held(server: LicenceServer) -> None:
+    plugin = server.plugin(on_error="allow")
+    Operation(plugin, "o1", "CREATE", stack(*[SERVER] * 4), None).over(there(*[SERVER] * 4))
+    wanted = stack(SERVER, SERVER, stack_id="t")
+    context = LifecycleContext(operation_id="o2", project="shop")
+    for ask in (plugin.do_preview, plugin.do_pre_op):
+        with pytest.raises(Refusal, match=f"^{SERVER}: 6 licences would be in use, there are 5$"):
+            ask(context, wanted, None, "CREATE")
+    assert server.held("t") == {}
+    assert server.held("s") == {SERVER: 4}
+
+
+def test_who_wants_no_more_than_there_is_is_not_refused(server: LicenceServer) -> None:
+    now = there(*[SERVER] * 9)
+    plugin = server.plugin()
+    Operation(plugin, "o1", "CHECK", now, now).over(now)
+    assert server.held("s") == {SERVER: 9}
+    Operation(plugin, "o2", "UPDATE", stack(*[SERVER] * 8), now).over(there(*[SERVER] * 8))
+    assert server.held("s") == {SERVER: 8}
+    with pytest.raises(Refusal):
+        Operation(plugin, "o3", "UPDATE", stack(*[SERVER] * 9), there(*[SERVER] * 8))
+
+
+@pytest.mark.parametrize("action", ["ROLLBACK", "DELETE", "ABANDON", "CHECK"])
+def test_what_must_always_be_possible_is_never_refused(server: LicenceServer, action: str) -> None:
+    plugin = server.plugin()
+    wanted, now = stack(*[SERVER] * 7), there(*[SERVER] * 6)
+    assert Operation(plugin, "o1", action, wanted, now).said is not None
+    server.breaking = lambda _: Break.LOST
+    said = Operation(plugin, "o2", action, wanted, now).said
+    assert said is not None
+    assert "the connection broke" in said.warnings[0]
+
+
+@pytest.mark.parametrize("action", ["SUSPEND", "RESUME", "SNAPSHOT"])
+def test_what_changes_no_counts_asks_nobody(server: LicenceServer, action: str) -> None:
+    Operation(server.plugin(), "o1", action, stack(SERVER), there(SERVER)).over(there(SERVER))
+    assert server.messages == []
+
+
+def test_stack_without_such_resources_asks_nobody(server: LicenceServer) -> None:
+    Operation(server.plugin(), "o1", "CREATE", stack(VALUE), None).over(there(VALUE))
+    assert server.messages == []
+
+
+def test_after_a_failure_what_is_there_is_held(server: LicenceServer) -> None:
+    create = Operation(server.plugin(), "o1", "CREATE", stack(SERVER, SERVER, SERVER), None)
+    left = {
+        "made": FrozenResource(
+            name="a", type=SERVER, uuid="1", action="CREATE", status="COMPLETE", physical_id="p"
+        ),
+        "broken": FrozenResource(
+            name="b", type=SERVER, uuid="2", action="CREATE", status="FAILED", physical_id="q"
+        ),
+        "unmade": FrozenResource(name="c", type=SERVER, uuid="3", action="CREATE", status="FAILED"),
+        "planned": FrozenResource(name="d", type=SERVER, uuid="4", action="INIT", status="COMPLETE"),
+        "unknown": FrozenResource(name="e", type=SERVER),
+        "replaced": FrozenResource(
+            name="f",
+            type=VALUE,
+            others=(
+                FrozenResource(
+                    name="f", type=SERVER, uuid="5", action="DELETE", status="FAILED", physical_id="r"
+                ),
+            ),
+        ),
+        "being made": FrozenResource(name="g", type=SERVER, uuid="6", action="CREATE", status="IN_PROGRESS"),
+    }
+    create.over(FrozenStack(name="web", id="s", resources=frozen(left)), FAILED)
+    assert server.held("s") == {SERVER: 4}
+
+
+def test_refused_operation_gives_back_and_leaves_others_what_they_hold(server: LicenceServer) -> None:
+    plugin = server.plugin()
+    running = Operation(plugin, "o1", "CREATE", stack(SERVER, SERVER, SERVER), None)
+    refused = Operation(plugin, "o2", "UPDATE", stack(*[SERVER] * 5), there(SERVER))
+    assert server.held("s") == {SERVER: 5}
+    refused.over(there(SERVER), REFUSED)
+    assert server.held("s") == {SERVER: 3}
+    running.over(there(SERVER, SERVER, SERVER))
+    assert server.held("s") == {SERVER: 3}
+
+
+@pytest.mark.parametrize("is_first_told_first", [True, False])
+def test_superseded_operation_takes_nothing_from_its_successor(
+    server: LicenceServer, is_first_told_first: bool
+) -> None:
+    plugin = server.plugin()
+    first = Operation(plugin, "o1", "CREATE", stack(SERVER, SERVER), None)
+    second = Operation(plugin, "o2", "UPDATE", stack(*[SERVER] * 4), there(SERVER))
+    if is_first_told_first:
+        first.over(there(SERVER), SUPERSEDED)
+        assert server.held("s") == {SERVER: 4}
+        second.over(there(*[SERVER] * 4))
+    else:
+        second.over(there(*[SERVER] * 4))
+        first.over(there(SERVER), SUPERSEDED)
+    assert server.held("s") == {SERVER: 4}
+
+
+def test_calls_that_come_twice_change_nothing(server: LicenceServer) -> None:
+    plugin = server.plugin()
+    wanted, now = stack(SERVER, SERVER), there(SERVER, SERVER)
+    create = Operation(plugin, "o1", "CREATE", wanted, None)
+    again = Operation(plugin, "o1", "CREATE", wanted, None)
+    assert create.said == again.said
+    assert server.held("s") == {SERVER: 2}
+    create.over(now)
+    Operation(plugin, "o2", "UPDATE", stack(SERVER, SERVER, SERVER), now).over(there(SERVER, SERVER, SERVER))
+    # As it was when the first operation was over; somebody comes late with that.
+    create.over(now)
+    assert server.held("s") == {SERVER: 3}
+
+
+def test_call_that_comes_after_its_operation_is_over_holds_nothing(server: LicenceServer) -> None:
+    plugin = server.plugin()
+    create = Operation(plugin, "o1", "CREATE", stack(SERVER), None)
+    create.over(None, REFUSED, annotations=False)
+    with pytest.raises(NotDelivered, match=r"it answered 409: .*the operation is over"):
+        Operation(plugin, "o1", "CREATE", stack(SERVER), None)
+    assert server.held("s") == {}
+
+
+def test_answer_that_came_too_late_is_given_back(server: LicenceServer) -> None:
+    update = Operation(server.plugin(), "o1", "UPDATE", stack(), there(SERVER))
+    assert server.held("s") == {SERVER: 1}
+    update.over(there(SERVER), REFUSED, annotations=False)
+    assert server.held("s") == {}
+
+
+def test_last_resource_of_a_type_is_given_back(server: LicenceServer) -> None:
+    Operation(server.plugin(), "o1", "UPDATE", stack(VALUE), there(SERVER)).over(there(VALUE))
+    assert server.held("s") == {}
+    assert [each["phase"] for each in server.messages] == ["acquire", "settle"]
+
+
+def test_server_that_is_away_refuses_or_not_as_the_settings_say(server: LicenceServer) -> None:
+    server.breaking = lambda _: Break.LOST
+    with pytest.raises(NotDelivered):
+        Operation(server.plugin(), "o1", "CREATE", stack(SERVER), None)
+    with pytest.raises(NotDelivered):
+        server.plugin().do_preview(
+            LifecycleContext(operation_id="o", project="p"), stack(SERVER), None, "CREATE"
+        )
+    allowing = server.plugin(on_error="allow")
+    said = allowing.do_preview(LifecycleContext(operation_id="o", project="p"), stack(SERVER), None, "CREATE")
+    assert said is not None
+    create = Operation(allowing, "o2", "CREATE", stack(SERVER), None)
+    assert create.said is not None
+    assert "no licences are known to be held" in create.said.warnings[0]
+    server.breaking = lambda _: Break.NOTHING
+    create.over(there(SERVER))
+    assert server.held("s") == {SERVER: 1}
+
+
+def test_server_that_was_away_at_the_end_is_told_by_the_next_operation(server: LicenceServer) -> None:
+    plugin = server.plugin()
+    update = Operation(plugin, "o1", "UPDATE", stack(VALUE), there(SERVER))
+    server.breaking = lambda _: Break.LOST
+    with pytest.raises(NotDelivered):
+        update.over(there(VALUE))
+    server.breaking = lambda _: Break.NOTHING
+    assert server.held("s") == {SERVER: 1}
+    Operation(plugin, "o2", "CHECK", stack(VALUE), there(VALUE)).over(there(VALUE))
+    assert server.held("s") == {}
+
+
+def test_lost_answer_is_asked_for_again(server: LicenceServer) -> None:
+    left = iter([Break.UNANSWERED, Break.NOTHING, Break.UNANSWERED, Break.NOTHING])
+    server.breaking = lambda _: next(left)
+    plugin = server.plugin(retries=1, retry_base_seconds=0.001)
+    create = Operation(plugin, "o1", "CREATE", stack(SERVER), None)
+    create.over(there(SERVER))
+    assert server.held("s") == {SERVER: 1}
+    assert [each["phase"] for each in server.messages] == ["acquire", "acquire", "settle", "settle"]
+
+
+def test_preview_holds_nothing(server: LicenceServer) -> None:
+    context = LifecycleContext(operation_id="o1", project="shop")
+    said = server.plugin().do_preview(context, stack(SERVER), None, "CREATE")
+    assert said == Annotations(stack={"lease_id": "lease-s"})
+    assert server.licences.shown() == {}
+
+
+def test_what_is_sent_is_what_the_documentation_says(server: LicenceServer) -> None:
+    plugin = server.plugin()
+    create = Operation(plugin, "o1", "CREATE", stack(SERVER, SERVER, DISK), None)
+    create.over(None, REFUSED)
+    same = {"operation_id": "o1", "action": "CREATE", "project": "shop", "stack_id": "s", "stack_name": "web"}
+    assert server.messages == [
+        {**same, "phase": "acquire", "counts": {DISK: 1, SERVER: 2}, "enforce": True},
+        {**same, "phase": "settle", "counts": None, "outcome": "refused"},
+    ]
+
+
+# -- the server of the examples ------------------------------------------------------------------------------------
+
+
+def test_server_remembers_over_a_restart(tmp_path: Path) -> None:
+    database = str(tmp_path / "licences.db")
+    with LicenceServer({SERVER: 5}, database=database) as server:
+        create = Operation(server.plugin(), "o1", "CREATE", stack(SERVER), None)
+        create.over(there(SERVER))
+        Operation(server.plugin(), "o2", "UPDATE", stack(SERVER, SERVER), there(SERVER))
+    with LicenceServer({SERVER: 5}, database=database) as server:
+        assert server.held("s") == {SERVER: 2}
+        with pytest.raises(NotDelivered, match="409"):
+            Operation(server.plugin(), "o1", "CREATE", stack(SERVER), None)
+
+
+def test_server_takes_nothing_from_those_who_do_not_know_the_secret(server: LicenceServer) -> None:
+    with pytest.raises(NotDelivered, match=r"it answered 401: .*no signature is by a secret"):
+        Operation(
+            server.plugin(secrets=("another secret, not its own",)), "o1", "CREATE", stack(SERVER), None
+        )
+    assert server.licences.shown() == {}
+
+
+def test_server_says_what_it_does_not_understand(server: LicenceServer) -> None:
+    body = json.dumps({"phase": "acquire"}).encode()
+    headers = {HEADER: signature([SECRET], body, int(time.time()))}
+    request = urllib.request.Request(f"{server.url}/leases/s", data=body, headers=headers, method="PUT")
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(request)
+    with caught.value as answer:
+        assert answer.code == 400
+        assert b"stack_id" in answer.read()
+
+
+def test_server_shows_what_is_held(server: LicenceServer) -> None:
+    Operation(server.plugin(), "o1", "CREATE", stack(SERVER, DISK), None)
+    with urllib.request.urlopen(f"{server.url}/leases") as answer:
+        assert json.load(answer) == {"s": {SERVER: 1, DISK: 1}}
