@@ -14,8 +14,8 @@ from urllib.parse import quote
 import structlog
 from pydantic import BaseModel, ConfigDict, Field
 
+from hooks.builtin.actions import DEFINING_ACTIONS
 from hooks.builtin.answers import REFUSAL, parsed, reason_of
-from hooks.builtin.definitions import DEFINING_ACTIONS
 from hooks.builtin.sender import Answer, SignedSender
 from hooks.builtin.sender_options import SenderOptions
 from hooks.builtin.undelivered import NotDelivered
