@@ -7,7 +7,6 @@ The protocol, and what a server must do to get that right, is described in ``doc
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
@@ -19,6 +18,7 @@ from hooks.builtin.answers import REFUSAL, parsed, reason_of
 from hooks.builtin.sender import Answer, SignedSender
 from hooks.builtin.sender_options import SenderOptions
 from hooks.builtin.undelivered import NotDelivered
+from hooks.builtin.wildcards import matches_any
 from hooks.errors import Refusal
 from hooks.lifecycle import REFUSED, Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenResource, FrozenStack
@@ -167,9 +167,7 @@ class License(LifecyclePlugin):
         """Return how many of the resources need a licence, by type."""
         counts = Counter(each.type for each in resources)
         return {
-            name: count
-            for name, count in sorted(counts.items())
-            if any(fnmatchcase(name, pattern) for pattern in self.options.types)
+            name: count for name, count in sorted(counts.items()) if matches_any(name, self.options.types)
         }
 
     def _granted(self, answer: Answer) -> Annotations:

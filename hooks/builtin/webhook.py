@@ -5,19 +5,21 @@ What is sent and what may be answered is described in ``docs/lifecycle-http.md``
 """
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, StrictBool
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator
 
+from hooks.builtin.actions import ACTIONS
 from hooks.builtin.answers import REFUSAL, parsed, reason_of
 from hooks.builtin.documents import definition_document, presence_document
 from hooks.builtin.sender import Answer, SignedSender
 from hooks.builtin.sender_options import SenderOptions
 from hooks.builtin.undelivered import NotDelivered
+from hooks.builtin.wildcards import matches_any
 from hooks.errors import Refusal
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
+from hooks.nearest import did_you_mean
 from hooks.stack import FrozenStack
 
 log = structlog.get_logger()
@@ -25,20 +27,6 @@ log = structlog.get_logger()
 PRE: Final = "pre"
 POST: Final = "post"
 PREVIEW: Final = "preview"
-
-Action = Literal[
-    "CREATE",
-    "UPDATE",
-    "DELETE",
-    "ROLLBACK",
-    "CHECK",
-    "SUSPEND",
-    "RESUME",
-    "SNAPSHOT",
-    "RESTORE",
-    "ADOPT",
-    "ABANDON",
-]
 
 
 class WebhookOptions(SenderOptions):
@@ -48,7 +36,7 @@ class WebhookOptions(SenderOptions):
         default="refuse",
         description="What becomes of an operation if the receiver cannot be asked, or gives no proper answer.",
     )
-    actions: tuple[Action, ...] = Field(
+    actions: tuple[str, ...] = Field(
         default=(), description="The receiver is called for these operations alone; for all if none is named."
     )
     projects: tuple[str, ...] = Field(
@@ -64,6 +52,14 @@ class WebhookOptions(SenderOptions):
         default=True,
         description="Whether parameters and properties are sent; values of hidden parameters never are.",
     )
+
+    @field_validator("actions")
+    @classmethod
+    def _are_actions(cls, actions: tuple[str, ...]) -> tuple[str, ...]:
+        for each in actions:
+            if each not in ACTIONS:
+                raise ValueError(f"there is no operation {each!r}{did_you_mean(each, ACTIONS)}")
+        return actions
 
 
 class _StackAnnotations(BaseModel):
@@ -175,14 +171,14 @@ class Webhook(LifecyclePlugin):
         options = self.options
         return (
             (not options.actions or call.action in options.actions)
-            and (not options.projects or _fits(call.context.project, options.projects))
+            and (not options.projects or matches_any(call.context.project, options.projects))
             and any(self._has_type(each) for each in (call.stack, call.current_stack) if each is not None)
         )
 
     def _has_type(self, stack: FrozenStack) -> bool:
         wanted = self.options.resource_types
         return not wanted or any(
-            _fits(one.type, wanted) for each in stack.resources.values() for one in (each, *each.others)
+            matches_any(one.type, wanted) for each in stack.resources.values() for one in (each, *each.others)
         )
 
     def _send(self, call: "_Call", **ending: Any) -> Answer:
@@ -218,7 +214,3 @@ class _Call:
             "current_stack": None if current is None else presence_document(current),
             **ended,
         }
-
-
-def _fits(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from hooks.builtin.signing import header_of, verify
 from hooks.builtin.undelivered import NotDelivered
@@ -314,3 +315,8 @@ def test_call_ends_before_the_plugins_own_time_limit(receiver: Receiver) -> None
 def test_options_do_not_show_the_secret() -> None:
     hook = webhook("http://127.0.0.1:1")
     assert SECRET not in f"{hook.options!r} {hook.options.model_dump_json()}"
+
+
+def test_operation_that_there_is_not_is_refused_with_the_nearest_that_there_is() -> None:
+    with pytest.raises(ValidationError, match=r"there is no operation 'CREAT'; did you mean 'CREATE'"):
+        webhook("http://127.0.0.1:1", actions=["CREAT"])
