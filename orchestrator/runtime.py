@@ -50,7 +50,10 @@ def is_dead_here(name: str) -> bool:
         host, pid, started = name.partition("@")[2].rsplit(":", 2)
         if host != socket.gethostname():
             return False
-        return abs(psutil.Process(int(pid)).create_time() - float(started)) > 0.05
+        process = psutil.Process(int(pid))
+        # One that has ended stays in the table until whoever started it, or took it over, looks for it.
+        is_another = abs(process.create_time() - float(started)) > 0.05
+        return is_another or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
     except (ValueError, psutil.Error):

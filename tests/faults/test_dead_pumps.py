@@ -1,0 +1,111 @@
+"""Processes that tell an event sink are killed in the middle: it misses nothing, and nothing comes too early."""
+
+import json
+import os
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from orchestrator.store import migrations
+from tests.bench.shapes import template
+from tests.faults.installation import PROCESSES, Installation, until
+from tests.services.engine import running
+
+pytestmark = pytest.mark.slow
+
+SIZE = 120
+
+#: A package as others make them; its sink takes its time, so that there is always something left to tell.
+RECORDER = """
+    import json, os, time
+    from hooks.events import EventSink
+
+    class Recorder(EventSink):
+        def restore(self, state):
+            self.count = int(state or b"0")
+
+        def consume(self, events):
+            for event in events:
+                time.sleep(0.004)
+                line = json.dumps([os.getpid(), event.id, event.stack_id, time.time() - event.at])
+                with open(os.environ["RECORD"], "a") as record:
+                    record.write(line + "\\n")
+            self.count += len(events)
+
+        def save(self):
+            return str(self.count).encode()
+"""
+
+
+class Recorded:
+    """What the sink was told, by whom."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def lines(self) -> list[tuple[int, int, str, float]]:
+        """Return process, event, stack, and how many seconds it took, in the order of arrival."""
+        if not self.file.exists():
+            return []
+        return [tuple(json.loads(line)) for line in self.file.read_text().splitlines()]
+
+    def first(self, stack_id: str) -> list[int]:
+        """Return a stack's events, each where it came first."""
+        return list(dict.fromkeys(event for _, event, stack, _ in self.lines() if stack == stack_id))
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Recorded:
+    return Recorded(tmp_path / "record")
+
+
+@pytest.fixture
+def installation(
+    tmp_path: Path, redis_url: str, postgres_url: str, recorded: Recorded
+) -> Iterator[Installation]:
+    """A coordinator and workers, with the package installed."""
+    packages = tmp_path / "packages"
+    metadata = packages / "recorder-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (packages / "recorder.py").write_text(textwrap.dedent(RECORDER))
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: recorder\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[isotherm.event_sinks]\nrecorder = recorder:Recorder\n")
+    migrations.upgrade(postgres_url)
+    installation = Installation(tmp_path, broker_url=redis_url, database_url=postgres_url)
+    path = [str(packages), *filter(None, [os.environ.get("PYTHONPATH")])]
+    installation.environment |= {"PYTHONPATH": os.pathsep.join(path), "RECORD": str(recorded.file)}
+    with (
+        installation.service,
+        running([installation.start(name) for name in PROCESSES]) as installation.engines,
+    ):
+        until(lambda: [row for row in installation.service._store.sink_cursors.all() if row.owner])
+        yield installation
+        print(installation.log)
+
+
+def test_a_sink_misses_nothing_whichever_process_is_killed(
+    installation: Installation, recorded: Recorded
+) -> None:
+    stack = installation.create(template("layers", SIZE))
+    until(lambda: len(recorded.lines()) > 20)
+    # The process that tells it, alone: another child of the same coordinator goes on.
+    first = recorded.lines()[-1][0]
+    psutil.Process(first).kill()
+    until(lambda: recorded.lines()[-1][0] != first)
+    before = len(recorded.lines())
+    until(lambda: len(recorded.lines()) > before + 20)
+    # The coordinator with all its children: the next one goes on.
+    installation.engine("coordinator").kill()
+    told = {process for process, *_ in recorded.lines()}
+    installation.start_another("coordinator")
+    until(lambda: {process for process, *_ in recorded.lines()} - told)
+    assert installation.ended(stack).state == "CREATE_COMPLETE"
+    happened = [event.id for event in installation.events(stack)]
+    until(lambda: set(happened) <= set(recorded.first(stack)))
+    assert recorded.first(stack) == happened
+    until(lambda: installation.service._store.sink_cursors.all()[0].backlog == 0)
+    cursor = installation.service._store.sink_cursors.all()[0]
+    assert (cursor.lost, cursor.error) == (0, "")
