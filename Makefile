@@ -19,7 +19,7 @@ venv: $(DEVELOPMENT) ## Install the package and what development needs into .ven
 demo: $(RUNTIME) ## Create a stack on this machine, look at it and delete it again; needs no server
 	$(BIN)/python examples/demo.py
 
-test: $(DEVELOPMENT) servers ## Run all tests; installs Redis, memcached and PostgreSQL where they are missing
+test: $(DEVELOPMENT) servers ## Run all tests; installs Redis, memcached, PostgreSQL and RabbitMQ where missing
 	$(BIN)/python -m pytest --numprocesses logical --dist worksteal
 
 check: $(DEVELOPMENT) ## Check formatting, style, types and which package may import which

@@ -8,6 +8,7 @@ from kombu.entity import Exchange
 from kombu.messaging import Producer
 from kombu.transport import TRANSPORT_ALIASES
 
+from hooks.builtin.sinks.confirms import Confirms
 from hooks.builtin.sinks.document import VERSION, document
 from hooks.builtin.sinks.routing import routing_key
 from hooks.events import Event
@@ -52,6 +53,8 @@ class Publisher:
                 exchange=Exchange(exchange, type="topic", durable=True, delivery_mode="persistent"),
                 serializer=serializer,
             )
+            channel = self._producer.channel
+            self._confirms = Confirms(channel) if hasattr(channel, "confirm_select") else None
         except BaseException:
             self.close()
             raise
@@ -68,6 +71,8 @@ class Publisher:
         """
         with self._producer.batch(BATCH):
             for event, previous_id in zip(events, before, strict=True):
+                if self._confirms:
+                    self._confirms.expect()
                 self._producer.publish(
                     {**document(event), "previous_id": previous_id},
                     routing_key=routing_key(event),
@@ -75,8 +80,9 @@ class Publisher:
                     message_id=str(event.id),
                     type=MESSAGE_TYPE,
                     timestamp=int(event.at),
-                    confirm_timeout=SOCKET_SECONDS,
                 )
+        if self._confirms:
+            self._confirms.wait()
 
     def close(self) -> None:
         """Close the connection."""
@@ -91,9 +97,5 @@ def _transport_options(url: str) -> dict[str, Any]:
             "socket_keepalive": True,
         }
     if url.startswith(("amqp", "pyamqp")):
-        return {
-            "confirm_publish": True,
-            "read_timeout": SOCKET_SECONDS,
-            "write_timeout": SOCKET_SECONDS,
-        }
+        return {"read_timeout": SOCKET_SECONDS, "write_timeout": SOCKET_SECONDS}
     return {}
