@@ -84,6 +84,7 @@ class Resting:
         )
         resource = resource_of(row, kind, stack, self._settings, now)
         assert isinstance(resource, StackResource)  # noqa: S101  # as its class is
+        resource.annotations = self._store.annotations.when_looked_at(parent.id, row.name)
         resource.stacks = self._children.at_rest(row, parent, definition, stack, context.get("hidden", ()))
         resource.wanted = tuple(tuple(path) for path, _ in row.attributes)
         resource.update_policy = convert_properties(

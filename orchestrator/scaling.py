@@ -72,6 +72,7 @@ class Scaler:
         for _ in range(SIGNAL_TRIES):
             row = self._store.stacks.resource(stack.id, resource)
             policy = signalled(row, stack, self._types, self._settings, self._store.scalings.now())
+            policy.annotations = self._store.annotations.when_looked_at(stack.id, row.name)
             if not isinstance(policy, ScalingResource):
                 raise Conflict(f"resource {row.name!r} scales nothing")
             group = self._group_of(policy, stack)

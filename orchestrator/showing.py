@@ -27,6 +27,7 @@ from orchestrator.resource_tree import in_tree_order
 from orchestrator.settings import Settings
 from orchestrator.snapshots import snapshot_view
 from orchestrator.stack_document import document_of
+from orchestrator.store.annotations import Said
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.stopping import paused_until
 from orchestrator.store.store import Store
@@ -84,6 +85,7 @@ class Showing:
         view = replace(
             stack_view(row, template.description, shown, self._outputs(row, template, context)),
             in_service=self._store.stacks.in_service(row),
+            annotations=self._store.annotations.of(row.id),
             warnings=warnings_in(context),
         )
         standing = self.hooks(row.id) if row.status == "IN_PROGRESS" else ()
@@ -155,7 +157,11 @@ class Showing:
             by_stack.setdefault(row.stack_id, []).append(row)
         found = in_tree_order(stack.id, by_stack, depth=depth)
         hooks = hooks_by_row(self._store, stack.id)
-        return [resource_view(row, names, hooks.get(row.id), within) for within, row in found]
+        said = self._store.annotations.all(list(by_stack))
+        return [
+            resource_view(row, names, hooks.get(row.id), within, said.get((row.stack_id, row.name)))
+            for within, row in found
+        ]
 
     def resource(self, name: str, resource: str) -> ResourceView:
         """Return one resource.
@@ -166,7 +172,8 @@ class Showing:
         stack = self._find(name)
         names = {row.id: row.name for row in self._store.stacks.resources(stack.id)}
         row = self._store.stacks.resource(stack.id, resource)
-        return resource_view(row, names, hooks_by_row(self._store, stack.id).get(row.id))
+        said = self._store.annotations.of(stack.id, row.name)
+        return resource_view(row, names, hooks_by_row(self._store, stack.id).get(row.id), said=said)
 
     def events(
         self,
@@ -326,9 +333,16 @@ def stack_view(
 
 
 def resource_view(
-    row: ResourceRow, names: Mapping[str, str], hook: str | None, within: tuple[str, ...] = ()
+    row: ResourceRow,
+    names: Mapping[str, str],
+    hook: str | None,
+    within: tuple[str, ...] = (),
+    said: Said | None = None,
 ) -> ResourceView:
-    """Return what is shown of a resource's row; ``names`` are those of rows by id, ``hook`` is where it stands."""
+    """Return what is shown of a resource's row.
+
+    ``names`` are those of rows by id, ``hook`` is where it stands, ``said`` is what lifecycle plugins said of it.
+    """
     return ResourceView(
         within=within,
         name=row.name,
@@ -343,6 +357,7 @@ def resource_view(
         requires=tuple(sorted(names[each] for each in row.requires if each in names)),
         attributes={".".join(map(str, path)): value for path, value in row.attributes},
         metadata=row.metadata,
+        annotations=said or {},
         created_at=row.created_at,
         updated_at=row.updated_at,
     )

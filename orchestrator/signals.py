@@ -45,6 +45,7 @@ class Signals:
         for _ in range(SIGNAL_TRIES):
             row = self._store.stacks.resource(stack.id, resource)
             told = signalled(row, stack, self._types, self._settings, self._store.scalings.now())
+            told.annotations = self._store.annotations.when_looked_at(stack.id, row.name)
             try:
                 reason = told.handle_signal(details)
             except ResourceFailure as error:

@@ -149,6 +149,7 @@ def let_go(
                 continue
             resource = kept.resource(stack, types, settings)
             resource.clients = clients.of(stack.project)
+            resource.annotations = store.annotations.when_looked_at(stack.id, entry.name)
             resource.handle_delete_snapshot(entry.entry)
         except Exception as error:
             sentence = (

@@ -72,6 +72,8 @@ class StackView(StatefulView):
     outputs: tuple[OutputView, ...] = ()
     #: Whether all is there that its definition wants, though it may still be cleaned up after; as ``outputs``.
     in_service: bool | None = None
+    #: What lifecycle plugins said of it last, by plugin; as ``outputs``.
+    annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: What its definition uses that should not be used any more; as ``outputs``, and where it is being made or changed.
     warnings: tuple[Problem, ...] = ()
 
@@ -96,6 +98,8 @@ class ResourceView(StatefulView):
     requires: tuple[str, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    #: What lifecycle plugins said of it last, by plugin.
+    annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     created_at: float
     updated_at: float
 

@@ -8,6 +8,7 @@ import random
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import structlog
@@ -137,6 +138,7 @@ class Checker:
             inputs=self._store.nodes.inputs(claim),
             files=self._files,
             metadata_of=lambda reference: self._store.stacks.metadata_of(order.stack_id, reference),
+            annotations_of=partial(self._store.annotations.when_looked_at, order.stack_id),
             random=self._random,
             child_of=self._children.of,
             clients=self._clients,

@@ -82,6 +82,7 @@ class Rebuilding:
             watched_metadata=self._watched(kind, properties, stack),
         )
         resource.clients = self._clients
+        resource.annotations = self.around.annotations_of(claim.order.key)
         if self.definition is not None:
             resource.update_policy = convert_properties(
                 kind.update_policy_schema, self.definition.update_policy, constraints=False

@@ -30,6 +30,8 @@ class Surroundings:
     files: Callable[[Mapping[str, str]], Mapping[str, str]]
     #: Reads the present metadata of the resource with a row id or physical id.
     metadata_of: Callable[[str], Mapping[str, Any]]
+    #: Returns what lifecycle plugins said of the resource of a name, read when it is first looked at.
+    annotations_of: Callable[[str], Mapping[str, Mapping[str, Any]]]
     random: random.Random
     #: Returns the stack that a claimed resource is, by its definition if it is not to be deleted, the stack it is in as
     #: it sees it, and the names of the hidden parameters there.

@@ -219,4 +219,6 @@ def _tables(view: StackView) -> list[Table]:
         tables.append(fields_table(view.parameters, "parameters"))
     if view.outputs:
         tables.append(outputs_table(view.outputs))
+    if view.annotations:
+        tables.append(fields_table(view.annotations, "annotations"))
     return tables

@@ -142,7 +142,12 @@ def _tables(view: ResourceView) -> list[Table]:
         "updated": moment(view.updated_at),
     }
     tables = [fields_table(fields)]
-    for title, values in (("attributes", view.attributes), ("metadata", view.metadata)):
+    titled = (
+        ("attributes", view.attributes),
+        ("metadata", view.metadata),
+        ("annotations", view.annotations),
+    )
+    for title, values in titled:
         if values:
             tables.append(fields_table(values, title))
     return tables

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Final
 
+from hooks.frozen import FrozenDict
 from orchestrator.definition import StackDefinition
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.clients import ClientPlugin, Clients, ProjectClients
@@ -200,6 +201,9 @@ class Resource:
         self.now = now
         #: The clients of other systems, as the stack's project has them; set by the engine.
         self.clients: ProjectClients = Clients(settings).of(stack.project)
+        #: What lifecycle plugins said of the resource as the operation began, by the plugin's name; set by the engine,
+        #: and read from the store when it is first looked at. Nobody can change it.
+        self.annotations: Mapping[str, Mapping[str, Any]] = FrozenDict()
         #: What the template says under ``update_policy``, by that schema; set by the engine, empty in a deletion.
         self.update_policy: Mapping[str, Any] = {}
         #: The metadata, as it is now, of the resource that :attr:`watches` points at.

@@ -103,7 +103,7 @@ class Removals:
 
     @retrying
     def remove_stack(self, stack_id: str, traversal_id: str) -> tuple[int, int]:
-        """Remove a stack's row with the last of its traversals, without which it cannot be shown.
+        """Remove a stack's row with the last of its traversals, without which it cannot be shown, and annotations.
 
         Return how many stacks and traversals went: none if another purge was faster.
         """
@@ -114,6 +114,8 @@ class Removals:
             stacks = connection.execute(stack.delete().where(stack.c.id == stack_id, is_empty)).rowcount
             if not stacks:
                 return 0, 0
+            annotation = tables.annotation
+            connection.execute(annotation.delete().where(annotation.c.stack_id == stack_id))
             gone = connection.execute(traversal.delete().where(traversal.c.id == traversal_id)).rowcount
         return stacks, gone
 

@@ -2,6 +2,7 @@
 
 from orchestrator.codec import Codec
 from orchestrator.settings import Settings
+from orchestrator.store.annotations import Annotations
 from orchestrator.store.caches import CacheCounters, CacheFlushes
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Clock, Database
@@ -61,6 +62,7 @@ class Store:
         self.templates = Templates(self.database, codec)
         self.events = Events(self.database)
         self.past = Past(self.database, self.stacks)
+        self.annotations = Annotations(self.database, codec)
         self.presences = Presences(self.database)
         self.purger = Purger(self.database, codec)
         self.scalings = Scalings(self.database, codec)

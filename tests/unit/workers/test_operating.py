@@ -98,6 +98,7 @@ def step(
         inputs=[],
         files=lambda digests: digests,
         metadata_of=lambda reference: {},
+        annotations_of=lambda _: {},
         random=random.Random(1),
         child_of=lambda *_: pytest.fail("no stack is in this one"),
         clients=Clients(Settings()),

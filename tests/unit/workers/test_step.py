@@ -84,6 +84,7 @@ def step(
         inputs=[each.to_wire() for each in inputs],
         files=lambda digests: digests,
         metadata_of=lambda resource_id: (metadata or {}).get(resource_id, {}),
+        annotations_of=lambda _: {},
         random=random.Random(1),
         child_of=lambda *_: pytest.fail("no stack is in this one"),
         clients=clients or Clients(SETTINGS),
