@@ -37,7 +37,7 @@ from orchestrator.refusals import refusal_of
 from orchestrator.settings import Settings
 from orchestrator.store import tables
 from orchestrator.store.claims import Timings
-from orchestrator.store.nodes import MESSAGE_REQUIREMENTS
+from orchestrator.store.node_orders import MESSAGE_REQUIREMENTS
 from orchestrator.store.sweeping import DOUBLINGS
 from orchestrator.template.functions.description import describe_functions
 from orchestrator.template.versions import VERSIONS
