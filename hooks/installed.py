@@ -5,7 +5,9 @@ relies on; a hook that the settings disable stops nothing, whatever is wrong wit
 """
 
 import inspect
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -14,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from hooks.errors import Fault, HookNotLoaded
 from hooks.hook import AnyHook, HookOptions, HookSettings
-from hooks.masking import without_secrets
+from hooks.masking import sentence_of, without_secrets
 from hooks.nearest import nearest
 from hooks.origin import origin_of
 
@@ -238,31 +240,44 @@ class _Finding:
     def _validated(self, model: type[AnyModel], said: Mapping[str, Any]) -> AnyModel:
         """Return what the settings say, converted; what was found is not told, for it may be a secret."""
         try:
-            return model.model_validate(dict(said))
+            try:
+                return model.model_validate(dict(said))
+            except ValidationError as error:
+                decoded = _decoded(said, error)
+                if decoded == said:
+                    raise
+                return model.model_validate(decoded)
         except ValidationError as error:
             raise _Unusable(*self._faults(error, model)) from None
         except Exception as error:  # noqa: BLE001  # whatever a package's validators raise; it may quote a secret
             raise _Unusable(self._fault(f"has Options that fail: {type(error).__name__}")) from None
 
     def _faults(self, error: ValidationError, model: type[BaseModel]) -> Iterator[Fault]:
-        for fault in error.errors(include_url=False, include_context=False, include_input=False):
-            hint = ""
-            message = fault["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        for fault in error.errors(include_url=False, include_context=False):
+            message, hint = sentence_of(fault), ""
             if fault["type"] == "extra_forbidden":
                 message = "there is no such option"
                 beside = HookSettings.model_fields if len(fault["loc"]) == 1 else {}
                 hint = nearest(str(fault["loc"][-1]), (*beside, *_names_at(model, fault["loc"][:-1])))
-            elif fault["type"] == "missing":
-                message = "it must be given"
             yield Fault(
                 path=".".join((self._path, *map(str, fault["loc"]))),
-                message=f"{message[:1].lower()}{message[1:]}",
+                message=message,
                 hint=hint,
                 hooks=(self._entry.name,),
             )
 
     def _fault(self, message: str, entry: EntryPoint | None = None) -> Fault:
         return Fault(message=f"{describe(entry or self._entry)} {message}", hooks=(self._entry.name,))
+
+
+def _decoded(said: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
+    """Return what the settings say, with texts that are of the wrong type read as JSON: in a variable all are texts."""
+    wrong = {fault["loc"][0] for fault in error.errors() if fault["loc"] and fault["type"].endswith("_type")}
+    decoded = dict(said)
+    for name in wrong & {name for name, value in said.items() if isinstance(value, str)}:
+        with suppress(ValueError):
+            decoded[str(name)] = json.loads(said[str(name)])
+    return decoded
 
 
 def _names_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:

@@ -1,12 +1,34 @@
-"""Sentences about hooks without the secrets of their options."""
+"""Sentences about the options of hooks, without their values: any may be a secret."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pydantic import BaseModel, SecretBytes, SecretStr
+from pydantic_core import ErrorDetails
 
 #: What stands for a value that is not shown.
 MASK: Final = "******"
+
+_FOUND: Final = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "a text",
+    dict: "a table",
+    list: "a list",
+}
+
+
+def sentence_of(fault: ErrorDetails) -> str:
+    """Return in words what is wrong with an option: what was expected, and of which kind what was found is."""
+    if fault["type"] == "missing":
+        return "it must be given"
+    said = fault["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    said = f"{said[:1].lower()}{said[1:]}".replace("input should be", "expected", 1)
+    found = _FOUND.get(type(fault["input"]))
+    if found and fault["type"].rpartition("_")[2] in ("type", "parsing"):
+        return f"{said.partition(',')[0]}, found {found}"
+    return said
 
 
 def without_secrets(text: str, options: BaseModel) -> str:

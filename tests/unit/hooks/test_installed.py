@@ -174,15 +174,15 @@ def faults_of(group: str, said: dict[str, Any]) -> list[str]:
             {"house": {"door": {"enabled": True}}},
             "house.door.enabled: there is no such option; there are: colour",
         ),
-        ({"house": {"rooms": 0}}, "house.rooms: input should be greater than or equal to 1"),
+        ({"house": {"rooms": 0}}, "house.rooms: expected greater than or equal to 1"),
         ({"house": {"rooms": 4}}, "house.rooms: rooms come in odd numbers"),
         ({"needy": {}}, "needy.url: it must be given"),
         ({"hous": {}}, "hous: no such hook is installed; did you mean 'house'?"),
-        ({"house": {"enabled": "perhaps"}}, "house.enabled: input should be a valid boolean"),
-        ({"house": {"time_limit_seconds": 0}}, "house.time_limit_seconds: input should be greater than 0"),
+        ({"house": {"enabled": "perhaps"}}, "house.enabled: expected a valid boolean, found a text"),
+        ({"house": {"time_limit_seconds": 0}}, "house.time_limit_seconds: expected greater than 0"),
         (
             {"house": {"time_limit_seconds": float("inf")}},
-            "house.time_limit_seconds: input should be less than or equal to 86400",
+            "house.time_limit_seconds: expected less than or equal to 86400",
         ),
         ({"house": "on"}, "house: expected a table"),
     ],
@@ -350,3 +350,33 @@ def test_one_class_that_two_packages_bring_under_one_name_is_one_plugin(
     module = next(tmp_path.glob("acme*.py")).stem
     (other / "entry_points.txt").write_text(f"[{group}]\ntwin = {module}:Usual\n")
     assert [each.name for each in load_lifecycle_plugins(namespace=group)] == ["twin"]
+
+
+def test_texts_of_variables_are_read_as_json_where_something_else_is_expected(install: Install) -> None:
+    source = """
+        from typing import Annotated
+        from pydantic import Field
+        from hooks.hook import HookOptions
+        from hooks.lifecycle import LifecyclePlugin
+
+        class House(LifecyclePlugin):
+            class Options(HookOptions):
+                rooms: Annotated[int, Field(strict=True)] = 1
+                doors: dict[str, int] = {}
+                names: tuple[str, ...] = ()
+                word: str = ""
+    """
+    group = install(source, "house = acme:House")
+    said = {"rooms": "3", "doors": '{"front": 1}', "names": '["a"]', "word": "4", "enabled": "true"}
+    (loaded,) = load_lifecycle_plugins({"house": said}, namespace=group)
+    assert loaded.hook is not None
+    assert loaded.hook.options.model_dump() == {
+        "rooms": 3,
+        "doors": {"front": 1},
+        "names": ("a",),
+        "word": "4",
+    }
+    assert faults_of(group, {"house": {"doors": '{"front": "x"}', "names": "a"}}) == [
+        "settings.lifecycle.house.doors.front: expected a valid integer, found a text",
+        "settings.lifecycle.house.names: expected a valid tuple, found a text",
+    ]
