@@ -66,6 +66,7 @@ class Housekeeping:
         self._look_at = now + LOOK_SECONDS
         if not self._store.purger.take_turn(every_seconds=EVERY_SECONDS):
             return None
+        self._store.sink_cursors.bound(self._settings.max_sink_backlog_events)
         return self._store.purger.purge(
             Purge(
                 older_than_seconds=self._settings.purge_after_days * _DAY,

@@ -412,7 +412,8 @@ class Service(Showing):
     ) -> Iterator[Removed]:
         """Remove for good what nobody needs any more, of all projects or of one; yield after each step what went.
 
-        In a dry run nothing is removed, and what would be is counted.
+        In a dry run nothing is removed, and what would be is counted. Events that an event sink is still to be told
+        stay, up to so many as the settings say.
         """
         wanted = Purge(
             older_than_seconds=older_than_seconds,
@@ -420,6 +421,8 @@ class Service(Showing):
             project=project,
             dry_run=dry_run,
         )
+        if not dry_run:
+            self._store.sink_cursors.bound(self.settings.max_sink_backlog_events)
         return self._store.purger.purge(wanted)
 
     # -- constraint caches -------------------------------------------------------------------------------------

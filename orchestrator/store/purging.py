@@ -38,7 +38,7 @@ class Purger:
     def trim_events(self, stack_id: str, *, most: int) -> int:
         """Remove the oldest events of a stack beyond ``most``; return how many went.
 
-        Those of operations that are not over stay.
+        Those of operations that are not over stay, and those that an event sink is still to be told.
         """
         removed = 0
         surplus = self._removals.surplus(stack_id, most)
@@ -55,7 +55,7 @@ class _Run:
 
     def __init__(self, removals: Removals, wanted: Purge) -> None:
         self._removals, self._wanted = removals, wanted
-        now = removals.now()
+        self._now = now = removals.now()
         #: What was over by then is old.
         self._old = now - wanted.older_than_seconds
         #: What is younger may be needed by an operation that is about to begin.
@@ -88,7 +88,7 @@ class _Run:
 
     def _deleted_stacks(self) -> list[Any]:
         """Return the deleted stacks that go, each after the stacks in it."""
-        rows = self._removals.read(unneeded.deleted_stacks(self._old, self._wanted.project))
+        rows = self._removals.read(unneeded.deleted_stacks(self._old, self._wanted.project, self._now))
         if not rows:
             return []
         going = {row.id for row in rows}

@@ -77,7 +77,7 @@ class Removals:
         if row[1] < most:
             return None
         older: Condition = (event.c.stack_id == stack_id) & (event.c.id < row[0])
-        return older & unneeded.is_over(event, stack_id)
+        return older & unneeded.is_over(event, stack_id) & unneeded.is_told(event, stack_id)
 
     @retrying
     def remove_events(self, which: Condition) -> int:
@@ -117,6 +117,8 @@ class Removals:
             annotation = tables.annotation
             connection.execute(annotation.delete().where(annotation.c.stack_id == stack_id))
             gone = connection.execute(traversal.delete().where(traversal.c.id == traversal_id)).rowcount
+            cursor = tables.sink_cursor
+            connection.execute(cursor.delete().where(cursor.c.stack_id == stack_id))
         return stacks, gone
 
     def templates(self) -> Iterator[tuple[str, StoredTemplate]]:

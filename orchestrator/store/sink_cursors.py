@@ -241,6 +241,46 @@ class SinkCursors:
             return [CursorRow(**row._mapping) for row in connection.execute(sql)]
 
     @retrying
+    def bound(self, most: int) -> None:
+        """Move on every cursor for which more than ``most`` events wait, and count what its sink will never be told.
+
+        Whoever tells the sink takes the cursor anew. Events that no cursor needs may be removed.
+        """
+        cursor, event = tables.sink_cursor, tables.event
+        newest = sa.select(sa.func.max(event.c.id)).scalar_subquery()
+        # Ids may have gaps: these are all that there may be too many for.
+        far = sa.select(cursor.c.name, cursor.c.stack_id, cursor.c.position).where(
+            newest - cursor.c.position > most
+        )
+        with self._db.read() as connection:
+            behind = connection.execute(far.order_by(cursor.c.name)).all()
+        for row in behind:
+            self._bound(row, most)
+
+    def _bound(self, row: Any, most: int) -> None:
+        cursor, event = tables.sink_cursor, tables.event
+        waiting = event.c.id > row.position
+        if row.stack_id is not None:
+            waiting &= event.c.stack_id == row.stack_id
+        kept = sa.select(event.c.id).where(waiting).order_by(event.c.id.desc()).offset(most - 1).limit(1)
+        with self._db.write() as connection:
+            first = connection.execute(kept).scalar_one_or_none()
+            if first is None:
+                return
+            lost = sa.select(sa.func.count()).where(waiting, event.c.id < first).scalar_subquery()
+            connection.execute(
+                cursor.update()
+                .where(cursor.c.name == row.name, cursor.c.position == row.position)
+                .values(
+                    position=first - 1,
+                    lost=cursor.c.lost + lost,
+                    attempt=cursor.c.attempt + 1,
+                    owner=None,
+                    leased_until=None,
+                )
+            )
+
+    @retrying
     def forget(self, name: str) -> bool:
         """Remove a cursor; False if there is none. Whoever tells its sink stops after what it is telling."""
         cursor = tables.sink_cursor

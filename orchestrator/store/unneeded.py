@@ -14,6 +14,9 @@ from orchestrator.store import tables
 
 Condition = sa.ColumnElement[bool]
 
+#: An event sink that an environment names holds a deleted stack's events for no longer than this.
+SINK_PATIENCE_SECONDS = 7 * 86400.0
+
 #: The states of a node that may still be worked on.
 _LIVE = ("blocked", "ready", "waiting", "running")
 
@@ -36,12 +39,16 @@ def jobs(old: float, project: str | None) -> Condition:
 # -- deleted stacks ----------------------------------------------------------------------------------------------------
 
 
-def deleted_stacks(old: float, project: str | None) -> sa.Select[Any]:
+def deleted_stacks(old: float, project: str | None, now: float) -> sa.Select[Any]:
     """Return the stacks that were deleted by then and have said their last words, the innermost first.
 
-    A stack in another is left until that one knows that it is gone.
+    A stack in another is left until that one knows that it is gone; and any until event sinks know what became of it.
     """
     stack, resource, traversal = tables.stack, tables.resource, tables.traversal
+    cursor, event = tables.sink_cursor, tables.event
+    newest = sa.select(sa.func.max(event.c.id)).where(event.c.stack_id == stack.c.id).scalar_subquery()
+    patient = (cursor.c.stack_id == stack.c.id) & (stack.c.deleted_at > now - SINK_PATIENCE_SECONDS)
+    told_of = sa.exists().where(cursor.c.stack_id.is_(None) | patient, cursor.c.position < newest)
     outer = stack.alias("outer_stack")
     mine = traversal.c.stack_id == stack.c.id
     waited_for = sa.exists().where(
@@ -55,6 +62,7 @@ def deleted_stacks(old: float, project: str | None) -> sa.Select[Any]:
         ~sa.exists().where(mine, traversal.c.status == "IN_PROGRESS"),
         ~sa.exists().where(mine, traversal.c.id.in_(_with_something_due())),
         ~waited_for,
+        ~told_of,
     )
     if project is not None:
         sql = sql.where(stack.c.project == project)
@@ -186,6 +194,15 @@ def is_over(event: sa.Table, stack_id: str) -> Condition:
         (traversal.c.status == "IN_PROGRESS") | traversal.c.id.in_(_with_something_due()),
     )
     return event.c.traversal_id.not_in(going_on)
+
+
+def is_told(event: sa.Table, stack_id: str) -> Condition:
+    """Return which events of a stack every sink was told that is to be told of them."""
+    cursor = tables.sink_cursor
+    told = sa.select(sa.func.min(cursor.c.position)).where(
+        cursor.c.stack_id.is_(None) | (cursor.c.stack_id == stack_id)
+    )
+    return event.c.id <= sa.func.coalesce(told.scalar_subquery(), event.c.id)
 
 
 # -- templates ---------------------------------------------------------------------------------------------------------

@@ -40,6 +40,13 @@ class FakePurger:
 class FakeStore:
     def __init__(self, purger: FakePurger) -> None:
         self.purger = purger
+        #: The cursors of event sinks are here too: before each purge they are moved on that lag too far behind.
+        self.sink_cursors = self
+        self.bounds: list[int] = []
+
+    def bound(self, most: int) -> None:
+        assert not self.purger.steps[len(self.bounds) * 3 :], "events went before"
+        self.bounds.append(most)
 
 
 @pytest.fixture
