@@ -88,7 +88,12 @@ class PrometheusSink(EventSink):
             log.warning("counters begin again at zero", sink=self.name, error=str(error))
             self._totals = Totals()
         self._saved = copy.deepcopy(self._totals)
-        self.kept()
+        try:
+            self.kept()
+        except OSError:
+            # Nobody closes what was not made: it would go on listening.
+            self.close()
+            raise
 
     def consume(self, events: Sequence[Event]) -> None:
         """Count events that were not counted before.

@@ -122,6 +122,17 @@ def test_one_process_listens_and_the_next_when_it_is_gone(sink: PrometheusSink) 
     other.close()
 
 
+def test_a_file_that_cannot_be_written_keeps_nobody_from_listening(tmp_path: Path) -> None:
+    listen = f"127.0.0.1:{free_port()}"
+    broken = PrometheusSink(PrometheusOptions(listen=listen, textfile=tmp_path / "gone" / "isotherm.prom"))
+    with pytest.raises(FileNotFoundError):
+        broken.restore(b"")
+    other = PrometheusSink(PrometheusOptions(listen=listen))
+    other.restore(b"")
+    assert value(asked(other), "isotherm_events_last_id") == 0
+    other.close()
+
+
 def test_counters_of_another_version_begin_again(sink: PrometheusSink) -> None:
     sink.restore(b"\xc1")
     commit(sink, [event(9)])
