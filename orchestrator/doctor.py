@@ -13,6 +13,7 @@ from orchestrator.diagnosis import PATIENCE_SECONDS, Check
 from orchestrator.doctor_caches import check_constraint_caches
 from orchestrator.doctor_clients import check_clients
 from orchestrator.doctor_hooks import check_hooks
+from orchestrator.doctor_sinks import check_event_sinks
 from orchestrator.errors import InvalidInput, IsothermError, Unavailable
 from orchestrator.messages import CHECKS_QUEUE, STACKS_QUEUE
 from orchestrator.settings import Settings, settings_file
@@ -29,7 +30,10 @@ def checks(settings: Settings) -> Iterator[Check]:
     database = check_database(settings)
     yield database
     if database.ok:
-        yield check_schema(settings)
+        schema = check_schema(settings)
+        yield schema
+        if schema.ok and not _is_to_be_made(settings):
+            yield from check_event_sinks(settings)
     yield check_cache(settings)
     yield from check_clients(settings)
     yield from check_constraint_caches(settings)

@@ -56,6 +56,8 @@ from orchestrator.queue_desk import QueueDesk
 from orchestrator.settings import Settings
 from orchestrator.showing import Showing, stack_view, warnings_in
 from orchestrator.signals import Signals
+from orchestrator.sink_admin import forget_sink, sink_views
+from orchestrator.sink_views import SinkView
 from orchestrator.snapshots import snapshot_view
 from orchestrator.store.store import Store
 from orchestrator.views import (
@@ -424,6 +426,21 @@ class Service(Showing):
         if not dry_run:
             self._store.sink_cursors.bound(self.settings.max_sink_backlog_events)
         return self._store.purger.purge(wanted)
+
+    # -- event sinks -------------------------------------------------------------------------------------------
+
+    def event_sinks(self) -> list[SinkView]:
+        """Return how far each event sink has been told: those of the settings first, then those of environments."""
+        return sink_views(self._store.sink_cursors, self.settings)
+
+    def forget_event_sink(self, name: str, /) -> None:
+        """Have no events kept any more for a sink.
+
+        Raises:
+            NotFound: there is no such sink.
+            Conflict: it is enabled here.
+        """
+        forget_sink(self._store.sink_cursors, self.settings, name)
 
     # -- constraint caches -------------------------------------------------------------------------------------
 

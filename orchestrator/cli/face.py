@@ -7,6 +7,7 @@ from orchestrator.cache_views import CacheView, FlushView
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.messages import AdoptJob, StackJob
 from orchestrator.purge import Removed
+from orchestrator.sink_views import SinkView
 from orchestrator.views import (
     EventView,
     GraphView,
@@ -150,3 +151,9 @@ class StackService(Protocol):
 
     def flush_caches(self, client: str | None = None) -> list[FlushView]:
         """Have what the constraint caches hold forgotten; return what became of it."""
+
+    def event_sinks(self) -> list[SinkView]:
+        """Return how far each event sink has been told."""
+
+    def forget_event_sink(self, name: str, /) -> None:
+        """Have no events kept any more for a sink, or raise."""

@@ -12,6 +12,7 @@ from orchestrator.cli.database import db
 from orchestrator.cli.db_purge import purge
 from orchestrator.cli.docs import docs
 from orchestrator.cli.doctor import doctor
+from orchestrator.cli.event_sink import event_sink
 from orchestrator.cli.language import functions, versions
 from orchestrator.cli.options import example
 from orchestrator.cli.plugin import plugin
@@ -88,7 +89,19 @@ for child in (mark_unhealthy, metadata):
 for child in (functions, versions):
     template.add_command(child)
 db.add_command(purge)
-for command in (stack, template, resource_type, plugin, docs, worker, coordinator, cache, db, doctor):
+for command in (
+    stack,
+    template,
+    resource_type,
+    plugin,
+    docs,
+    worker,
+    coordinator,
+    cache,
+    event_sink,
+    db,
+    doctor,
+):
     isotherm.add_command(command)
 
 

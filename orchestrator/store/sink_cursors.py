@@ -40,6 +40,8 @@ class CursorRow:
     error: str
     #: Which process tells it; None if none does.
     owner: str | None
+    #: What time it is.
+    now: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +229,7 @@ class SinkCursors:
             sa.select(
                 *(cursor.c[name] for name in _SHOWN),
                 stack.c.name.label("stack_name"),
+                sa.literal_column(self._db.now).label("now"),
                 sa.select(sa.func.count())
                 .where(waiting)
                 .correlate(cursor)

@@ -16,6 +16,7 @@ from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.messages import AdoptJob, StackJob
 from orchestrator.purge import Removed
 from orchestrator.settings import Settings
+from orchestrator.sink_views import SinkView
 from orchestrator.tags import has_tags
 from orchestrator.views import (
     EventView,
@@ -150,6 +151,7 @@ class FakeService:
     resets: list[str | None] = field(default_factory=list)
     #: What becomes of a flush.
     flushes_held: list[FlushView] = field(default_factory=list)
+    sinks_held: list[SinkView] = field(default_factory=list)
     closed: int = 0
 
     def close(self) -> None:
@@ -340,6 +342,14 @@ class FakeService:
             if view.id == traversal_id:
                 return view
         raise NotFound(f"the stack has no traversal {traversal_id!r}")
+
+    def event_sinks(self) -> list[SinkView]:
+        return self.sinks_held
+
+    def forget_event_sink(self, name: str, /) -> None:
+        if name not in [view.name for view in self.sinks_held]:
+            raise NotFound(f"no event sink {name!r} is known")
+        self.sinks_held = [view for view in self.sinks_held if view.name != name]
 
     def purge(
         self, *, older_than_seconds: float, project: str | None = None, dry_run: bool = False

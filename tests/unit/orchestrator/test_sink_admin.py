@@ -1,0 +1,158 @@
+"""All sinks are shown that are to be told something, or have been; those that are gone can be forgotten."""
+
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+
+import pytest
+
+from hooks import installed
+from hooks.events import EventSink
+from orchestrator.diagnosis import Check
+from orchestrator.doctor_sinks import LONG_SECONDS, check_event_sinks, check_sink, check_sinks_of_stacks
+from orchestrator.errors import Conflict, NotFound
+from orchestrator.settings import Settings
+from orchestrator.sink_admin import forget_sink, sink_views
+from orchestrator.sink_views import SinkView
+from orchestrator.store import migrations, tables
+from orchestrator.store.store import Store
+
+
+class Mail(EventSink):
+    """At work once it is installed."""
+
+
+class Quiet(EventSink):
+    """Only at work where the settings say so."""
+
+    enabled_by_default = False
+
+
+@pytest.fixture(autouse=True)
+def packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three sinks are installed; one of them cannot be loaded."""
+    found = {"mail": f"{__name__}:Mail", "quiet": f"{__name__}:Quiet", "broken": f"{__name__}:Gone"}
+    entries = EntryPoints(EntryPoint(name, value, "isotherm.event_sinks") for name, value in found.items())
+    monkeypatch.setattr(installed, "entry_points", lambda **_: entries)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(state_directory=tmp_path, max_sink_backlog_events=100)
+
+
+@pytest.fixture
+def store(settings: Settings) -> Iterator[Store]:
+    migrations.upgrade(settings.effective_database_url)
+    store = Store.of(settings)
+    yield store
+    store.close()
+
+
+def name_in_environment(store: Store, name: str = "id-of-web:0", kind: str = "webhook") -> None:
+    values = {"name": name, "type": kind, "stack_id": name.partition(":")[0], "position": 0, "created_at": 0}
+    with store.database.write() as connection:
+        connection.execute(tables.sink_cursor.insert().values(values))
+
+
+def test_those_to_be_told_and_those_that_were_are_shown(store: Store, settings: Settings) -> None:
+    store.sink_cursors.register(["mail", "gone"])
+    name_in_environment(store)
+    views = sink_views(store.sink_cursors, settings)
+    assert [(view.name, view.enabled, view.position) for view in views] == [
+        ("gone", False, 0),
+        ("mail", True, 0),
+        ("id-of-web:0", False, 0),
+    ]
+    more = settings.model_copy(
+        update={"event_sinks": {"quiet": {"enabled": True}}, "environment_event_sinks": ("webhook",)}
+    )
+    views = sink_views(store.sink_cursors, more)
+    assert [(view.name, view.enabled, view.position) for view in views] == [
+        ("gone", False, 0),
+        ("mail", True, 0),
+        ("quiet", True, None),
+        ("id-of-web:0", True, 0),
+    ]
+
+
+def test_who_is_gone_is_forgotten_and_who_is_enabled_is_not(store: Store, settings: Settings) -> None:
+    store.sink_cursors.register(["mail", "gone"])
+    name_in_environment(store)
+    with pytest.raises(Conflict, match="event sink 'mail' is enabled: say settings"):
+        forget_sink(store.sink_cursors, settings, "mail")
+    with pytest.raises(NotFound, match="no event sink 'gome' is known; did you mean 'gone'"):
+        forget_sink(store.sink_cursors, settings, "gome")
+    forget_sink(store.sink_cursors, settings, "gone")
+    forget_sink(store.sink_cursors, settings, "id-of-web:0")
+    assert [row.name for row in store.sink_cursors.all()] == ["mail"]
+    disabled = settings.model_copy(update={"event_sinks": {"mail": {"enabled": False}}})
+    forget_sink(store.sink_cursors, disabled, "mail")
+    with pytest.raises(NotFound, match="no event sink 'mail' is known; there is none"):
+        forget_sink(store.sink_cursors, disabled, "mail")
+
+
+def view(**fields: object) -> SinkView:
+    given = {"name": "mail", "type": "mail", "enabled": True, "position": 7, **fields}
+    return SinkView(**given)  # type: ignore[arg-type]  # of as many types as there are fields
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail", "hint"),
+    [
+        ({}, "told everything", ""),
+        ({"position": None}, "no coordinator has begun to tell it", ""),
+        (
+            {"backlog": 3, "behind_seconds": 2.4, "lost": 8},
+            "3 events wait for it, the first for 2 s; 8 were lost to it",
+            "",
+        ),
+        (
+            {"backlog": 3, "behind_seconds": LONG_SECONDS + 1},
+            "3 events wait for it, the first for 61 s",
+            "isotherm coordinator",
+        ),
+        ({"backlog": 51}, "51 events wait for it, the first for 0 s", "it is too slow"),
+        (
+            {"backlog": 3, "failing_since": 5.0, "failing_seconds": 90.0, "error": "connection refused"},
+            "3 events wait for it, the first for 0 s; failing for 90 s: connection refused",
+            "see to what it says",
+        ),
+        ({"enabled": False}, "not enabled here; told everything", "isotherm event-sink forget mail"),
+    ],
+)
+def test_the_doctor_says_how_far_behind_a_sink_is_and_why(
+    settings: Settings, fields: dict[str, object], detail: str, hint: str
+) -> None:
+    distributed = settings.model_copy(update={"broker_url": "redis://localhost"})
+    check = check_sink(view(**fields), distributed)
+    assert (check.name, check.ok, check.detail) == ("event sink mail", not hint, detail)
+    assert hint in check.hint
+    assert check.is_service is ("failing_since" in fields)
+
+
+def test_between_two_commands_of_embedded_mode_events_may_wait(settings: Settings) -> None:
+    assert check_sink(view(backlog=3, behind_seconds=86400.0), settings).ok
+
+
+def test_the_doctor_tells_of_all_sinks_of_environments_at_once() -> None:
+    said = {"stack_id": "x", "enabled": True}
+    fine, slow = view(stack="web", **said), view(stack="db", backlog=4, behind_seconds=12.0, **said)
+    assert check_sinks_of_stacks([fine, slow]) == Check(
+        name="event sinks of environments",
+        ok=True,
+        detail="2 told; 4 events wait, of stack db for 12 s",
+        hint="see what they say with: isotherm event-sink list",
+    )
+    dead = view(stack="shop", failing_since=1.0, failing_seconds=99.0, error="gone", **said)
+    check = check_sinks_of_stacks([fine, slow, dead])
+    assert not check.ok
+    assert check.detail.endswith("; 1 failing, that of stack shop for 99 s: gone")
+
+
+def test_the_doctor_looks_into_the_database(store: Store, settings: Settings) -> None:
+    store.sink_cursors.register(["gone"])
+    name_in_environment(store)
+    found = {check.name: check for check in check_event_sinks(settings)}
+    assert list(found) == ["event sink gone", "event sink mail", "event sinks of environments"]
+    assert not found["event sink gone"].ok
