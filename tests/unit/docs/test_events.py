@@ -1,0 +1,121 @@
+"""What docs/events.md says of events, sinks and their options is so."""
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pydantic_core import PydanticUndefined
+
+from hooks.builtin.sinks.broker import BrokerOptions
+from hooks.builtin.sinks.chain import MAX_STACKS
+from hooks.builtin.sinks.document import VERSION, document
+from hooks.builtin.sinks.exposition import TotalsCollector
+from hooks.builtin.sinks.log import LogOptions
+from hooks.builtin.sinks.prometheus import PrometheusOptions
+from hooks.builtin.sinks.publisher import MESSAGE_TYPE
+from hooks.builtin.sinks.routing import MAX_WORD, routing_key
+from hooks.builtin.sinks.totals import MAX_TYPES, TEMPLATE
+from hooks.builtin.sinks.webhook import EnvironmentWebhookOptions, WebhookOptions
+from hooks.events import Event
+from hooks.hook import HookOptions
+from hooks.states import ACTIONS, STATUSES
+from tests.unit.docs.pages import ROOT
+from tests.unit.hooks.builtin.sinks.histories import event, stack_event
+
+PAGE: Final = (ROOT / "docs" / "events.md").read_text()
+TYPES: Final = {
+    int: "integer",
+    float: "number",
+    str: "text",
+    str | None: "text or null",
+}
+
+
+def rows(heading: str) -> list[list[str]]:
+    """Return the cells of the table whose first cell is ``heading``."""
+    _, found, rest = PAGE.partition(f"\n| {heading} |")
+    assert found, heading
+    lines = rest.partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def options(model: type[HookOptions]) -> list[list[str]]:
+    """Return what a table of options must say."""
+    told = []
+    for name, field in model.model_fields.items():
+        default: Any = field.default
+        if default is PydanticUndefined:
+            shown = "required"
+        elif default in (None, "", ()):
+            shown = "nothing"
+        else:
+            shown = f"`{default if isinstance(default, str) else json.dumps(default)}`"
+        told.append([f"`{name}`", shown, field.description or ""])
+    return told
+
+
+@pytest.mark.parametrize(
+    ("heading", "model"),
+    [
+        ("option of `[event_sinks.log]`", LogOptions),
+        ("option of `[event_sinks.broker]`", BrokerOptions),
+        ("option of `[event_sinks.webhook]`", WebhookOptions),
+        ("what an environment says", EnvironmentWebhookOptions),
+        ("option of `[event_sinks.prometheus]`", PrometheusOptions),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_tables_of_options_are_those_of_the_sinks(heading: str, model: type[HookOptions]) -> None:
+    assert rows(heading) == options(model)
+
+
+def test_the_table_of_fields_is_what_sinks_tell() -> None:
+    told = {name.strip("`"): kind for name, kind, _ in rows("field")}
+    known = {field.name: TYPES[field.type] for field in fields(Event)}  # type: ignore[index]
+    assert told == {"version": "integer", **known}
+    assert list(document(event(1))) == list(told)
+    words = {name.strip("`"): set(re.findall(r"`([A-Z_]+)`", says)) for name, _, says in rows("field")}
+    assert (words["action"], words["status"]) == (set(ACTIONS), set(STATUSES))
+    assert f"| `version` | integer | {VERSION}:" in PAGE
+
+
+@pytest.mark.parametrize(
+    ("binding", "matches", "differs"),
+    [
+        ("#", event(1), None),
+        ("default.shop.#", event(1), event(1, stack_name="other")),
+        ("*.*.stack.#", stack_event(1), event(1)),
+        ("*.*.*.*.FAILED", event(1, status="FAILED"), event(1)),
+        (
+            "acme.*.stack.DELETE.COMPLETE",
+            stack_event(1, project="acme", action="DELETE"),
+            stack_event(1, project="acme"),
+        ),
+    ],
+)
+def test_bindings_get_what_the_page_says(binding: str, matches: Event, differs: Event | None) -> None:
+    assert [f"`{binding}`"] in [row[:1] for row in rows("binding")]
+    pattern = re.escape(binding).replace(r"\*", "[^.]+").replace(r"\#", ".*")
+    assert re.fullmatch(pattern, routing_key(matches))
+    assert differs is None or not re.fullmatch(pattern, routing_key(differs))
+
+
+def test_metrics_are_those_of_the_page() -> None:
+    shown = {
+        metric.name + ("_total" if metric.type == "counter" else "") for metric in TotalsCollector().collect()
+    }
+    assert {name.strip("`") for name, *_ in rows("metric")} == shown
+
+
+def test_numbers_and_words_are_those_of_the_code() -> None:
+    assert f"beyond {MAX_WORD} characters" in PAGE.replace("\n", " ")
+    assert f"`type` is `{MESSAGE_TYPE}`" in PAGE
+    assert MAX_STACKS == 1000
+    assert "while a thousand others" in PAGE
+    assert f"all `{TEMPLATE}`, and types beyond the {MAX_TYPES}th" in PAGE.replace("\n", " ")
+    for path in ("hooks/builtin/signing.py", "examples/events/README.md"):
+        assert path in PAGE
+        assert Path(ROOT / path).exists()
