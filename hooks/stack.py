@@ -20,7 +20,7 @@ class FrozenResource:
     #: Such as ``Isotherm::Http::Object``; aliases of the environment are followed.
     type: str
     #: By name, with functions resolved; ``hooks.unknown.UNKNOWN`` where only a resource can tell, ``******`` where a
-    #: value comes from a hidden parameter.
+    #: value comes from a hidden parameter or a file. Under ``*``, what stands for all of them if nobody can tell more.
     properties: Mapping[str, Any] = field(default_factory=FrozenDict)
     #: The names of the resources that it needs.
     requires: tuple[str, ...] = ()
@@ -43,6 +43,7 @@ class FrozenStack:
     project: str = "default"
     #: By name; hidden ones are masked: ``******``.
     parameters: Mapping[str, Any] = field(default_factory=FrozenDict)
+    #: Those of a stack in a stack are the outermost one's.
     tags: tuple[str, ...] = ()
     #: By name. What it holds may be read from the store when it is first looked at.
     resources: Mapping[str, FrozenResource] = field(default_factory=FrozenDict)

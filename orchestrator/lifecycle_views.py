@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+import structlog
 from msgpack import ExtType
 
 from hooks.frozen import FrozenDict, FrozenList
@@ -15,6 +16,7 @@ from hooks.lazy import LazyMapping
 from hooks.stack import FrozenResource, FrozenStack
 from orchestrator.collector import paused_collection
 from orchestrator.definition import SCALARS, UNKNOWN, ParentResourceProxy, ResourceProxy, StackDefinition
+from orchestrator.errors import IsothermError
 from orchestrator.matching import standing
 from orchestrator.messages import StackJob
 from orchestrator.nested import NestedJob
@@ -29,12 +31,18 @@ from orchestrator.template.expressions import Expression
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.template import Template
 
+log = structlog.get_logger()
+
 #: What stands for the properties of a resource of which only the whole can be told.
 WHOLE: Final = "*"
 
 #: What msgpack's own types cannot say, by the code of its type for such: what is unknown, numbers beyond 64 bits, and
 #: texts that UTF-8 does not know.
 _UNKNOWN, _LARGE, _ODD = ExtType(1, b""), 2, 3
+
+#: The properties of a resource of which nothing can be told.
+_UNREADABLE: Final = FrozenDict({WHOLE: UNKNOWN})
+_NONE: Final = FrozenDict()
 
 #: What is there of resources, or what reads that when somebody first looks.
 Rows = Iterable[ResourceRow | Presence] | Callable[[], Iterable[ResourceRow | Presence]]
@@ -76,7 +84,7 @@ def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
     """
     context = store.traversals.context(row.traversal_id)
 
-    def resources() -> Mapping[str, FrozenResource]:
+    def defined() -> dict[str, FrozenResource]:
         template = load_template(store, row.template_id, context, settings)
         stack = StackDefinition(
             name=row.name,
@@ -89,8 +97,16 @@ def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
         )
         registry = load_registry(store, row.template_id, settings)
         types = {name: registry.actual(each.type, (name,)) for name, each in template.resources.items()}
-        defined = _resources(template, stack, frozenset(context.get("hidden", ())), types)
-        return _merged(defined, store.presences.of(row.id))
+        return _resources(template, stack, frozenset(context.get("hidden", ())), types)
+
+    def resources() -> dict[str, FrozenResource]:
+        rows = store.presences.of(row.id)
+        try:
+            return _merged(defined(), rows)
+        except IsothermError as error:
+            # A function or a file's format that it relies on is not installed any more: it can be deleted all the same.
+            log.warning("a stored definition cannot be read", stack=row.name, reason=str(error))
+            return _merged({}, rows, properties=_UNREADABLE)
 
     return FrozenStack(
         name=row.name,
@@ -162,11 +178,12 @@ def _properties(expression: Expression, stack: StackDefinition, hidden: frozense
     if whole is UNKNOWN:
         entries = expression.entries()
         if not entries:
-            return FrozenDict({WHOLE: UNKNOWN})
+            return _UNREADABLE
         whole = {name: _shown(each, stack, hidden) for name, each in entries.items()}
     if whole is None:
         return FrozenDict()
-    return FrozenDict(_plain(whole)) if isinstance(whole, dict) else FrozenDict({WHOLE: _plain(whole)})
+    told = _plain(whole)
+    return told if isinstance(told, FrozenDict) else FrozenDict({WHOLE: told})
 
 
 def _shown(expression: Expression, stack: StackDefinition, hidden: frozenset[str]) -> Any:
@@ -184,19 +201,27 @@ def _plain(value: Any) -> Any:
     if value.__class__ in SCALARS:
         return value
     if isinstance(value, Mapping):
-        # JSON has no other keys either.
-        return FrozenDict(
-            {name if name.__class__ in SCALARS else str(name): _plain(each) for name, each in value.items()}
-        )
+        if not all(map(_is_key, value)):
+            return UNKNOWN
+        return FrozenDict({name: _plain(each) for name, each in value.items()})
     if isinstance(value, (list, tuple)):
         return FrozenList(map(_plain, value))
     return UNKNOWN
 
 
+def _is_key(name: object) -> bool:
+    return isinstance(name, str) and isinstance(_packable_text(name), str)
+
+
 def _merged(
-    defined: Mapping[str, FrozenResource], rows: Iterable[ResourceRow | Presence]
+    defined: Mapping[str, FrozenResource],
+    rows: Iterable[ResourceRow | Presence],
+    properties: FrozenDict = _NONE,
 ) -> dict[str, FrozenResource]:
-    """Return the resources of a definition with what is there of them, and those that are only there."""
+    """Return the resources of a definition with what is there of them, and those that are only there.
+
+    ``properties`` are those of the latter.
+    """
     present: dict[str, list[ResourceRow | Presence]] = {}
     names: dict[str, str] = {}
     for row in rows:
@@ -207,7 +232,8 @@ def _merged(
         if name not in merged:
             best = max(those, key=standing)
             requires = tuple(sorted({names[each] for each in best.requires if each in names}))
-            merged[name] = _filled(FrozenResource(name=name, type=best.type, requires=requires), those)
+            only_there = FrozenResource(name=name, type=best.type, properties=properties, requires=requires)
+            merged[name] = _filled(only_there, those)
     return merged
 
 
@@ -292,7 +318,7 @@ def _resource_from_wire(data: Sequence[Any]) -> FrozenResource:
 
 def _packable(value: Any) -> Any:
     if isinstance(value, str):
-        return value if value.isascii() else _packable_text(value)
+        return _packable_text(value)
     if value is UNKNOWN:
         return _UNKNOWN
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
@@ -305,6 +331,8 @@ def _packable(value: Any) -> Any:
 
 
 def _packable_text(text: str) -> str | ExtType:
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
