@@ -51,6 +51,9 @@ class LifecycleContext:
     #: The same however often a plugin is called for this operation, before and after it, in whatever process.
     operation_id: str
     project: str
+    #: Before the operation: what is under way on the outermost stack, such as ROLLBACK for what a stack in it does
+    #: because of that; empty if nothing is. Of an outermost stack it is the action itself.
+    root_action: str = ""
     #: After the operation: complete, failed, superseded or refused; empty before.
     outcome: str = ""
     #: After the operation: why it ended as it did.

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from hooks.builtin.actions import DEFINING_ACTIONS
+from hooks.builtin.actions import DEFINING_ACTIONS, is_among
 from hooks.builtin.wildcards import is_pattern, matches_any
 from hooks.errors import Refusal
 from hooks.hook import HookOptions
@@ -103,7 +103,7 @@ class Counted:
         kept = f", and {self.present} are there already and may stay" if self.present > refuse else ""
         return (
             f"{counted} are more than the {refuse} that a stack may have{kept}: leave out {self.wanted - most}, or "
-            f"make a further stack of them"
+            "put them into a further stack"
         )
 
     def _beyond(self, most: int | None) -> bool:
@@ -146,7 +146,7 @@ class Limits(LifecyclePlugin):
         Raises:
             Refusal: there are too many; it names all of which there are.
         """
-        if action not in DEFINING_ACTIONS:
+        if not is_among(DEFINING_ACTIONS, context, action):
             return None
         limits = self._limits_of(context.project)
         found = list(counted(limits, stack, current_stack))

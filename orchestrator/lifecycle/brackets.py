@@ -125,7 +125,9 @@ class Brackets:
     def _ask_all(self, row: OperationRow, stack: FrozenStack, current: FrozenStack | None) -> list[CallRow]:
         """Ask those that have not answered yet; return all answers."""
         calls = {call.plugin: call for call in row.calls}
-        context = LifecycleContext(operation_id=row.id, project=row.project)
+        context = LifecycleContext(
+            operation_id=row.id, project=row.project, root_action=self._root_action(row.action, stack)
+        )
         for plugin in self._plugins:
             call = calls.get(plugin.name)
             if call is not None and call.state == ledger.AGREED:
@@ -193,7 +195,9 @@ class Brackets:
             Conflict: a plugin would refuse.
         """
         said: dict[str, Annotations] = {}
-        context = LifecycleContext(operation_id=operation_id, project=stack.project)
+        context = LifecycleContext(
+            operation_id=operation_id, project=stack.project, root_action=self._root_action(action, stack)
+        )
         for plugin in self._plugins:
             try:
                 ask = partial(plugin.do_preview, context, stack, current, action)
@@ -324,6 +328,13 @@ class Brackets:
         now = self._now(there, even_deleted=True)
         # It was there when plugins were asked, and may have been removed since.
         return now or FrozenStack(name=row.stack, id=row.stack_id, project=row.project)
+
+    def _root_action(self, action: str, stack: FrozenStack) -> str:
+        """Return what is under way on the outermost stack; what is to begin, if that is this one."""
+        if not stack.parent_id:
+            return action
+        root = self._store.stacks.by_id(stack.root_id)
+        return root.action if root is not None and root.status == "IN_PROGRESS" else ""
 
     def _now(self, stack: StackRow | None, *, even_deleted: bool = False) -> FrozenStack | None:
         """Return the stack as it is; None if there is none."""

@@ -45,14 +45,12 @@ class Demand(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RequiredTags:
-    """For each of these, which may have wildcards, the stack has a tag. Stacks in stacks need none."""
+    """For each of these, which may have wildcards, the stack has a tag."""
 
     patterns: tuple[str, ...]
 
     def breaches(self, view: StackView) -> Iterable[Breach]:
         """Yield how the stack does not meet it."""
-        if view.stack.parent_id:
-            return
         for pattern in self.patterns:
             if not any(matches_any(tag, (pattern,)) for tag in view.stack.tags):
                 yield Breach(words=f"it has no tag {pattern!r}")

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from hooks.builtin.actions import DEFINING_ACTIONS
+from hooks.builtin.actions import DEFINING_ACTIONS, is_among
 from hooks.builtin.policy.files import RuleFiles
 from hooks.builtin.policy.rules import judge
 from hooks.errors import Refusal
@@ -54,8 +54,8 @@ class Policy(LifecyclePlugin):
         Raises:
             Refusal: it breaks rules; all of them are told.
         """
-        rules = [rule for rule in self._files.rules() if rule.concerns(context.project, action)]
-        if not rules and action not in DEFINING_ACTIONS:
+        rules = [rule for rule in self._files.rules() if rule.concerns(context, action)]
+        if not rules and not is_among(DEFINING_ACTIONS, context, action):
             return None
         judgement = judge(rules, stack)
         if judgement.refusals:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from hooks.builtin.actions import DEFINING_ACTIONS
+from hooks.builtin.actions import DEFINING_ACTIONS, is_among
 from hooks.builtin.policy.demands import Breach, Demand
 from hooks.builtin.policy.view import StackView
 from hooks.builtin.wildcards import matches_any
+from hooks.lifecycle import LifecycleContext
 from hooks.stack import FrozenStack
 
 #: So many breaches are told in one refusal.
@@ -38,12 +39,12 @@ class Rule:
     except_projects: tuple[str, ...] = ()
     actions: frozenset[str] = DEFINING_ACTIONS
 
-    def concerns(self, project: str, action: str) -> bool:
-        """Tell whether an operation of a project must keep it."""
+    def concerns(self, context: LifecycleContext, action: str) -> bool:
+        """Tell whether an operation must keep it."""
         return (
-            action in self.actions
-            and matches_any(project, self.projects)
-            and not matches_any(project, self.except_projects)
+            is_among(self.actions, context, action)
+            and matches_any(context.project, self.projects)
+            and not matches_any(context.project, self.except_projects)
         )
 
     def effect_of(self, breach: Breach) -> Effect:

@@ -36,10 +36,11 @@ def ask(
     action: str = "UPDATE",
     project: str = "default",
     preview: bool = False,
+    root_action: str = "",
 ) -> tuple[str, ...] | None:
     """Return what the plugin warns of; None if the operation is none of its business."""
     plugin = Limits(LimitOptions.model_validate(options))
-    context = LifecycleContext(operation_id="1", project=project)
+    context = LifecycleContext(operation_id="1", project=project, root_action=root_action)
     current = None if present is None else stack(present)
     act = plugin.do_preview if preview else plugin.do_pre_op
     said = act(context, stack(wanted), current, action)
@@ -59,14 +60,14 @@ def test_without_limits_everything_may_be_made() -> None:
 def test_a_refusal_names_every_limit_that_is_passed_and_what_to_do() -> None:
     said = {"resources": 3, "types": {SERVER: 2, "OS::*": {"refuse": 3}, VOLUME: 1}}
     assert refusal(said, {SERVER: 4, VOLUME: 1, FILE: 5}).split("; ") == [
-        "10 resources are more than the 3 that a stack may have: leave out 7, or make a further stack of them",
+        "10 resources are more than the 3 that a stack may have: leave out 7, or put them into a further stack",
         (
-            "4 resources of type 'OS::Nova::Server' are more than the 2 that a stack may have: leave out 2, or make a "
-            "further stack of them"
+            "4 resources of type 'OS::Nova::Server' are more than the 2 that a stack may have: leave out 2, or put "
+            "them into a further stack"
         ),
         (
-            "5 resources that match 'OS::*' are more than the 3 that a stack may have: leave out 2, or make a further "
-            "stack of them"
+            "5 resources that match 'OS::*' are more than the 3 that a stack may have: leave out 2, or put them into a "
+            "further stack"
         ),
     ]
     assert refusal({"types": {SERVER: 0}}, {SERVER: 1}).startswith("1 resource of type")
@@ -111,6 +112,11 @@ def test_whatever_else_is_done_with_a_stack_is_never_refused_and_leaves_standing
     action: str,
 ) -> None:
     assert ask({"resources": 0}, {SERVER: 1}, action=action) is None
+
+
+def test_what_a_rollback_brings_back_in_a_stack_in_a_stack_is_never_refused() -> None:
+    assert ask({"resources": 0}, {SERVER: 1}, action="UPDATE", root_action="ROLLBACK") is None
+    assert refusal({"resources": 0}, {SERVER: 1}, action="UPDATE", root_action="UPDATE")
 
 
 def test_a_limit_of_a_project_takes_the_place_of_the_same_limit_for_all() -> None:

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hooks.builtin.actions import ACTIONS, DEFINING_ACTIONS
-from hooks.builtin.policy.rules import MOST_TOLD, Judgement, judge
+from hooks.builtin.policy.rules import MOST_TOLD, Judgement, Rule, judge
 from hooks.frozen import frozen
+from hooks.lifecycle import LifecycleContext
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.unknown import UNKNOWN
 from tests.unit.hooks.builtin.policy.stacks import judged, rules_of, stack_of, verdict
@@ -28,12 +29,10 @@ TWO = "a: {type: OS::Nova::Server}\nb: {type: OS::Cinder::Volume}"
                 "the stack breaks rule 'r1': it has no tag 'cost:*'",
             ),
         ),
-        # Nobody gives tags to a stack in a stack.
-        ("require_tags: owner", {"parent_id": "7"}, ()),
         ("forbid_tags: 'tmp*'", {"tags": ("owner",)}, ()),
         (
             "forbid_tags: 'tmp*'",
-            {"tags": ("owner", "tmp1"), "parent_id": "7"},
+            {"tags": ("owner", "tmp1")},
             ("the stack breaks rule 'r1': the tag 'tmp1' is forbidden",),
         ),
         ("forbid_types: 'OS::Trove::*'", {}, ()),
@@ -148,6 +147,11 @@ def test_of_many_resources_some_are_named_and_of_many_breaches_some_are_told() -
     assert refusal.startswith("resources 'r0', 'r1', 'r2', 'r3', 'r4' and 2 more break rule")
 
 
+def concerns(rule: Rule, action: str, project: str = "p", root_action: str = "") -> bool:
+    context = LifecycleContext(operation_id="1", project=project, root_action=root_action)
+    return rule.concerns(context, action)
+
+
 @pytest.mark.parametrize(
     ("said", "project", "concerned"),
     [
@@ -162,14 +166,27 @@ def test_of_many_resources_some_are_named_and_of_many_breaches_some_are_told() -
 )
 def test_a_rule_concerns_projects(said: str, project: str, concerned: bool) -> None:
     (rule,) = rules_of(f"forbid_types: X\n{said}")
-    assert rule.concerns(project, "CREATE") is concerned
+    assert concerns(rule, "CREATE", project) is concerned
 
 
 def test_a_rule_concerns_what_gives_a_stack_a_definition_unless_it_names_actions() -> None:
     (rule,) = rules_of("forbid_types: X")
-    assert {action for action in ACTIONS if rule.concerns("p", action)} == DEFINING_ACTIONS
+    assert {action for action in ACTIONS if concerns(rule, action)} == DEFINING_ACTIONS
     (rule,) = rules_of("forbid_tags: keep\nactions: [delete, abandon]")
-    assert {action for action in ACTIONS if rule.concerns("p", action)} == {"DELETE", "ABANDON"}
+    assert {action for action in ACTIONS if concerns(rule, action)} == {"DELETE", "ABANDON"}
+
+
+def test_what_a_stack_in_a_stack_does_because_of_another_operation_concerns_no_rule() -> None:
+    (usual, deleting) = rules_of("forbid_types: X", "forbid_tags: keep\nactions: [delete]")
+    assert concerns(usual, "UPDATE", root_action="UPDATE")
+    assert concerns(usual, "CREATE", root_action="UPDATE")
+    # A group that scales by itself, while nothing else is under way.
+    assert concerns(usual, "UPDATE", root_action="")
+    # A rollback brings back what was there.
+    assert not concerns(usual, "UPDATE", root_action="ROLLBACK")
+    assert concerns(deleting, "DELETE", root_action="DELETE")
+    # An update takes a group away.
+    assert not concerns(deleting, "DELETE", root_action="UPDATE")
 
 
 RULES = (
