@@ -5,11 +5,13 @@ event's id tells where to read on.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from hooks.errors import Fault
 from hooks.hook import Hook, HookOptions
 from hooks.installed import Installed, InstalledHook, find_hooks
+from hooks.nearest import nearest
 
 #: The entry point group of event sinks.
 NAMESPACE = "isotherm.event_sinks"
@@ -77,27 +79,56 @@ class EventSink(Hook):
 
 
 def find_event_sinks(
-    said: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
+    said: Mapping[str, Mapping[str, Any]] | None = None,
+    namespace: str = NAMESPACE,
+    *,
+    in_environments: Sequence[str] = (),
 ) -> Installed[EventSink]:
     """Return every installed sink, and what is wrong with each.
 
     Args:
         said: What the settings say of them, by name.
         namespace: The entry point group.
+        in_environments: The names of those that environments of stacks may name.
     """
-    return find_hooks(namespace, EventSink, said, section="event_sinks")
+    installed = find_hooks(namespace, EventSink, said, section="event_sinks")
+    strays = [
+        fault
+        for number, name in enumerate(in_environments)
+        if (fault := _environment_fault(installed.hooks, name, f"settings.environment_event_sinks.{number}"))
+    ]
+    return replace(installed, strays=(*installed.strays, *strays))
 
 
 def load_event_sinks(
-    said: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
+    said: Mapping[str, Mapping[str, Any]] | None = None,
+    namespace: str = NAMESPACE,
+    *,
+    in_environments: Sequence[str] = (),
 ) -> tuple[InstalledHook[EventSink], ...]:
     """Return the enabled sinks, ordered by name.
 
     Args:
         said: What the settings say of them, by name.
         namespace: The entry point group.
+        in_environments: The names of those that environments of stacks may name.
 
     Raises:
         HookNotLoaded: some of them cannot be used; it says of each what is wrong.
     """
-    return find_event_sinks(said, namespace).enabled()
+    return find_event_sinks(said, namespace, in_environments=in_environments).enabled()
+
+
+def _environment_fault(hooks: Sequence[InstalledHook[EventSink]], name: str, path: str) -> Fault | None:
+    """Return what is wrong with a name of a sink that environments may name; None if nothing is."""
+    fit = {each.name for each in hooks if each.kind is not None and each.kind.in_environments}
+    if name in fit or any(each.name == name and each.kind is None for each in hooks):
+        # What cannot be loaded is told by itself.
+        return None
+    is_there = any(each.name == name for each in hooks)
+    message = (
+        f"the event sink {name!r} is not made for environments"
+        if is_there
+        else f"no event sink {name!r} is installed"
+    )
+    return Fault(path=path, message=message, hint=nearest(name, fit), hooks=(name,))

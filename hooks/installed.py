@@ -44,7 +44,7 @@ class Installed(Generic[AnyHook]):
 
     #: By name, unless they have an order.
     hooks: tuple[InstalledHook[AnyHook], ...]
-    #: Of names that the settings say and no hook has.
+    #: Of names that the settings say of hooks that are not there, or not fit for it.
     strays: tuple[Fault, ...] = ()
     #: The names of those at work, in their order; empty if they have none, or it cannot be told.
     order: tuple[str, ...] = ()
@@ -106,6 +106,7 @@ def find_hooks(
             path=f"settings.{section}.{name}",
             message="no such hook is installed",
             hint=nearest(name, by_name),
+            hooks=(name,),
         )
         for name in said
         if name not in by_name

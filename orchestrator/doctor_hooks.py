@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hooks.events import find_event_sinks
 from hooks.installed import Installed
 from hooks.lifecycle import find_lifecycle_plugins
 from orchestrator.diagnosis import Check
+from orchestrator.hook_loading import find_sinks
 from orchestrator.settings import Settings
 
 
@@ -14,7 +14,7 @@ def check_hooks(settings: Settings) -> Iterator[Check]:
     """Tell which are at work, lifecycle plugins in their order, and what is wrong with each that is not usable."""
     plugins = find_lifecycle_plugins(settings.lifecycle)
     yield from _checks("lifecycle plugin", "lifecycle", plugins, ", asked in this order: ")
-    yield from _checks("event sink", "event_sinks", find_event_sinks(settings.event_sinks), ": ")
+    yield from _checks("event sink", "event_sinks", find_sinks(settings), ": ")
 
 
 def _checks(what: str, section: str, installed: Installed[Any], lead: str) -> Iterator[Check]:
@@ -24,10 +24,15 @@ def _checks(what: str, section: str, installed: Installed[Any], lead: str) -> It
         name=f"{what}s", ok=True, detail=f"{len(installed.hooks)} installed, {len(at_work)} at work{names}"
     )
     for fault in installed.faults:
-        name = " and ".join(fault.hooks) or fault.path.rpartition(".")[2]
+        name = " and ".join(fault.hooks)
         place = f"{fault.path}: " if fault.path else ""
         disabled = " and ".join(f"settings.{section}.{each}.enabled = false" for each in fault.hooks)
-        otherwise = f"correct it, or say {disabled}; until then no coordinator starts"
+        remedy = (
+            "remove it, or install what brings it"
+            if fault in installed.strays
+            else f"correct it, or say {disabled}"
+        )
+        otherwise = f"{remedy}; until then no coordinator starts"
         yield Check(
             name=f"{what} {name}", ok=False, detail=f"{place}{fault.message}", hint=fault.hint or otherwise
         )

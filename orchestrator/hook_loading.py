@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from hooks.errors import Fault, HookNotLoaded
-from hooks.events import EventSink, load_event_sinks
+from hooks.events import EventSink, find_event_sinks
 from hooks.hook import Hook
-from hooks.installed import InstalledHook
+from hooks.installed import Installed, InstalledHook
 from hooks.lifecycle import LifecyclePlugin, load_lifecycle_plugins
 from orchestrator.errors import HooksNotLoaded, Problem
 from orchestrator.settings import Settings
@@ -29,7 +29,12 @@ def event_sinks(settings: Settings) -> tuple[EventSink, ...]:
     Raises:
         HooksNotLoaded: some cannot be used; with what is wrong with each.
     """
-    return _loaded(lambda: load_event_sinks(settings.event_sinks))
+    return _loaded(lambda: find_sinks(settings).enabled())
+
+
+def find_sinks(settings: Settings) -> Installed[EventSink]:
+    """Return every installed event sink as the settings have it, and what is wrong with each."""
+    return find_event_sinks(settings.event_sinks, in_environments=settings.environment_event_sinks)
 
 
 def all_at_once(*loads: Callable[[], Any]) -> None:

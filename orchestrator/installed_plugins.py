@@ -10,7 +10,6 @@ from inspect import cleandoc
 from typing import Any, Final
 
 from hooks.events import NAMESPACE as EVENT_SINKS
-from hooks.events import find_event_sinks
 from hooks.hook import Hook
 from hooks.installed import Installed, InstalledHook
 from hooks.lifecycle import NAMESPACE as LIFECYCLE
@@ -19,6 +18,7 @@ from hooks.masking import MASK
 from hooks.nearest import did_you_mean
 from hooks.origin import origin_of
 from orchestrator.errors import InvalidInput, NotFound, Problem
+from orchestrator.hook_loading import find_sinks
 from orchestrator.hook_options import OptionView, options_of
 from orchestrator.nearest import Nearest
 from orchestrator.plugin_views import PluginDetails, PluginView
@@ -118,7 +118,7 @@ def _namespace(said: str) -> str:
 def _hooks(settings: Settings, namespace: str) -> Installed[Any]:
     if namespace == LIFECYCLE:
         return find_lifecycle_plugins(settings.lifecycle)
-    return find_event_sinks(settings.event_sinks)
+    return find_sinks(settings)
 
 
 def _views(settings: Settings, namespace: str) -> Iterator[PluginView]:
@@ -152,14 +152,13 @@ def _details(settings: Settings, view: PluginView) -> PluginDetails:
 
 def _hook_views(namespace: str, installed: Installed[Any]) -> Iterator[PluginView]:
     ranks = {name: rank for rank, name in enumerate(installed.order, start=1)}
+    strays = {name: str(fault) for fault in installed.strays for name in fault.hooks}
     for each in installed.hooks:
-        view = _view(each.entry_point, enabled=each.enabled, errors=map(str, each.faults))
+        errors = [*map(str, each.faults), *filter(None, [strays.pop(each.name, "")])]
+        view = _view(each.entry_point, enabled=each.enabled, errors=errors)
         yield replace(view, order=ranks.get(each.name))
-    for fault in installed.strays:
-        name = fault.path.split(".", 2)[-1]
-        yield PluginView(
-            namespace=namespace, name=name, package="", version="", target="", errors=(str(fault),)
-        )
+    for name, error in strays.items():
+        yield PluginView(namespace=namespace, name=name, package="", version="", target="", errors=(error,))
 
 
 def _view(entry: EntryPoint, *, enabled: bool | None, errors: Iterable[str]) -> PluginView:

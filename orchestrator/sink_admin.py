@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from hooks.events import find_event_sinks
 from orchestrator.errors import Conflict, NotFound
+from orchestrator.hook_loading import find_sinks
 from orchestrator.nearest import Nearest
 from orchestrator.settings import Settings
 from orchestrator.sink_views import SinkView
@@ -42,7 +42,7 @@ def forget_sink(cursors: SinkCursors, settings: Settings, name: str) -> None:
 
 def _enabled(settings: Settings) -> Collection[str]:
     """Return the names of the settings' sinks that are enabled; one that is broken may be any of them."""
-    return {each.name for each in find_event_sinks(settings.event_sinks).hooks if each.enabled}
+    return {each.name for each in find_sinks(settings).hooks if each.enabled}
 
 
 def _view(row: CursorRow, *, enabled: bool) -> SinkView:

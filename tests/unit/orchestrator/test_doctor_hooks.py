@@ -56,6 +56,16 @@ def test_those_at_work_are_told_in_their_order() -> None:
     assert sinks.detail.endswith("1 at work: mail")
 
 
+def test_a_sink_that_environments_may_name_must_be_made_for_that() -> None:
+    settings = Settings(environment_event_sinks=("webhook", "mail", "webhok"))
+    found = {check.detail: check.hint for check in check_hooks(settings) if not check.ok}
+    assert list(found) == [
+        "settings.environment_event_sinks.1: the event sink 'mail' is not made for environments",
+        "settings.environment_event_sinks.2: no event sink 'webhok' is installed",
+    ]
+    assert list(found.values())[1] == "did you mean 'webhook'?"
+
+
 def test_each_that_is_wrong_is_told_by_itself_with_what_to_do_and_without_values() -> None:
     said: dict[str, dict[str, Any]] = {"needy": {"kee": "hunter2"}, "erly": {}, "early": {"enabled": True}}
     settings = Settings(lifecycle=said, event_sinks={"mail": {"time_limit_seconds": -1}})

@@ -195,6 +195,16 @@ def test_a_namespace_that_is_not_there_is_told_with_the_nearest() -> None:
 
 
 @pytest.mark.usefixtures("acme")
+def test_a_sink_that_environments_may_not_name_is_listed_once_with_that() -> None:
+    settings = Settings(environment_event_sinks=("mail", "mial"))
+    found = [view for view in list_plugins(settings, "event_sinks") if view.name in ("mail", "mial")]
+    assert [(view.name, view.package, len(view.errors)) for view in found] == [
+        ("mail", "acme_listed", 1),
+        ("mial", "", 1),
+    ]
+
+
+@pytest.mark.usefixtures("acme")
 def test_a_plugin_is_shown_with_its_options_and_what_the_settings_say() -> None:
     said = {"to": "everybody", "password": "hunter2", "time_limit_seconds": 7}
     shown = show_plugin(settings_with(second=said), "second")
