@@ -1,5 +1,6 @@
 """YAML as a tree in which every key and value knows where it stood, and what is wrong with what stands there."""
 
+import re
 from collections.abc import Callable, Collection
 from typing import Any, Final, TypeVar
 
@@ -13,6 +14,8 @@ _MOST_FAULTS: Final = 10
 #: Keys and values, with all aliases expanded.
 _MOST_NODES: Final = 50_000
 _TAG: Final = "tag:yaml.org,2002:"
+#: Numbers that everybody reads alike: YAML takes 0640 and 22:30 for others than they seem to be.
+_PLAIN_NUMBER: Final = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 _KINDS: Final = {
     "str": "a text",
     "int": "a number",
@@ -168,12 +171,14 @@ class Reader:
                 node, "expected a value, found nothing; what is not given is asked for by 'exists: false'"
             )
             return None
+        if kind in ("int", "float") and not _PLAIN_NUMBER.fullmatch(node.value):
+            self.fault(
+                node,
+                f"{node.value!r} is a number that may be misread: put it in quotes, or in decimal digits",
+            )
+            return None
         if kind in ("int", "float", "bool"):
-            try:
-                return yaml.SafeLoader("").construct_object(node)
-            except (ValueError, yaml.YAMLError):
-                self.expected(node, "a value")
-                return None
+            return yaml.SafeLoader("").construct_object(node)
         if kind not in ("str", "timestamp"):
             self.fault(node, f"the tag {node.tag!r} is not supported here")
         return node.value

@@ -3,6 +3,11 @@
 Python's own expressions can take years for a text of thirty characters, and stop the whole process meanwhile.
 """
 
+from typing import Final
+
+#: So many instructions are far from the memory that a text may need to be matched with them.
+_MOST_INSTRUCTIONS: Final = 10_000
+
 
 class Regular:
     """A regular expression of RE2, https://github.com/google/re2/wiki/Syntax, for whole texts."""
@@ -24,13 +29,16 @@ class Regular:
         # A set of one is asked three times as fast as an expression is, which tells where it matched, too.
         self._set = re2.Set.FullMatchSet(options)
         try:
-            re2.compile(pattern, options)
+            size = re2.compile(pattern, options).programsize
             self._set.Add(pattern)
             self._set.Compile()
         except re2.error as error:
             reason = error.args[0]
             said = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
             raise ValueError(f"{pattern!r} is no regular expression of RE2: {said}") from None
+
+        if size > _MOST_INSTRUCTIONS:
+            raise ValueError(f"the regular expression {pattern[:60]!r} is too large: repeat less often in it")
 
     def __call__(self, text: bytes) -> bool:
         """Tell whether a text in UTF-8 matches as a whole."""

@@ -118,6 +118,18 @@ WRONG = [
         f"{HEAD}{{property: a, matches: '(?=a)'}}",
         "is no regular expression of RE2: invalid perl operator: (?=",
     ),
+    (
+        f"{HEAD}{{property: a, matches: '(abcdefghijklmnop){{900}}'}}",
+        "f.yaml:4:35: the regular expression '(abcdefghijklmnop){900}' is too large",
+    ),
+    *(
+        (
+            f"{HEAD}{{property: a, equals: [{number}]}}",
+            f"f.yaml:4:35: {number!r} is a number that may be misread",
+        )
+        for number in ("0640", "0x1f", "22:30", "1_000", ".inf", "1:30.5")
+    ),
+    (f"{HEAD}{{property: a, at_most: 010}}", "f.yaml:4:35: '010' is a number that may be misread"),
     (f"{HEAD}{{requires: T, indirectly: x}}", "f.yaml:4:38: expected true or false, found 'x'"),
     (f"{HEAD}&a {{not: *a}}", "f.yaml: it is nested too deep, or refers to itself"),
     (f"{HEAD}{{property: a, equals: &a [*a]}}", "f.yaml: it is nested too deep, or refers to itself"),
@@ -165,6 +177,12 @@ def test_values_that_refer_to_each_other_without_end_are_not_expanded() -> None:
 def test_what_yaml_takes_for_a_date_is_a_text() -> None:
     (rule,) = read_rules(f"{HEAD}{{property: a, equals: 2021-04-16}}", "f.yaml")
     assert str(rule.demands[0].condition) == "a is '2021-04-16'"  # type: ignore[attr-defined]  # it is of this kind
+
+
+@pytest.mark.parametrize("number", [0, -5, 8080, 1.5, -0.25])
+def test_a_plain_number_is_what_it_seems_to_be(number: float) -> None:
+    (rule,) = read_rules(f"{HEAD}{{property: a, equals: {number}}}", "f.yaml")
+    assert rule.demands[0].condition.operator.wanted == number  # type: ignore[attr-defined]  # as above
 
 
 def test_no_rules_are_rules_too() -> None:
