@@ -4,14 +4,15 @@ A job is acknowledged when it is done: a coordinator that dies in the middle lea
 makes doing it twice the same as doing it once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import structlog
 from celery.exceptions import Reject
 
-from orchestrator.errors import IsothermError, Unavailable
+from orchestrator.errors import HooksNotLoaded, IsothermError, Unavailable
 from orchestrator.jobs import KINDS
 from orchestrator.messages import FINISH_TASK, SWEEP_TASK, CheckOrder
 from orchestrator.names import is_name
@@ -33,19 +34,31 @@ def carry_out(task: str, job: Mapping[str, Any]) -> None:
     """Begin what the job of a task says. A refusal is written down under its id, where the sender looks for it."""
     kind = KINDS[task]
     _carry_out(job, lambda: kind.begin(runtime().coordinator, kind.read(job)))
-    runtime().pump.wake()
+    with _told_if_not_loaded():
+        runtime().pump.wake()
 
 
 def finish_traversal(order: list[Any]) -> None:
     """Say a traversal's last words."""
-    runtime().coordinator.finish(CheckOrder.from_wire(order))
-    runtime().pump.wake()
+    with _told_if_not_loaded():
+        runtime().coordinator.finish(CheckOrder.from_wire(order))
+        runtime().pump.wake()
 
 
 def sweep() -> None:
     """Publish what is due, until nothing is left."""
-    while runtime().coordinator.sweep().more:
-        continue
+    with _told_if_not_loaded():
+        while runtime().coordinator.sweep().more:
+            continue
+
+
+@contextmanager
+def _told_if_not_loaded() -> Iterator[None]:
+    """Leave work to others, with a line in the log, if what this process needs changed since the main one began."""
+    try:
+        yield
+    except HooksNotLoaded as error:
+        log.error("hooks cannot be loaded any more; end this coordinator", error=str(error))
 
 
 def _carry_out(job: Mapping[str, Any], begin: Callable[[], object]) -> None:
@@ -79,7 +92,8 @@ def _refuse(job: Mapping[str, Any], error: Exception) -> None:
 
 def _begin() -> None:
     # Here, and not in a thread: no task of this process is begun before, so there is one runtime.
-    runtime().pump.start()
+    with _told_if_not_loaded():
+        runtime().pump.start()
 
 
 def _end() -> None:

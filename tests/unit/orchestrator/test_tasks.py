@@ -28,6 +28,7 @@ from orchestrator.runtime import Runtime
 from orchestrator.settings import Settings
 from orchestrator.store import migrations
 from orchestrator.store.stacks import JobRow
+from tests.unit.packages import install
 
 TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: Test}}"
 
@@ -92,6 +93,24 @@ def test_a_job_is_acknowledged_when_it_is_done_and_not_before(task: str) -> None
     registered = default_app().tasks[task]
     assert registered.acks_late
     assert registered.reject_on_worker_lost
+
+
+def test_a_process_whose_hooks_went_away_refuses_jobs_and_leaves_the_rest_to_others(
+    runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = (
+        "from hooks.lifecycle import LifecyclePlugin\nclass Gone(LifecyclePlugin):\n    ordinal = 'first'\n"
+    )
+    install(tmp_path, "acme_gone", source, {"isotherm.lifecycle": ["gone = acme_gone:Gone"]})
+    monkeypatch.syspath_prepend(tmp_path)
+    with capture_logs() as logs:
+        tasks.carry_out(CREATE_TASK, {"job_id": "1", "name": "s", "template": TEMPLATE})
+        tasks.sweep()
+    with pytest.raises(InvalidInput, match="its ordinal must be a whole number"):
+        raise_refusal(answer(runtime, "1").refusal or {})
+    (told,) = [line for line in logs if line["log_level"] == "error"]
+    assert told["event"] == "hooks cannot be loaded any more; end this coordinator"
+    assert "exc_info" not in told
 
 
 def test_the_sender_learns_of_an_error_that_nobody_foresaw_and_the_log_of_its_place(runtime: Runtime) -> None:
