@@ -199,6 +199,24 @@ def test_a_preview_says_what_the_operation_would(
         assert ask(said, wanted, present, preview=True) == ask(said, wanted, present)
 
 
+@given(options, options, counts, st.none() | counts)
+def test_a_project_has_its_own_limits_and_all_others_those_for_all(
+    general: Mapping[str, Any],
+    own: Mapping[str, Any],
+    wanted: Mapping[str, int],
+    present: Mapping[str, int] | None,
+) -> None:
+    said = {**general, "projects": {"lab": own}}
+    both = {**general, **own, "types": {**general.get("types", {}), **own.get("types", {})}}
+    for project, same in (("lab", both), ("default", general)):
+        try:
+            expected = ask(same, wanted, present)
+        except Refusal as error:
+            assert refusal(said, wanted, present, project=project) == str(error)
+        else:
+            assert ask(said, wanted, present, project=project) == expected
+
+
 @given(counts, st.none() | counts, st.integers(0, 5))
 def test_a_limit_that_only_warns_refuses_nothing(
     wanted: Mapping[str, int], present: Mapping[str, int] | None, most: int
