@@ -22,6 +22,7 @@ from orchestrator.messages import StackJob
 from orchestrator.nested import NestedJob
 from orchestrator.preparation import Prepared
 from orchestrator.settings import Settings
+from orchestrator.shown_definitions import ShownDefinitions
 from orchestrator.store.presences import Presence
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
@@ -44,6 +45,8 @@ _UNKNOWN, _LARGE, _ODD = ExtType(1, b""), 2, 3
 _UNREADABLE: Final = FrozenDict({WHOLE: UNKNOWN})
 _NONE: Final = FrozenDict()
 
+_DEFINITIONS: Final = ShownDefinitions()
+
 #: What is there of resources, or what reads that when somebody first looks.
 Rows = Iterable[ResourceRow | Presence] | Callable[[], Iterable[ResourceRow | Presence]]
 
@@ -65,13 +68,15 @@ def definition_shown(prepared: Prepared, *, tags: tuple[str, ...] = ()) -> Froze
         parent=prepared.facade,
     )
     family = prepared.family
+    resources = FrozenDict(_resources(template, stack, hidden, prepared.types))
+    _DEFINITIONS.remember((prepared.stack_id, prepared.stored.id), resources)
     return FrozenStack(
         name=prepared.name,
         id=prepared.stack_id,
         project=prepared.project,
         parameters=_parameters(prepared.parameters.values, hidden),
         tags=tags,
-        resources=FrozenDict(_resources(template, stack, hidden, prepared.types)),
+        resources=resources,
         parent_id=family.parent_id if family else "",
         root_id=family.root_id if family else prepared.stack_id,
     )
@@ -84,7 +89,10 @@ def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
     """
     context = store.traversals.context(row.traversal_id)
 
-    def defined() -> dict[str, FrozenResource]:
+    def defined() -> Mapping[str, FrozenResource]:
+        known = _DEFINITIONS.get((row.id, row.template_id))
+        if known is not None:
+            return known
         template = load_template(store, row.template_id, context, settings)
         stack = StackDefinition(
             name=row.name,
@@ -97,7 +105,9 @@ def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
         )
         registry = load_registry(store, row.template_id, settings)
         types = {name: registry.actual(each.type, (name,)) for name, each in template.resources.items()}
-        return _resources(template, stack, frozenset(context.get("hidden", ())), types)
+        resources = _resources(template, stack, frozenset(context.get("hidden", ())), types)
+        _DEFINITIONS.remember((row.id, row.template_id), resources)
+        return resources
 
     def resources() -> dict[str, FrozenResource]:
         rows = store.presences.of(row.id)

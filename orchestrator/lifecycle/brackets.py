@@ -29,7 +29,7 @@ from hooks.ordering import in_order
 from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, IsothermError, Unavailable
 from orchestrator.lifecycle.answers import BadAnswer, agreed_of, answer_from_wire, answer_to_wire
-from orchestrator.lifecycle_views import shown_from_wire, shown_to_wire, stack_shown
+from orchestrator.lifecycle_views import shown_from_wire, shown_to_wire, stack_shown, with_rows
 from orchestrator.settings import Settings
 from orchestrator.store import ledger
 from orchestrator.store.ledger import CallRow, NewOperation, OperationRow
@@ -101,7 +101,8 @@ class Brackets:
         ):
             return new
         stack = shown()
-        current = self._now(now)
+        # What is to be on record differs from what is there; else both are read once.
+        current = self._now(now) if keeps else stack
         wanted = NewOperation(
             id=new.id,
             cause=f"{_action(new)}:{new.stack_id}:{new.job_id or (now.traversal_id if now else '')}",
@@ -272,8 +273,8 @@ class Brackets:
             return
         with _Working(self._active, self._lock, row.id):
             there = self._store.stacks.by_id(row.stack_id)
-            now = current or self._now(there)
             stack = self._shown(row, there)
+            now = current or self._now_after(row, there, stack)
             for call in reversed(row.calls):
                 if call.state in _ENTERED:
                     self._tell(row, call, stack, now)
@@ -328,6 +329,15 @@ class Brackets:
         now = self._now(there, even_deleted=True)
         # It was there when plugins were asked, and may have been removed since.
         return now or FrozenStack(name=row.stack, id=row.stack_id, project=row.project)
+
+    def _now_after(self, row: OperationRow, there: StackRow | None, shown: FrozenStack) -> FrozenStack | None:
+        """Return the stack as it is once an operation is over; None if it is gone."""
+        if there is None or there.deleted_at is not None or there.traversal_id != row.id:
+            return self._now(there)
+        if row.shown is None:
+            return shown
+        # Its definition is the one that was shown: nobody need read the stored one.
+        return with_rows(shown, lambda: self._store.presences.of(there.id))
 
     def _root_action(self, action: str, stack: FrozenStack) -> str:
         """Return what is under way on the outermost stack; what is to begin, if that is this one."""

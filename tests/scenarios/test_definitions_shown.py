@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from hooks.unknown import UNKNOWN
 from orchestrator.lifecycle_views import stack_shown, with_rows
 from orchestrator.messages import EnvironmentSource
 from orchestrator.settings import Settings
-from orchestrator.store import tables
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World
 
@@ -77,6 +76,19 @@ def world() -> Iterator[World]:
         yield made
 
 
+@contextmanager
+def statements(world: World) -> Iterator[list[str]]:
+    """Collect the statements that the store is sent."""
+    sent: list[str] = []
+
+    def note(*arguments: Any) -> None:
+        sent.append(arguments[2])
+
+    sa.event.listen(world.store.database.engine, "before_cursor_execute", note)
+    yield sent
+    sa.event.remove(world.store.database.engine, "before_cursor_execute", note)
+
+
 def bare(resource: FrozenResource) -> FrozenResource:
     """Return a resource without what is there of it."""
     return replace(resource, uuid="", action="", status="", physical_id=None, others=())
@@ -135,36 +147,54 @@ def test_the_store_is_read_only_when_somebody_looks_at_resources(world: World) -
     world.create(RICH, **JOB)
     world.settle()
     row = world.store.stacks.find("s", project="default")
-    read: list[str] = []
-    sa.event.listen(
-        world.store.database.engine,
-        "before_cursor_execute",
-        lambda *arguments: read.append(arguments[2]),
-    )
-    shown = stack_shown(world.store, row, Settings())
-    assert not any(table in sql for sql in read for table in ("FROM template", "FROM resource"))
-    assert shown.name == "s"
-    assert shown.tags == ("prod",)
-    assert shown.parameters["word"] == "hello"
-    before = len(read)
-    assert "first" in shown
-    assert len(read) > before
-    before = len(read)
-    assert shown.resource("second").action == "CREATE"
-    assert len(read) == before
+    with statements(world) as read:
+        shown = stack_shown(world.store, row, Settings())
+        assert not any(table in sql for sql in read for table in ("FROM template", "FROM resource"))
+        assert shown.name == "s"
+        assert shown.tags == ("prod",)
+        assert shown.parameters["word"] == "hello"
+        read.clear()
+        assert "first" in shown
+        assert len(read) > 0
+        read.clear()
+        assert shown.resource("second").action == "CREATE"
+        assert read == []
+
+
+class Looker(Onlooker):
+    """Looks at everything that it is shown, whenever it is."""
+
+    def do_post_op(
+        self,
+        context: LifecycleContext,
+        stack: FrozenStack,
+        current_stack: FrozenStack | None,
+        action: str,
+        is_stack_failure: bool,
+    ) -> None:
+        assert current_stack is not None
+        assert list(stack.resources) == list(current_stack.resources)
+        assert all(each.uuid and each.status == "COMPLETE" for each in current_stack.resources.values())
+
+
+def test_no_stored_definition_is_read_that_was_shown_by_this_process(world: World) -> None:
+    world.plug(Looker())
+    with statements(world) as read:
+        world.create(template({"a": value("1"), "b": value("2")}))
+        world.settle()
+        world.check()
+        world.settle()
+    assert world.state() == "CHECK_COMPLETE"
+    assert not any("FROM template" in sql for sql in read)
 
 
 def test_a_definition_that_cannot_be_read_any_more_is_unknown_and_hinders_nobody(world: World) -> None:
-    onlooker = Onlooker()
-    world.plug(onlooker)
     world.create(template({"a": value("1")}))
     world.settle()
     row = world.store.stacks.find("s", project="default")
     stored = world.store.templates.load(row.template_id)
     broken = replace(stored, source=stored.source.replace("resources:", "resources: []\nresorces:"))
-    with world.store.database.write() as connection:
-        body = world.store.codec.pack(broken.to_wire())
-        connection.execute(tables.template.update().values(body=body))
+    row = replace(row, template_id=world.store.templates.save(broken, {}))
     shown = stack_shown(world.store, row, Settings()).resource("a")
     assert (shown.type, shown.action, shown.properties) == ("Cloud::Object", "CREATE", {"*": UNKNOWN})
 
