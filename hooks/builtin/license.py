@@ -6,16 +6,15 @@ The protocol, and what a server must do to get that right, is described in ``doc
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal
-from urllib.parse import quote
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final, Literal
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from hooks.builtin.actions import DEFINING_ACTIONS
-from hooks.builtin.answers import REFUSAL, parsed, reason_of
-from hooks.builtin.sender import Answer, SignedSender
+from hooks.builtin.leases import Granted, Leaseholder, Leases
 from hooks.builtin.sender_options import SenderOptions
 from hooks.builtin.undelivered import NotDelivered
 from hooks.builtin.wildcards import matches_any
@@ -25,9 +24,6 @@ from hooks.stack import FrozenResource, FrozenStack
 
 log = structlog.get_logger()
 
-ACQUIRE: Final = "acquire"
-SETTLE: Final = "settle"
-PREVIEW: Final = "preview"
 #: The server hears of these too, but they go on whatever it says: what takes away, brings back or looks must always
 #: be possible.
 _UNREFUSED: Final = frozenset({"ROLLBACK", "DELETE", "ABANDON", "CHECK"})
@@ -53,15 +49,6 @@ class LicenseOptions(SenderOptions):
     )
 
 
-class _Granted(BaseModel):
-    """What a server answers that grants licences; fields that a later version may know are passed over."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    lease_id: str = Field(min_length=1)
-    warnings: tuple[str, ...] = ()
-
-
 class License(LifecyclePlugin):
     """Asks a licence server."""
 
@@ -78,7 +65,7 @@ class License(LifecyclePlugin):
             ValueError: a file of secrets or certificates is not what it should be.
         """
         super().__init__(options)
-        self._sender = SignedSender(options)
+        self._leases = Leases(options)
 
     def do_pre_op(
         self, context: LifecycleContext, stack: FrozenStack, current_stack: FrozenStack | None, action: str
@@ -92,23 +79,39 @@ class License(LifecyclePlugin):
         counts = self._needed(stack, current_stack, action)
         if not counts and action not in _ALWAYS_TOLD:
             return None
+        holder = _holder(context, stack, action)
+        is_unrefused = action in _UNREFUSED
         try:
-            answer = self._send(ACQUIRE, context, stack, action, {"counts": counts, **_enforcement(action)})
-            granted = self._granted(answer)
-        except (NotDelivered, Refusal) as error:
-            if action not in _UNREFUSED and (isinstance(error, Refusal) or self.options.on_error == "refuse"):
-                raise
-            log.warning(
-                "an operation goes on without licences",
-                hook=self.name,
-                stack=stack.name,
-                action=action,
-                operation=context.operation_id,
-                reason=str(error),
+            return _annotations(
+                self._leases.acquire(
+                    holder, counts, enforce=not is_unrefused, within_seconds=self.time_limit_seconds * 0.5
+                )
             )
-            # Not None: that somebody asked must be known when the operation is over.
-            return Annotations(warnings=(f"no licences are known to be held: {error}",))
-        return granted
+        except Refusal as error:
+            if not is_unrefused:
+                raise
+            return self._unlicensed(holder, error)
+        except NotDelivered as error:
+            if is_unrefused or self.options.on_error == "allow":
+                return self._unlicensed(holder, error)
+            # Perhaps it was granted all the same, and nobody will be told that the operation is over.
+            with suppress(NotDelivered):
+                self._leases.settle(
+                    holder, None, outcome=REFUSED, within_seconds=self.time_limit_seconds * 0.3
+                )
+            raise
+
+    def _unlicensed(self, holder: Leaseholder, error: Exception) -> Annotations:
+        log.warning(
+            "an operation goes on without licences",
+            hook=self.name,
+            stack=holder.stack_name,
+            action=holder.action,
+            operation=holder.operation_id,
+            reason=str(error),
+        )
+        # Not None: that somebody asked must be known when the operation is over.
+        return Annotations(warnings=(f"no licences are known to be held: {error}",))
 
     def do_preview(
         self, context: LifecycleContext, stack: FrozenStack, current_stack: FrozenStack | None, action: str
@@ -123,8 +126,13 @@ class License(LifecyclePlugin):
         if not counts:
             return None
         try:
-            return self._granted(
-                self._send(PREVIEW, context, stack, action, {"counts": counts, **_enforcement(action)})
+            return _annotations(
+                self._leases.preview(
+                    _holder(context, stack, action),
+                    counts,
+                    enforce=action not in _UNREFUSED,
+                    within_seconds=self.time_limit_seconds * 0.8,
+                )
             )
         except NotDelivered as error:
             if self.options.on_error == "refuse":
@@ -142,7 +150,7 @@ class License(LifecyclePlugin):
         """Tell the server what is there, so that it holds licences for that and nothing else.
 
         Raises:
-            NotDelivered: it was not told; the next operation on the stack puts it right.
+            NotDelivered: it was not told; a later operation does that.
         """
         # Of the last resource of a type nothing is left to see: that somebody asked about it tells.
         was_asked = context.annotations is not None or action in _ALWAYS_TOLD
@@ -152,7 +160,12 @@ class License(LifecyclePlugin):
         # An operation that never began has changed nothing, and another may be under way: only what was acquired for
         # it ends.
         counts = None if context.outcome == REFUSED else there
-        self._send(SETTLE, context, stack, action, {"counts": counts, "outcome": context.outcome})
+        self._leases.settle(
+            _holder(context, stack, action),
+            counts,
+            outcome=context.outcome,
+            within_seconds=self.time_limit_seconds * 0.8,
+        )
 
     def _needed(self, stack: FrozenStack, current_stack: FrozenStack | None, action: str) -> dict[str, int]:
         """Return how many licences an operation needs at most, by type."""
@@ -170,45 +183,19 @@ class License(LifecyclePlugin):
             name: count for name, count in sorted(counts.items()) if matches_any(name, self.options.types)
         }
 
-    def _granted(self, answer: Answer) -> Annotations:
-        if answer.status == REFUSAL:
-            raise Refusal(self._sender.shown(reason_of(answer)) or f"{self._sender.where} gave no reason")
-        granted = parsed(answer, _Granted)
-        warnings = tuple(map(self._sender.shown, granted.warnings))
-        return Annotations(warnings=warnings, stack={LEASE: granted.lease_id})
 
-    def _send(
-        self,
-        phase: str,
-        context: LifecycleContext,
-        stack: FrozenStack,
-        action: str,
-        said: Mapping[str, Any],
-    ) -> Answer:
-        document = {
-            "operation_id": context.operation_id,
-            "phase": phase,
-            "action": action,
-            "project": context.project,
-            # Also in the body, for the signature is over that alone.
-            "stack_id": stack.id,
-            "stack_name": stack.name,
-            **said,
-        }
-        path = f"/leases/{quote(stack.id, safe='')}"
-        return self._sender.send(
-            document,
-            method="POST" if phase == PREVIEW else "PUT",
-            path=f"{path}/preview" if phase == PREVIEW else path,
-            headers={"Idempotency-Key": f"{context.operation_id}/{phase}"},
-            accept=() if phase == SETTLE else {REFUSAL},
-            # What is left of this plugin's own limit is for whatever else a call takes.
-            within_seconds=self.time_limit_seconds * 0.8,
-        )
+def _holder(context: LifecycleContext, stack: FrozenStack, action: str) -> Leaseholder:
+    return Leaseholder(
+        operation_id=context.operation_id,
+        action=action,
+        project=context.project,
+        stack_id=stack.id,
+        stack_name=stack.name,
+    )
 
 
-def _enforcement(action: str) -> dict[str, bool]:
-    return {"enforce": action not in _UNREFUSED}
+def _annotations(granted: Granted) -> Annotations:
+    return Annotations(warnings=granted.warnings, stack={LEASE: granted.lease_id})
 
 
 def _there(stack: FrozenStack) -> Iterable[FrozenResource]:

@@ -22,6 +22,7 @@ class Break(Enum):
     NOTHING = "it is answered"
     LOST = "it never arrives"
     UNANSWERED = "it arrives, and its answer is lost"
+    UNWANTED = "it is not understood"
 
 
 def _loaded() -> ModuleType:
@@ -60,7 +61,7 @@ class LicenceServer:
                     return
                 if becomes is Break.UNANSWERED:
                     self._answer = self._say_nothing
-                super()._take(body)
+                super()._take(b"" if becomes is Break.UNWANTED else body)
 
             def _say_nothing(self, *_: object) -> None:
                 self.close_connection = True

@@ -251,6 +251,56 @@ def test_server_that_was_away_at_the_end_is_told_by_the_next_operation(server: L
     assert server.held("s") == {}
 
 
+def test_deletion_that_the_server_was_not_told_of_is_told_with_the_next_stacks(server: LicenceServer) -> None:
+    plugin = server.plugin()
+    now = there(SERVER)
+    Operation(plugin, "o1", "CREATE", stack(SERVER), None).over(now)
+    delete = Operation(plugin, "o2", "DELETE", stack(SERVER), now)
+    server.breaking = lambda _: Break.LOST
+    with pytest.raises(NotDelivered):
+        delete.over(None)
+    server.breaking = lambda _: Break.NOTHING
+    assert server.held("s") == {SERVER: 1}
+    Operation(plugin, "o3", "CREATE", stack(DISK, stack_id="t"), None)
+    assert server.licences.shown() == {"t": {DISK: 1}}
+    assert [each["operation_id"] for each in server.messages[-2:]] == ["o3", "o2"]
+
+
+def test_what_the_server_does_not_want_keeps_nothing_else_from_it(server: LicenceServer) -> None:
+    plugin = server.plugin()
+    deletes = [
+        Operation(plugin, name, "DELETE", stack(SERVER, stack_id=name), there(SERVER, stack_id=name))
+        for name in ("d1", "d2")
+    ]
+    server.breaking = lambda _: Break.LOST
+    for delete in deletes:
+        with pytest.raises(NotDelivered):
+            delete.over(None)
+    server.breaking = lambda said: Break.UNWANTED if said["stack_id"] == "d1" else Break.NOTHING
+    for name in ("o1", "o2"):
+        Operation(plugin, name, "CREATE", stack(DISK, stack_id="t"), None)
+    assert server.held("d2") == {}
+    assert [each["operation_id"] for each in server.messages[4:]] == ["o1", "d1", "d2", "o2"]
+
+
+@pytest.mark.parametrize("lost", [Break.LOST, Break.UNANSWERED], ids=["message", "answer"])
+def test_operation_that_is_refused_because_nobody_knows_holds_nothing(server: LicenceServer, lost: Break) -> None:
+    left = iter([lost])
+    server.breaking = lambda _: next(left, Break.NOTHING)
+    with pytest.raises(NotDelivered):
+        Operation(server.plugin(), "o1", "CREATE", stack(SERVER), None)
+    assert server.licences.shown() == {}
+    assert [each["phase"] for each in server.messages] == ["acquire", "settle"]
+
+
+def test_operation_that_goes_on_although_nobody_knows_holds_what_it_made(server: LicenceServer) -> None:
+    left = iter([Break.UNANSWERED])
+    server.breaking = lambda _: next(left, Break.NOTHING)
+    create = Operation(server.plugin(on_error="allow"), "o1", "CREATE", stack(SERVER, SERVER), None)
+    create.over(there(SERVER), FAILED)
+    assert server.held("s") == {SERVER: 1}
+
+
 def test_lost_answer_is_asked_for_again(server: LicenceServer) -> None:
     left = iter([Break.UNANSWERED, Break.NOTHING, Break.UNANSWERED, Break.NOTHING])
     server.breaking = lambda _: next(left)
