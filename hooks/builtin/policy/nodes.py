@@ -11,7 +11,7 @@ from hooks.nearest import did_you_mean, nearest
 
 #: More are no mistakes but another kind of file.
 _MOST_FAULTS: Final = 10
-#: Keys and values, with all aliases expanded.
+#: Maps and values, with all aliases expanded.
 _MOST_NODES: Final = 50_000
 _TAG: Final = "tag:yaml.org,2002:"
 #: Numbers that everybody reads alike: YAML takes 0640 and 22:30 for others than they seem to be.
@@ -94,6 +94,7 @@ class Reader:
         if not isinstance(node, MappingNode):
             self.expected(node, what)
             return {}
+        self._count()
         entries: dict[str, tuple[Node, Node]] = {}
         for key, value in node.value:
             name = self.text(key)
@@ -117,7 +118,7 @@ class Reader:
     def text(self, node: Node) -> str | None:
         """Return a text that is not empty; None if it is none."""
         if not isinstance(node, ScalarNode) or node.tag != f"{_TAG}str" or not node.value.strip():
-            quoted = "; put it in quotes" if isinstance(node, ScalarNode) and node.value.strip() else ""
+            quoted = "; put it in quotes" if isinstance(node, ScalarNode) and node.value.strip(" <") else ""
             self.expected(node, "a text", quoted)
             return None
         return str(node.value)
@@ -155,14 +156,20 @@ class Reader:
 
     def value(self, node: Node) -> Any:
         """Return a value of any kind; what is wrong with it is noted, and nothing stands for it."""
-        self._nodes_left -= 1
-        if self._nodes_left <= 0:
-            raise Unreadable(f"{self._file}: it has more than {_MOST_NODES} values")
+        self._count()
         if isinstance(node, ScalarNode):
             return self._scalar(node)
         if isinstance(node, SequenceNode):
             return [self.value(item) for item in node.value]
         return {name: self.value(value) for name, (_, value) in self.map(node, "a map").items()}
+
+    def _count(self) -> None:
+        """Stop where aliases make more of a small file than anybody means."""
+        self._nodes_left -= 1
+        if self._nodes_left <= 0:
+            raise Unreadable(
+                f"{self._file}: it has more than {_MOST_NODES} values, with its aliases expanded"
+            )
 
     def _scalar(self, node: ScalarNode) -> Any:
         kind = node.tag.removeprefix(_TAG)
@@ -178,7 +185,11 @@ class Reader:
             )
             return None
         if kind in ("int", "float", "bool"):
-            return yaml.SafeLoader("").construct_object(node)
+            try:
+                return yaml.SafeLoader("").construct_object(node)
+            except (KeyError, ValueError):
+                self.fault(node, f"the tag {node.tag!r} does not fit {node.value!r}")
+                return None
         if kind not in ("str", "timestamp"):
             self.fault(node, f"the tag {node.tag!r} is not supported here")
         return node.value

@@ -12,8 +12,8 @@ from hooks.builtin.wildcards import matches_any
 from hooks.lifecycle import LifecycleContext
 from hooks.stack import FrozenStack
 
-#: So many breaches are told in one refusal.
-MOST_TOLD: Final = 20
+#: So many breaches are told of one operation, and how many more there are.
+MOST_TOLD: Final = 19
 
 
 class Effect(Enum):

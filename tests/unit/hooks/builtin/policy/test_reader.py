@@ -107,6 +107,15 @@ WRONG = [
         "f.yaml:4:34: expected a value, found nothing; what is not given is",
     ),
     (f"{HEAD}{{property: a, equals: !x 5}}", "f.yaml:4:34: the tag '!x' is not supported here"),
+    (
+        f"{HEAD}{{property: a, equals: !!bool x}}",
+        "f.yaml:4:34: the tag 'tag:yaml.org,2002:bool' does not fit 'x'",
+    ),
+    (
+        f"{HEAD}{{property: a, equals: !!int 5.5}}",
+        "f.yaml:4:34: the tag 'tag:yaml.org,2002:int' does not fit '5.5'",
+    ),
+    (f"{HEAD}{{<<: {{property: a}}, exists: true}}", "f.yaml:4:13: expected a text, found a value ('<<')"),
     (f"{HEAD}{{property: a, equals: {{5: 5}}}}", "f.yaml:4:35: expected a text, found a number ('5')"),
     (f"{HEAD}{{property: a, at_least: x}}", "f.yaml:4:36: expected a number, found 'x'"),
     (f"{HEAD}{{property: a, at_most: true}}", "expected a number, found true or false ('true')"),
@@ -172,6 +181,17 @@ def test_values_that_refer_to_each_other_without_end_are_not_expanded() -> None:
     one_of = "\n".join(f"      {line}" for line in lines)
     said = refusal(f"rules:\n- name: r\n  types: T\n  require:\n    property: a\n    one_of:\n{one_of}\n")
     assert "it has more than 50000 values" in said
+
+
+def test_conditions_that_refer_to_each_other_without_end_are_not_expanded() -> None:
+    lines = [
+        "&c0 {requires: T}",
+        *(f"&c{number} {{any_of: [*c{number - 1}, *c{number - 1}]}}" for number in range(1, 40)),
+    ]
+    conditions = "\n".join(f"  - {line}" for line in lines)
+    assert "it has more than 50000 values" in refusal(
+        f"rules:\n- name: r\n  types: T\n  require:\n{conditions}\n"
+    )
 
 
 def test_what_yaml_takes_for_a_date_is_a_text() -> None:
