@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hooks.errors import HookNotLoaded
 from hooks.events import load_event_sinks
@@ -380,3 +382,43 @@ def test_texts_of_variables_are_read_as_json_where_something_else_is_expected(in
         "settings.lifecycle.house.doors.front: expected a valid integer, found a text",
         "settings.lifecycle.house.names: expected a valid tuple, found a text",
     ]
+
+
+SECRET = "hunter2"
+NAMES = st.sampled_from(["rooms", "door", "key", "colour", "enabled", "time_limit_seconds", "other", ""])
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.just(SECRET)
+    | st.just(f'{{"x": "{SECRET}"}}'),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.fixture
+def houses(install: Install) -> str:
+    """The group of four plugins."""
+    return install(
+        OPTIONS, *(f"{name} = acme:{name.title()}" for name in ("house", "shut", "sure", "unsure"))
+    )
+
+
+@given(
+    said=st.dictionaries(st.sampled_from(["house", "shut", "sure", "unsure", "nobody"]), VALUES, max_size=3)
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+def test_whatever_the_settings_say_is_either_right_or_told_without_values(
+    said: dict[str, Any], houses: str
+) -> None:
+    found = find_lifecycle_plugins(said, houses)
+    assert [each.name for each in found.hooks if each.hook is not None] == list(found.order)
+    for each in found.hooks:
+        # It is at work, or it is off, or somebody is told why it is neither.
+        assert (each.hook is not None) + (each.enabled is False) + bool(each.faults and not each.hook) >= 1
+    assert {name for name in said if name == "nobody"} == {
+        name for fault in found.strays for name in fault.hooks
+    }
+    assert SECRET not in "\n".join(map(str, found.faults))
