@@ -284,7 +284,9 @@ def test_what_the_server_does_not_want_keeps_nothing_else_from_it(server: Licenc
 
 
 @pytest.mark.parametrize("lost", [Break.LOST, Break.UNANSWERED], ids=["message", "answer"])
-def test_operation_that_is_refused_because_nobody_knows_holds_nothing(server: LicenceServer, lost: Break) -> None:
+def test_operation_that_is_refused_because_nobody_knows_holds_nothing(
+    server: LicenceServer, lost: Break
+) -> None:
     left = iter([lost])
     server.breaking = lambda _: next(left, Break.NOTHING)
     with pytest.raises(NotDelivered):

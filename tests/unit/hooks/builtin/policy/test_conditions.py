@@ -161,11 +161,11 @@ def test_whether_the_right_one_is_needed_may_be_untold() -> None:
 
 
 def test_a_long_chain_of_resources_is_gone_through_once() -> None:
-    links = "\n".join(f"r{number}: {{type: Link, depends_on: r{number - 1}}}" for number in range(1, 3000))
+    links = "\n".join(f"r{number}: {{type: Link, depends_on: r{number - 1}}}" for number in range(1, 1500))
     chain = f"r0: {{type: End}}\n{links}"
     rule = "types: Link\nrequire: [{requires: End, indirectly: true}, {required_by: End, indirectly: true}]"
     (refusal,) = judged(rule, chain).refusals
-    assert "'r5' and 2994 more" in refusal
+    assert "'r5' and 1494 more" in refusal
 
 
 def test_no_text_takes_longer_to_match_than_others_of_its_length() -> None:
