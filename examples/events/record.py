@@ -7,6 +7,9 @@ from typing import Any
 
 Event = dict[str, Any]
 
+#: Happens to a resource, and does not say how it is.
+PASSING = frozenset({"SIGNAL", "HOOK", "REPLACE"})
+
 
 class Record:
     """The events of one stack that were seen; the file is there as soon as the first of them is."""
@@ -43,7 +46,7 @@ class Record:
         self.stack_id = event["stack_id"]
         self.seen.add(number)
         # Events that came late do not say how things are now.
-        if subject not in self._latest or self._latest[subject]["id"] < number:
+        if event["action"] not in PASSING and self._latest.get(subject, event)["id"] <= number:
             self._latest[subject] = event
         if "previous_id" in event:
             self.loose[number] = event["previous_id"]

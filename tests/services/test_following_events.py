@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families as parse
 
 from orchestrator.store import migrations
 from tests.faults.installation import PROCESSES, STACK, Installation, until
@@ -16,7 +18,8 @@ from tests.unit.docs.pages import ROOT
 
 pytestmark = pytest.mark.slow
 
-LAYERS, WIDTH = 6, 18
+WIDTH = 60
+QUEUE = f"follow.default.{STACK}"
 #: Runs a program where neither Celery nor Isotherm can be imported.
 ALONE = """
 import runpy, sys
@@ -28,21 +31,19 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def template() -> str:
-    """Return a stack whose create takes a few seconds: in each layer, one resource waits for the layer before."""
-    resources: dict[str, Any] = {}
-    for layer in range(LAYERS):
-        before = [f"value_{layer - 1}_{number}" for number in range(WIDTH)] if layer else []
-        resources[f"pause_{layer}"] = {
-            "type": "OS::Heat::Delay",
-            "properties": {"min_wait": 0.3},
-            "depends_on": before,
-        }
-        for number in range(WIDTH):
-            resources[f"value_{layer}_{number}"] = {
-                "type": "OS::Heat::Value",
-                "properties": {"value": number},
-                "depends_on": f"pause_{layer}",
-            }
+    """Return a stack of which one half is made only when somebody lets it on."""
+    resources: dict[str, Any] = {
+        f"early_{number}": {"type": "OS::Heat::Value", "properties": {"value": number}}
+        for number in range(WIDTH)
+    }
+    resources["handle"] = {"type": "OS::Heat::WaitConditionHandle"}
+    resources["gate"] = {
+        "type": "OS::Heat::WaitCondition",
+        "properties": {"handle": {"get_resource": "handle"}, "timeout": 600},
+        "depends_on": list(resources),
+    }
+    for number in range(WIDTH):
+        resources[f"late_{number}"] = {**resources[f"early_{number}"], "depends_on": "gate"}
     return json.dumps({"heat_template_version": "2021-04-16", "resources": resources})
 
 
@@ -55,9 +56,9 @@ class Follower:
         self.complaints = directory / "complaints"
         self.process = self.start()
 
-    def start(self) -> "subprocess.Popen[str]":
+    def start(self, *more: str) -> "subprocess.Popen[str]":
         program = ROOT / "examples" / "events" / "follow.py"
-        options = ["--record", str(self.record), "--until-done", "--patience", "7"]
+        options = ["--record", str(self.record), "--patience", "7", *more]
         options += ["--history", str(Path(sys.executable).with_name("isotherm"))]
         arguments = [str(program), self.installation.settings.broker_url, STACK, *options]
         with self.complaints.open("a") as complaints:
@@ -78,8 +79,15 @@ class Follower:
         self.process.communicate()
         assert self.process.returncode == -9, "it had ended before"
 
-    def start_again(self) -> None:
-        self.process = self.start()
+    def start_again(self, *more: str) -> None:
+        self.process = self.start(*more)
+
+    def ended(self) -> list[str]:
+        """Return what it shows at its end."""
+        told, _ = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, self.complaints.read_text()
+        _, _, picture = told.partition("\n\n")
+        return picture.splitlines()
 
     def seen(self) -> list[int]:
         if not self.record.exists():
@@ -93,12 +101,15 @@ class Follower:
 
 @pytest.fixture
 def installation(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[Installation]:
-    """A coordinator and a worker, with the sink on the broker that carries the checks."""
+    """A coordinator and a worker, with sinks; the broker carries the checks too."""
     migrations.upgrade(postgres_url)
     installation = Installation(tmp_path, broker_url=redis_url, database_url=postgres_url)
-    installation.environment["ISOTHERM_EVENT_SINKS"] = json.dumps(
-        {"broker": {"enabled": True, "url": redis_url}}
-    )
+    sinks = {
+        "broker": {"enabled": True, "url": redis_url},
+        "log": {"enabled": True, "file": str(tmp_path / "events.jsonl")},
+        "prometheus": {"enabled": True, "textfile": str(tmp_path / "isotherm.prom")},
+    }
+    installation.environment["ISOTHERM_EVENT_SINKS"] = json.dumps(sinks)
     with (
         installation.service,
         running([installation.start(name) for name in list(PROCESSES)[:2]]) as installation.engines,
@@ -118,30 +129,58 @@ def follower(installation: Installation, tmp_path: Path) -> Iterator[Follower]:
     print(follower.complaints.read_text())
 
 
-def test_a_follower_that_is_killed_again_and_again_misses_nothing(
-    installation: Installation, follower: Follower
+def logged(directory: Path) -> list[int]:
+    """Return the ids in the sink's file, each where it came first."""
+    lines = (directory / "events.jsonl").read_text().splitlines()
+    return list(dict.fromkeys(json.loads(line)["id"] for line in lines))
+
+
+def counted(directory: Path, name: str) -> Counter[str]:
+    """Return the sums of a counter, by state."""
+    sums: Counter[str] = Counter()
+    for family in parse((directory / "isotherm.prom").read_text()):
+        for each in family.samples:
+            if each.name == name:
+                sums[f"{each.labels['action']}_{each.labels['status']}"] += int(each.value)
+    return sums
+
+
+def test_nothing_is_missed_whoever_is_killed(
+    installation: Installation, follower: Follower, tmp_path: Path
 ) -> None:
     stack = installation.create(template())
     until(lambda: len(follower.seen()) > 20)
     follower.kill()
-    assert not installation.service.progress(stack).finished
     follower.start_again()
     seen = len(follower.seen())
     until(lambda: len(follower.seen()) > seen + 20)
     follower.kill()
     assert not installation.service.progress(stack).finished
-    # Meanwhile the broker loses what waits there.
+    # Those die too who tell the sinks, and the broker loses what waits there.
+    installation.engine("coordinator").kill()
+    installation.start_another("coordinator")
+    installation.service.signal(stack, "handle", {})
     with installation.broker() as broker:
-        until(lambda: broker.llen(f"follow.default.{STACK}") > 5)
-        broker.delete(f"follow.default.{STACK}")
-    follower.start_again()
-    told, _ = follower.process.communicate(timeout=60)
-    assert follower.process.returncode == 0, follower.complaints.read_text()
-    happened = installation.events(stack)
-    assert len(happened) == 2 * LAYERS * (WIDTH + 1) + 2
-    assert set(follower.seen()) == {event.id for event in happened}
-    assert len(follower.seen()) == len(happened)
-    _, _, picture = told.partition(f"\n{STACK} CREATE_COMPLETE\n")
-    resources = installation.service.resources(stack)
-    assert sorted(picture.splitlines()) == sorted(f"{each.name} {each.state}" for each in resources)
+        until(lambda: broker.llen(QUEUE) > 5)
+        broker.delete(QUEUE)
+    follower.start_again("--until-done")
+    picture = follower.ended()
+    history = installation.events(stack)
+    assert sorted(follower.seen()) == [event.id for event in history]
     assert "reading in the history" in follower.complaints.read_text()
+    assert picture[0] == f"{STACK} CREATE_COMPLETE"
+    resources = installation.service.resources(stack)
+    assert len(resources) > 100
+    assert sorted(picture[1:]) == sorted(f"{each.name} {each.state}" for each in resources)
+    # The other sinks missed nothing either, and what is counted was counted once.
+    until(lambda: logged(tmp_path) == [event.id for event in history])
+    of_resources = Counter(event.state for event in history if event.resource)
+    until(lambda: counted(tmp_path, "isotherm_resource_actions_total") == of_resources)
+    of_stacks = Counter(event.state for event in history if not event.resource)
+    assert counted(tmp_path, "isotherm_stack_operations_total") == of_stacks
+    # The stack goes, and with it what there is to follow.
+    follower.start_again()
+    installation.service.delete(STACK)
+    assert follower.ended() == [f"{STACK} DELETE_COMPLETE"]
+    with installation.broker() as broker:
+        assert broker.exists(QUEUE, "_kombu.binding.isotherm.events") == 0

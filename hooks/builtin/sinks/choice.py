@@ -1,9 +1,8 @@
 """Which events somebody wants to hear of."""
 
-from fnmatch import fnmatchcase
-
 from pydantic import Field, field_validator
 
+from hooks.builtin.wildcards import matches_any
 from hooks.events import Event
 from hooks.hook import HookOptions
 from hooks.nearest import did_you_mean
@@ -37,7 +36,7 @@ class EventChoice(HookOptions):
     def wants(self, event: Event) -> bool:
         """Tell whether an event is to be told."""
         return (
-            (not self.types or any(fnmatchcase(event.type, each) for each in self.types))
+            (not self.types or matches_any(event.type, self.types))
             and (not self.actions or event.action in self.actions)
             and (not self.statuses or event.status in self.statuses)
         )
@@ -57,8 +56,8 @@ class StackChoice(EventChoice):
         """Tell whether an event is to be told."""
         return (
             super().wants(event)
-            and (not self.projects or any(fnmatchcase(event.project, each) for each in self.projects))
-            and (not self.stacks or any(fnmatchcase(event.stack_name, each) for each in self.stacks))
+            and (not self.projects or matches_any(event.project, self.projects))
+            and (not self.stacks or matches_any(event.stack_name, self.stacks))
         )
 
 
