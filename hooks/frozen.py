@@ -13,11 +13,14 @@ from hooks.errors import ReadOnly
 class FrozenDict(dict[str, Any]):
     """A ``dict`` that is only read."""
 
+    __slots__ = ()
+
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ReadOnly(
             "what a hook is shown of a stack is only read; make a copy with dict(...) to change that"
         )
 
+    __setattr__ = __delattr__ = _refuse
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
@@ -34,11 +37,14 @@ class FrozenDict(dict[str, Any]):
 class FrozenList(list[Any]):
     """A ``list`` that is only read."""
 
+    __slots__ = ()
+
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ReadOnly(
             "what a hook is shown of a stack is only read; make a copy with list(...) to change that"
         )
 
+    __setattr__ = __delattr__ = _refuse
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 

@@ -251,20 +251,27 @@ def _filled(resource: FrozenResource, rows: Sequence[ResourceRow | Presence]) ->
     # A row of another type is what the resource replaces: it is not the resource itself.
     own = [row for row in rows if row.type == resource.type]
     best = max(own, key=standing) if own else None
-    bare = replace(resource, uuid="", action="", status="", physical_id=None, others=())
     others = tuple(
-        _with_row(FrozenResource(name=row.name, type=row.type), row) for row in rows if row is not best
+        _there(FrozenResource(name=row.name, type=row.type), row) for row in rows if row is not best
     )
-    return replace(bare if best is None else _with_row(bare, best), others=others)
+    return _there(resource, best, others)
 
 
-def _with_row(resource: FrozenResource, row: ResourceRow | Presence) -> FrozenResource:
-    return replace(
-        resource,
-        uuid=row.id,
-        action=row.action,
-        status=row.status,
-        physical_id=row.physical_id,
+def _there(
+    resource: FrozenResource, row: ResourceRow | Presence | None, others: tuple[FrozenResource, ...] = ()
+) -> FrozenResource:
+    """Return a resource with what is there of it, and what else there is under its name."""
+    # Twice as fast as ``replace``, which counts with thousands of them.
+    return FrozenResource(
+        name=resource.name,
+        type=resource.type,
+        properties=resource.properties,
+        requires=resource.requires,
+        uuid=row.id if row else "",
+        action=row.action if row else "",
+        status=row.status if row else "",
+        physical_id=row.physical_id if row else None,
+        others=others,
     )
 
 

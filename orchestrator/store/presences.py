@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -24,6 +25,9 @@ class Presence:
     created_at: float
 
 
+_FIELDS: Final = tuple(Presence.__dataclass_fields__)
+
+
 class Presences:
     """Reads what is there in brief."""
 
@@ -35,8 +39,15 @@ class Presences:
         """Return a stack's rows that are not gone, in the order they were planned."""
         resource = tables.resource
         gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
-        columns = (resource.c[name] for name in Presence.__dataclass_fields__)
+        columns = (resource.c[name] for name in _FIELDS)
         sql = sa.select(*columns).where(resource.c.stack_id == stack_id, ~gone)
         with self._db.read() as connection:
             rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
-        return [Presence(**{**row._mapping, "requires": tuple(json.loads(row.requires))}) for row in rows]
+        return [_presence(row) for row in rows]
+
+
+def _presence(row: sa.Row[Any]) -> Presence:
+    # Much faster than by the row's mapping, which counts with thousands of them.
+    values: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
+    values["requires"] = tuple(json.loads(values["requires"]))
+    return Presence(**values)

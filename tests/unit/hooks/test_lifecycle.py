@@ -104,6 +104,8 @@ ATTEMPTS: dict[str, Callable[[Any], Any]] = {
     "set an item of a list": lambda stack: stack.parameters["zones"].__setitem__(0, 1),
     "add to a list": lambda stack: stack.parameters["zones"].__iadd__([1]),
     "deep down": lambda stack: stack.parameters["zones"][1]["b"].append(2),
+    "an attribute of a map": lambda stack: setattr(stack.parameters, "x", 1),
+    "an attribute of a list": lambda stack: setattr(stack.parameters["zones"], "x", 1),
     "in place": lambda stack: stack.parameters.__ior__({"x": 1}),
 }
 
