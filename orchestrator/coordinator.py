@@ -443,7 +443,7 @@ class Coordinator:
         """Publish what is due (see :class:`orchestrator.store.sweeping.Sweeper`), then keep house for a moment."""
         swept = self._store.sweeper.sweep(backlog=self._publisher.backlog())
         publish_or_leave(self._publisher, swept.orders)
-        self._brackets.unwind()
+        self._brackets.unwind(swept.lost)
         self._housekeeping.go_on()
         return swept
 

@@ -7,7 +7,7 @@ telling those that were asked that the operation never began.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -238,9 +238,9 @@ class Brackets:
             reason=ending.reason,
         )
 
-    def unwind(self) -> None:
+    def unwind(self, lost: Iterable[str]) -> None:
         """Tell those that were asked about operations which nobody sees to any more; no fault ever comes of it."""
-        for operation_id in self._store.ledger.lost():
+        for operation_id in lost:
             states = (ledger.ENTERING, ledger.LEAVING)
             try:
                 self._tell_all(operation_id, states=states, outcome=REFUSED, reason=_NOBODY_CAME)

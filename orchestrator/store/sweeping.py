@@ -34,6 +34,8 @@ class Swept:
     orders: tuple[CheckOrder, ...]
     #: Whether there was more than fits into one sweep.
     more: bool
+    #: The operations about which lifecycle plugins were asked, and which nobody sees to any more.
+    lost: tuple[str, ...] = ()
 
 
 class Sweeper:
@@ -68,6 +70,7 @@ class Sweeper:
                     self._unlock(connection, row)
             self._write(connection, [change for _, change in settled])
             live = [row for row, change in settled if change["due_at"] is not None]
+            lost = self._ledger.lost(connection)
         orders = tuple(
             order
             for row in live
@@ -81,7 +84,7 @@ class Sweeper:
             if row.state == "running" and row.status == "SUPERSEDED" and row.resource_id
             for order in self._nodes.wake_resource(row.resource_id)
         )
-        return Swept(orders=timed_out + orders + woken, more=len(rows) == BATCH)
+        return Swept(orders=timed_out + orders + woken, more=len(rows) == BATCH, lost=lost)
 
     def next_due(self) -> float | None:
         """Return in how many seconds something will be due, by the database's clock; None if nothing ever is."""
