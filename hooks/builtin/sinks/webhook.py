@@ -12,6 +12,7 @@ from hooks.builtin.sinks.choice import EventChoice, StackChoice
 from hooks.builtin.sinks.document import VERSION, document
 from hooks.events import Event, EventSink
 from hooks.hook import HookOptions
+from hooks.masking import sentence_of
 
 #: Of the time that a call may take, so much is for sending: it ends by itself before it is given up.
 SHARE: Final = 0.8
@@ -37,8 +38,13 @@ class EnvironmentWebhookOptions(EventChoice):
         try:
             self.sending()
         except ValidationError as error:
-            faults = error.errors(include_url=False, include_context=False, include_input=False)
-            said = dict.fromkeys(fault["msg"].removeprefix("Value error, ") for fault in faults)
+            names = {"url": "target"}
+            said = [
+                ": ".join(
+                    (*(names.get(str(step), str(step)) for step in fault["loc"][:1]), sentence_of(fault))
+                )
+                for fault in error.errors(include_url=False, include_context=False)
+            ]
             raise ValueError("; ".join(said)) from None
         return self
 
