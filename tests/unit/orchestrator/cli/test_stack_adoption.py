@@ -150,3 +150,28 @@ def test_what_is_no_adopt_file_is_refused(
     assert "web.json" in result.stderr
     assert "Traceback" not in result.stderr
     assert service.jobs == []
+
+
+def test_an_adopted_stack_has_the_tags_of_the_file_unless_others_are_given(
+    service: FakeService, tmp_path: Path
+) -> None:
+    for name, tags, options in (
+        ("a", None, ()),
+        ("b", ["prod", "eu", "prod"], ()),
+        ("c", ["prod"], ("--tags", "test")),
+        ("d", ["prod"], ("--tags", "")),
+    ):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps({**DOCUMENT, "tags": tags}))
+        invoke(service, "stack", "adopt", name, "--adopt-file", str(path), *options)
+    assert [job.tags for job in service.jobs] == [(), ("prod", "eu"), ("test",), ()]
+
+
+@pytest.mark.parametrize("tags", ["prod", ["a/b"], {"a": 1}])
+def test_a_file_with_what_are_no_tags_is_refused(service: FakeService, tmp_path: Path, tags: Any) -> None:
+    path = tmp_path / "web.json"
+    path.write_text(json.dumps({**DOCUMENT, "tags": tags}))
+    result = invoke(service, "stack", "adopt", "again", "--adopt-file", str(path))
+    assert result.exit_code == 2
+    assert "tags: expected a list" in result.output
+    assert not service.jobs
