@@ -1,0 +1,296 @@
+"""Brackets of lifecycle plugins, whatever plugins there are, whatever is done, and whoever fails or dies in it.
+
+``ISOTHERM_HISTORIES`` is how many lives of a stack are played; unless it is set, always the same few.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from orchestrator.errors import Conflict, NotFound, Unavailable
+from orchestrator.messages import (
+    AdoptJob,
+    CancelJob,
+    DeleteJob,
+    OperateJob,
+    RestoreJob,
+    SnapshotJob,
+    StackJob,
+)
+from tests.scenarios.bracket_book import LATE, RAISES, REFUSES, YES, Book, Player
+from tests.scenarios.test_updates import template, value
+from tests.scenarios.world import World
+
+EXAMPLES: Final = int(os.environ.get("ISOTHERM_HISTORIES", "0"))
+FILES: Final = {"pair.yaml": template({"disk": value("1")})}
+NESTED: Final = """\
+heat_template_version: 2021-04-16
+resources: {a: {type: Cloud::Object}, pair: {type: pair.yaml}}
+"""
+#: What a stack may become: changed in place, replaced, with another stack in it, nothing.
+TEMPLATES: Final = (
+    template({"a": value("1", "s")}),
+    template({"a": value("1", "l")}),
+    template({"a": value("2", "s"), "b": value("{get_attr: [a, value]}")}),
+    NESTED,
+    template({}),
+)
+CREATE, UPDATE, ADOPT, DELETE, ABANDON = "create", "update", "adopt", "delete", "abandon"
+CHECK, SUSPEND, RESUME, SNAPSHOT, RESTORE = "CHECK", "SUSPEND", "RESUME", "snapshot", "restore"
+CANCEL, ROLL_BACK, SETTLE, STEPS = "cancel", "cancel and roll back", "settle", "steps"
+COMMANDS: Final = (
+    CREATE,
+    UPDATE,
+    UPDATE,
+    ADOPT,
+    DELETE,
+    ABANDON,
+    CHECK,
+    SUSPEND,
+    RESUME,
+    SNAPSHOT,
+    RESTORE,
+    CANCEL,
+    ROLL_BACK,
+    SETTLE,
+    SETTLE,
+    STEPS,
+    STEPS,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cast:
+    """A plugin, and how it answers, one call after the other and then from the start."""
+
+    ordinal: int = 100
+    #: Which of the plugins after it in the list it says that it comes before, and after it.
+    before: frozenset[int] = frozenset()
+    after: frozenset[int] = frozenset()
+    asked: tuple[str, ...] = (YES,)
+    told: tuple[str, ...] = (YES,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """What somebody does."""
+
+    what: str
+    template: int = 0
+    rollback: bool = False
+    #: What goes wrong in the world until it settles: an action that fails, or one that takes longer than there is time.
+    fails: str = ""
+    times_out: bool = False
+    #: So many instructions after the command was given, the process dies.
+    dies: int | None = None
+    #: Whether the job comes again then.
+    again: bool = True
+    #: Whether the job is delivered twice.
+    twice: bool = False
+    steps: int = 1
+
+
+moods = st.lists(st.sampled_from([YES] * 6 + [REFUSES, RAISES, LATE]), min_size=1, max_size=6).map(tuple)
+told = st.lists(st.sampled_from([YES, YES, RAISES, LATE]), min_size=1, max_size=3).map(tuple)
+few = st.frozensets(st.integers(1, 4), max_size=1)
+casts = st.lists(
+    st.builds(
+        Cast, ordinal=st.integers(99, 101), before=few, after=few, asked=moods | st.just((YES,)), told=told
+    ),
+    max_size=5,
+)
+
+
+def one_of(commands: Sequence[str]) -> st.SearchStrategy[Command]:
+    return st.builds(
+        Command,
+        what=st.sampled_from(commands),
+        template=st.integers(0, len(TEMPLATES) - 1),
+        rollback=st.booleans(),
+        fails=st.sampled_from(["", "", "create", "update", "delete"]),
+        times_out=st.sampled_from([False, False, False, True]),
+        dies=st.none() | st.integers(1, 40),
+        again=st.booleans(),
+        twice=st.booleans(),
+        steps=st.integers(1, 6),
+    )
+
+
+class Play:
+    """One stack's life in a world with plugins."""
+
+    def __init__(self, cast: Sequence[Cast]) -> None:
+        self.world = World()
+        self.book = Book(self.world)
+        players = [
+            Player(f"p{'x' * (no % 2)}{no}", self.book, asked=each.asked, told=each.told)
+            for no, each in enumerate(cast)
+        ]
+        for no, (player, each) in enumerate(zip(players, cast, strict=True)):
+            player.ordinal = each.ordinal
+            # Only those further on in the list: so no circle comes of it.
+            player.before = {players[no + by].name for by in each.before if no + by < len(players)}  # type: ignore[misc]
+        for no, each in enumerate(cast):
+            for by in each.after:
+                if no + by < len(players):
+                    players[no + by].after = {*players[no + by].after, players[no].name}  # type: ignore[misc]
+        self.world.plug(*players)
+        self._jobs = 0
+        self._generation = 0
+
+    # -- what somebody does ------------------------------------------------------------------------------------
+
+    def do(self, command: Command) -> None:
+        """Do what the command says, and go on when a process dies of it."""
+        self._trouble(command)
+        if command.dies is not None:
+            self.world.cloud.crash_after(command.dies)
+        if command.what == SETTLE:
+            self.settle()
+        elif command.what == STEPS:
+            for _ in range(command.steps):
+                self._deliver(keep=command.twice)
+        else:
+            self._jobs += 1
+            job = self._job(command, f"job-{self._jobs}")
+            if job is not None:
+                self._order(job, again=command.again)
+                if command.twice:
+                    self._order(job, again=command.again)
+
+    def _trouble(self, command: Command) -> None:
+        cloud = self.world.cloud
+        match command.fails:
+            case "create":
+                cloud.failing = {"b": -1, "disk": -1}
+            case "update":
+                cloud.failing_updates = {"a": True}
+            case "delete":
+                cloud.failing_deletes = {"a": True, "disk": True}
+        cloud.polls = {"a": 100, "disk": 100} if command.times_out else {}
+
+    def _job(self, command: Command, job_id: str) -> Callable[[], Any] | None:
+        given: dict[str, Any] = {
+            "name": "s",
+            "template": TEMPLATES[command.template],
+            "files": FILES if TEMPLATES[command.template] == NESTED else {},
+            "rollback": command.rollback,
+            "timeout_minutes": 1 if command.times_out else None,
+            "job_id": job_id,
+        }
+        act = self.world.coordinator
+        match command.what:
+            case "create":
+                return lambda: act.create(StackJob(**given))
+            case "update":
+                return lambda: act.update(StackJob(**given))
+            case "adopt":
+                given |= {"template": TEMPLATES[0], "files": {}}
+                made = {"a": {"resource_id": self.world.cloud.make("nobody", "a", "1")}}
+                self.world.cloud.sizes[made["a"]["resource_id"]] = "s"
+                return lambda: act.adopt(AdoptJob(**given, resources=made))
+            case "delete" | "abandon" as what:
+                return lambda: act.delete(DeleteJob(name="s", job_id=job_id, abandon=what == ABANDON))
+            case "CHECK" | "SUSPEND" | "RESUME" as action:
+                return lambda: act.operate(OperateJob(action=action, name="s", job_id=job_id))
+            case "snapshot":
+                return lambda: act.snapshot(SnapshotJob(name="s", snapshot=job_id, job_id=job_id))
+            case "restore":
+                held = self._snapshots()
+                if not held:
+                    return None
+                restore = RestoreJob(name="s", snapshot=held[0], rollback=command.rollback, job_id=job_id)
+                return lambda: act.restore(restore)
+            case "cancel" | "cancel and roll back" as what:
+                return lambda: act.cancel(CancelJob(name="s", rollback=what == ROLL_BACK, job_id=job_id))
+        raise AssertionError(command.what)
+
+    def _snapshots(self) -> list[str]:
+        with self.book.aside():
+            try:
+                stack = self.world.store.stacks.find("s", project="default")
+            except NotFound:
+                return []
+            return [row.name for row in self.world.store.snapshots.all(stack.id)]
+
+    def _order(self, job: Callable[[], Any], *, again: bool) -> None:
+        """Deliver a job until somebody has done it, as a broker does whose consumers die; or let it be lost."""
+        for _ in range(20):
+            before, entries = self.book.content(), len(self.book.entries)
+            try:
+                if self._survives(job):
+                    return
+                if not again:
+                    return
+            except Unavailable:
+                self.world.now += 100
+            except (Conflict, NotFound) as error:
+                died = self.world.cloud.crash_at is None and any(
+                    not hasattr(each, "word") for each in self.book.entries[entries:]
+                )
+                if "refused by lifecycle plugin" in str(error) and not died:
+                    assert self.book.content() == before, "a refused operation changed something"
+                return
+        raise AssertionError("nobody carries the job out")
+
+    # -- fate --------------------------------------------------------------------------------------------------
+
+    def _deliver(self, *, keep: bool) -> None:
+        if not self.world.messages:
+            self._survives(
+                lambda: self.world.sweep(after=(self.world.store.sweeper.next_due() or 0.0) + 0.001)
+            )
+            return
+        with suppress(Unavailable):
+            self._survives(lambda: self.world.deliver(keep=keep))
+
+    def _survives(self, act: Callable[[], Any]) -> bool:
+        if self.world.survive(act):
+            return True
+        self.book.die()
+        # Another process comes in its place.
+        self._generation += 1
+        brackets = self.world.coordinator._brackets
+        brackets._owner = self.world.coordinator._name = f"coordinator-{self._generation}"
+        brackets._active.clear()
+        return False
+
+    def settle(self) -> None:
+        """Let everything end."""
+        for _ in range(100):
+            # A message that is not carried out because others are at it comes again.
+            with suppress(Unavailable):
+                if self._survives(self.world.settle):
+                    return
+        raise AssertionError("it never comes to rest")
+
+    def end(self) -> None:
+        """Let everything end, and look at the book."""
+        self.world.cloud.crash_at = None
+        self.settle()
+        self.book.check()
+        self.world.close()
+
+
+@settings(
+    max_examples=EXAMPLES or 40,
+    deadline=None,
+    derandomize=not EXAMPLES,
+    suppress_health_check=list(HealthCheck),
+)
+@given(cast=casts, first=one_of([CREATE, ADOPT]), then=st.lists(one_of(COMMANDS), max_size=8))
+def test_brackets_match_whoever_refuses_raises_is_late_or_dies(
+    cast: list[Cast], first: Command, then: list[Command]
+) -> None:
+    # What plugins raise is logged with all its frames: to write that out would take longer than all the rest.
+    with capture_logs():
+        play = Play(cast)
+        for command in (first, *then):
+            play.do(command)
+        play.end()
