@@ -40,7 +40,7 @@ class Racks(LifecyclePlugin):
     options: RacksOptions
     ordinal = 60
     #: Whoever asks nobody refuses first.
-    after = ("limits",)
+    after = ("limits", "policy")
     time_limit_seconds = 5.0
 
     def __init__(self, options: RacksOptions) -> None:
