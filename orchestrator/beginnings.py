@@ -255,6 +255,7 @@ class Beginnings:
             job_id=job.job_id or None,
             family=job.family if isinstance(job, NestedJob) else None,
             fence=job.fence if isinstance(job, NestedJob) else None,
+            event_sinks=prepared.event_sinks,
         )
 
     def _publish_first(self, new: NewTraversal) -> None:

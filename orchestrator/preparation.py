@@ -31,6 +31,7 @@ from orchestrator.outside_findings import outside_problems
 from orchestrator.plan import Plan, Wish, plan_create
 from orchestrator.plugins.clients import Clients
 from orchestrator.settings import Settings
+from orchestrator.sinks.environments import sink_problems
 from orchestrator.store.templates import StoredTemplate, digest_of
 from orchestrator.tags import check_tags
 from orchestrator.template.budget import TooMuch, evaluation, weight_of
@@ -74,6 +75,8 @@ class Prepared:
     facade: ParentResourceProxy | None = None
     #: Of a stack in a stack: where it is.
     family: Family | None = None
+    #: Who else is told what happens to it: each a map with the type of an event sink and its options.
+    event_sinks: tuple[Mapping[str, Any], ...] = ()
     #: What it uses that should not be used any more.
     warnings: tuple[Problem, ...] = ()
 
@@ -121,6 +124,8 @@ def examine_job(
     if isinstance(job, NestedJob):
         environment, within = environment_within(environment, job.nesting, job.parameters)
     problems += faults
+    if not isinstance(job, NestedJob):
+        problems += sink_problems(environment.event_sinks, settings, offline=offline)
     # What a wrong one would have said is not missing.
     values_required = values_required and not faults
     examiner = Examiner(
@@ -251,6 +256,7 @@ def prepare(
         nested=examined.nested,
         facade=nested.nesting.facade if nested else None,
         family=nested.family if nested else None,
+        event_sinks=tuple(each.value for each in examined.environment.event_sinks),
         warnings=outdated_warnings(examined, types),
     )
 

@@ -21,7 +21,8 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.process_caches import ProcessCaches
 from orchestrator.publishing import Publisher
 from orchestrator.settings import Settings
-from orchestrator.sinks.pump import Pump
+from orchestrator.sinks.environments import EnvironmentSinks
+from orchestrator.sinks.pumps import Pumps
 from orchestrator.store.store import Store
 
 #: How long a process that is told to end lets event sinks take what is left; another goes on with that.
@@ -125,11 +126,13 @@ class Runtime:
         )
 
     @cached_property
-    def pump(self) -> Pump:
+    def pump(self) -> Pumps:
         """What tells the operator's event sinks; nothing is told before it is started."""
-        return Pump(
+        allowed = bool(self.settings.environment_event_sinks)
+        return Pumps(
             self.store.sink_cursors,
             self.sinks,
+            EnvironmentSinks(self.settings) if allowed else None,
             owner=self.name,
             is_dead=is_dead_here,
         )

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Final
 
 import structlog
 
@@ -13,9 +12,6 @@ from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, MakeSink, Te
 from orchestrator.store.sink_cursors import CursorClaim, SinkCursors
 
 log = structlog.get_logger()
-
-#: How long the end of a command may be held up by sinks that take what is left.
-PATIENCE_SECONDS: Final = 3.0
 
 
 class Pump:
@@ -85,17 +81,17 @@ class Pump:
         for news in self._news:
             news.set()
 
-    def close(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
-        """Let the sinks take what is left, for so long at most, and stop; what they did not take is kept for them."""
+    def stop(self, until: float) -> None:
+        """Let the sinks take what is left until then, by the monotonic clock; what they did not take is kept."""
         with self._starting:
-            if self._stopping.is_set():
-                return
-            self._until = until = monotonic() + patience_seconds
+            self._until = until
             self._stopping.set()
         self.wake()
+
+    def join(self) -> None:
+        """Return when it has stopped, or its time is over: one whose sink does not return is left behind."""
         for thread in self._threads:
-            # One whose sink does not return is left behind: it ends with the process.
-            thread.join(max(0.0, until - monotonic()))
+            thread.join(max(0.0, self._until - monotonic()))
 
     def _run(self, teller: Teller, news: threading.Event) -> None:
         while not self._stopping.is_set():

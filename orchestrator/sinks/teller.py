@@ -12,9 +12,11 @@ from time import monotonic
 from typing import Final, Protocol, TypeVar
 
 import structlog
+from pydantic import BaseModel
 
 from hooks.calling import TookTooLong, call_within
 from hooks.events import Event, EventSink
+from hooks.masking import without_secrets
 from orchestrator.sinks.pace import first_number, next_number, pause_seconds, words_of
 from orchestrator.store.sink_cursors import CursorClaim, SinkCursors
 
@@ -233,6 +235,9 @@ class Teller:
         """Note that the sink failed, and let go of it; return for how long it is left alone."""
         pause = pause_seconds(claim.failures + 1, self._chance)
         said = words_of(error)
+        options = self._sink.options if self._sink is not None else None
+        if isinstance(options, BaseModel):
+            said = without_secrets(said, options)
         log.warning("an event sink failed", sink=self.name, error=said, again_in_seconds=round(pause, 1))
         self._close(hangs=isinstance(error, TookTooLong))
         self._look_at = self._clock() + pause

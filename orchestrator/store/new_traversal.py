@@ -54,6 +54,8 @@ class NewTraversal:
     options: Mapping[str, Any] = field(default_factory=dict)
     #: Those that the stack is to have; None leaves them as they are.
     tags: tuple[str, ...] | None = None
+    #: Who is told what happens to the stack, each a map with a type; None leaves them as they are.
+    event_sinks: tuple[Mapping[str, Any], ...] | None = None
     job_id: str | None = None
     #: What it is to make of the stack.
     snapshot: NewSnapshot | None = None

@@ -11,6 +11,7 @@ from orchestrator.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
+from orchestrator.store.unneeded import SINK_PATIENCE_SECONDS
 
 #: How many events are read at once.
 BATCH = 500
@@ -68,6 +69,16 @@ class Holder:
 
     owner: str
     attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """A cursor of a sink that an environment names, for which events wait."""
+
+    name: str
+    type: str
+    #: Which process has it; None if none has.
+    owner: str | None
 
 
 class SinkCursors:
@@ -242,6 +253,44 @@ class SinkCursors:
         )
         with self._db.read() as connection:
             return [CursorRow(**row._mapping) for row in connection.execute(sql)]
+
+    @retrying
+    def due(self, types: Collection[str], *, up_to: int, limit: int) -> list[Due]:
+        """Return cursors of sinks that environments name for which events wait, none above ``up_to``.
+
+        First those that no process has, and of these who has waited longest. Of those that failed, those that are to be
+        tried again.
+        """
+        cursor, event = tables.sink_cursor, tables.event
+        waiting = sa.exists().where(
+            event.c.stack_id == cursor.c.stack_id, event.c.id > cursor.c.position, event.c.id <= up_to
+        )
+        now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
+        held = cursor.c.leased_until.is_not(None) & (cursor.c.leased_until > now)
+        sql = (
+            sa.select(cursor.c.name, cursor.c.type, sa.case((held, cursor.c.owner)).label("owner"))
+            .where(cursor.c.stack_id.is_not(None), cursor.c.type.in_(types), cursor.c.due_at <= now, waiting)
+            .order_by(held, cursor.c.position, cursor.c.name)
+            .limit(limit)
+        )
+        with self._db.read() as connection:
+            return [Due(**row._mapping) for row in connection.execute(sql)]
+
+    @retrying
+    def remove_done(self) -> None:
+        """Remove the cursors of deleted stacks that were told everything, or did not listen for a long time."""
+        cursor, event, stack = tables.sink_cursor, tables.event, tables.stack
+        waiting = sa.exists().where(event.c.stack_id == cursor.c.stack_id, event.c.id > cursor.c.position)
+        now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
+        mine = stack.c.id == cursor.c.stack_id
+        is_there = sa.exists().where(mine, stack.c.deleted_at.is_(None))
+        was_lately = sa.exists().where(mine, stack.c.deleted_at > now - SINK_PATIENCE_SECONDS)
+        which = cursor.c.stack_id.is_not(None) & ~is_there & ~(was_lately & waiting)
+        with self._db.read() as connection:
+            names = connection.execute(sa.select(cursor.c.name).where(which)).scalars().all()
+        if names:
+            with self._db.write() as connection:
+                connection.execute(cursor.delete().where(cursor.c.name.in_(names), which))
 
     @retrying
     def bound(self, most: int) -> None:

@@ -22,6 +22,7 @@ from orchestrator.store.requirements import requirements_of, widen_requirements
 from orchestrator.store.serving import DEFINING
 from orchestrator.store.snapshots import fail_snapshot, insert_snapshot
 from orchestrator.store.stack_events import insert_event
+from orchestrator.store.stack_sinks import write_stack_sinks
 
 #: The actions by which people give a stack a definition.
 _GIVING = tuple(action for action in DEFINING if action != "ROLLBACK")
@@ -72,7 +73,7 @@ class TraversalBeginnings:
                         created_at=now,
                     )
                 )
-                self._write_traversal(connection, new, now)
+                self._write_traversal(connection, new, now, is_new=True)
         except IntegrityError as error:
             if self._db.postgres or "stack" in str(error.orig):
                 raise Conflict(
@@ -137,7 +138,7 @@ class TraversalBeginnings:
             if new.taken_back:
                 again = tables.resource.c.id.in_(list(new.taken_back))
                 connection.execute(tables.resource.update().where(again).values(replaced_by=None))
-            self._write_traversal(connection, new, now)
+            self._write_traversal(connection, new, now, is_new=False)
         return new
 
     @staticmethod
@@ -200,7 +201,9 @@ class TraversalBeginnings:
             "updated_at": now,
         }
 
-    def _write_traversal(self, connection: sa.Connection, new: NewTraversal, now: float) -> None:
+    def _write_traversal(
+        self, connection: sa.Connection, new: NewTraversal, now: float, *, is_new: bool
+    ) -> None:
         action = new.plan.action
         connection.execute(
             tables.traversal.insert().values(
@@ -227,6 +230,11 @@ class TraversalBeginnings:
                     status="accepted",
                     created_at=now,
                 )
+            )
+        if new.event_sinks is not None:
+            # Before the event: who is named for the first time is told that this begins.
+            write_stack_sinks(
+                connection, self._codec, now, stack_id=new.stack_id, wanted=new.event_sinks, is_new=is_new
             )
         insert_event(
             connection,

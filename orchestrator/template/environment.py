@@ -21,8 +21,8 @@ class Environment:
     #: What each source says of parameters, in order; one that says nothing is left out.
     layers: tuple[Layer, ...] = ()
     registry: Registry = field(default_factory=Registry)
-    #: Each a map with the type of an installed event sink, and its arguments.
-    event_sinks: tuple[Mapping[str, Any], ...] = ()
+    #: The value of each is a map with the type of an installed event sink, and its options.
+    event_sinks: tuple[Given, ...] = ()
     #: The parameters whose values are to be kept secret, whatever their declarations say.
     encrypted_names: frozenset[str] = frozenset()
 

@@ -1,6 +1,5 @@
 """Read one environment document section by section, and gather everything that is wrong with it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any, Final
@@ -33,7 +32,8 @@ class Sections:
 
     layer: Layer = field(default_factory=Layer)
     registry: Registry = field(default_factory=Registry)
-    event_sinks: tuple[Mapping[str, Any], ...] = ()
+    #: Each value is a map with the type of an installed event sink.
+    event_sinks: tuple[Given, ...] = ()
     encrypted_names: frozenset[str] = frozenset()
 
 
@@ -100,7 +100,7 @@ class EnvironmentReader:
                 self._fault((section, name), message, hint)
         return strategies
 
-    def _event_sinks(self, data: dict[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    def _event_sinks(self, data: dict[str, Any]) -> tuple[Given, ...]:
         section, sinks = "event_sinks", []
         given = self._list(data, section, "event sinks, maps with a type")
         # Most environments name none, and looking for what is installed takes milliseconds.
@@ -115,7 +115,7 @@ class EnvironmentReader:
                 self._fault((section, index), f"expected an event sink, a map with a type, found {found}")
                 continue
             if kind in installed:
-                sinks.append(sink)
+                sinks.append(self._at(sink, (section, index)))
                 continue
             hint = self._nearest.hint(kind, installed, known)
             self._fault((section, index, "type"), f"there is no event sink {kind[:80]!r}", hint)

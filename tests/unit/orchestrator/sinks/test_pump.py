@@ -10,7 +10,7 @@ import pytest
 
 from hooks.events import Event, EventSink
 from orchestrator.codec import Codec
-from orchestrator.sinks.pump import Pump
+from orchestrator.sinks.pumps import Pumps
 from orchestrator.store import tables
 from orchestrator.store.database import Database
 from orchestrator.store.sink_cursors import SinkCursors
@@ -58,8 +58,8 @@ class Ground:
         self.cursors = SinkCursors(self.database, Codec())
         self._stack = stack
 
-    def pump(self, *sinks: Inbox, owner: str = "me") -> Pump:
-        pump = Pump(self.cursors, sinks, owner=owner)
+    def pump(self, *sinks: Inbox, owner: str = "me") -> Pumps:
+        pump = Pumps(self.cursors, sinks, owner=owner)
         pump.register()
         pump.start()
         self._stack.callback(pump.close)
@@ -163,7 +163,7 @@ def test_the_end_waits_for_no_sink_longer_than_said_and_another_process_goes_on(
 
 def test_a_pump_that_was_not_started_tells_nobody(ground: Ground) -> None:
     mail = ground.inbox("mail")
-    pump = Pump(ground.cursors, [mail], owner="me")
+    pump = Pumps(ground.cursors, [mail], owner="me")
     pump.close()
     pump.start()
     ground.happen()

@@ -103,9 +103,14 @@ def _sinks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_sinks")
 def test_event_sinks_are_kept_in_order() -> None:
     first = parse("event_sinks: [{type: queue, target: q, ttl: 7}, {type: mail}]")
-    assert first.event_sinks == ({"type": "queue", "target": "q", "ttl": 7}, {"type": "mail"})
+    assert [each.value for each in first.event_sinks] == [
+        {"type": "queue", "target": "q", "ttl": 7},
+        {"type": "mail"},
+    ]
+    assert [each.path for each in first.event_sinks] == ["event_sinks[0]", "event_sinks[1]"]
     merged = first.merge(Environment(), parse("event_sinks: [{type: queue}]"))
-    assert merged.event_sinks == (*first.event_sinks, {"type": "queue"})
+    assert [each.value for each in merged.event_sinks[2:]] == [{"type": "queue"}]
+    assert merged.event_sinks[:2] == first.event_sinks
 
 
 @pytest.mark.usefixtures("_sinks")

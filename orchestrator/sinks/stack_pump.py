@@ -1,0 +1,161 @@
+"""The threads of one process that tell the event sinks that environments of stacks name."""
+
+import threading
+from collections.abc import Callable
+from time import monotonic
+from typing import Final
+
+import structlog
+
+from hooks.events import EventSink
+from orchestrator.sinks.environments import EnvironmentSinks
+from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, POLL_SECONDS, Teller
+from orchestrator.store.sink_cursors import CursorClaim, Due, SinkCursors
+
+log = structlog.get_logger()
+
+#: So many sinks are told at the same time.
+MOST_AT_ONCE: Final = 8
+#: One sink is told so many batches before others have their turn.
+MOST_BATCHES: Final = 4
+#: How often it is looked for those that failed and are due again, though nothing new has happened.
+RETRY_SECONDS: Final = 1.0
+#: How often the cursors of deleted stacks are looked for.
+TIDY_SECONDS: Final = 10.0
+
+
+class StackPump:
+    """Tells the sinks that environments name: a bounded number at once, so that a few slow ones delay no other.
+
+    Args:
+        cursors: Where the cursors are.
+        sinks: Makes them.
+        owner: What this process is called.
+        is_dead: Tells of the name of a process whether it surely is there no more.
+    """
+
+    def __init__(
+        self,
+        cursors: SinkCursors,
+        sinks: EnvironmentSinks,
+        *,
+        owner: str,
+        is_dead: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._cursors, self._sinks, self._owner, self._is_dead = cursors, sinks, owner, is_dead
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._until = 0.0
+        self._thread: threading.Thread | None = None
+        self._telling = threading.Lock()
+        #: The cursors that threads of this process are at.
+        self._told: set[str] = set()
+        self._looked_at = float("-inf")
+        self._tidied_at = float("-inf")
+        self._seen = 0
+
+    def start(self) -> None:
+        """Start to tell, unless that was done."""
+        if self._thread is None and not self._stopping.is_set():
+            self._thread = threading.Thread(target=self._run, name="pump of stacks", daemon=True)
+            self._thread.start()
+
+    def wake(self) -> None:
+        """Say that something may have been committed; costs next to nothing."""
+        self._news.set()
+
+    def stop(self, until: float) -> None:
+        """Have everything told that can be until then, by the monotonic clock, and nothing after it."""
+        self._until = until
+        self._stopping.set()
+        self._news.set()
+
+    def join(self) -> None:
+        """Return when it has stopped, or its time is over."""
+        if self._thread is not None:
+            self._thread.join(max(0.0, self._until - monotonic()))
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._news.clear()
+            pause = self._look()
+            if not self._stopping.wait(GATHER_SECONDS):
+                self._news.wait(pause)
+        while monotonic() < self._until:
+            self._looked_at = float("-inf")
+            self._look()
+            if not self._told and not self._due(MOST_AT_ONCE):
+                break
+            self._news.wait(GATHER_SECONDS)
+            self._news.clear()
+
+    def _look(self) -> float:
+        """Have told what is due, as far as there are hands; return for how long nothing is to be done."""
+        try:
+            return self._have_told()
+        except Exception as error:  # noqa: BLE001  # the thread must outlive any fault of the database
+            log.warning("the event sinks of stacks are told later", reason=str(error))
+            return LOOK_SECONDS
+
+    def _have_told(self) -> float:
+        now = monotonic()
+        if now - self._tidied_at > TIDY_SECONDS:
+            self._tidied_at = now
+            self._cursors.remove_done()
+        up_to = self._cursors.horizon.look()
+        if up_to == self._seen and now - self._looked_at < RETRY_SECONDS:
+            return GATHER_SECONDS if self._cursors.horizon.is_behind else POLL_SECONDS
+        free = MOST_AT_ONCE - len(self._told)
+        if not free:
+            return POLL_SECONDS
+        # Those that are told already are found again.
+        due = self._due(MOST_AT_ONCE + free)
+        for each in due[:free]:
+            self._begin(each)
+        if len(due) <= free:
+            self._seen, self._looked_at = up_to, now
+        return POLL_SECONDS
+
+    def _due(self, most: int) -> list[Due]:
+        """Return sinks for which events wait and that nobody tells."""
+        up_to = self._cursors.horizon.look()
+        found = self._cursors.due(self._sinks.told, up_to=up_to, limit=most)
+        return [each for each in found if each.name not in self._told and self._is_free(each)]
+
+    def _is_free(self, due: Due) -> bool:
+        return due.owner is None or self._is_dead(due.owner)
+
+    def _begin(self, due: Due) -> None:
+        with self._telling:
+            self._told.add(due.name)
+        threading.Thread(target=self._tell, args=(due,), name=f"sink {due.name}", daemon=True).start()
+
+    def _tell(self, due: Due) -> None:
+        try:
+            teller = Teller(
+                due.name,
+                self._make,
+                cursors=self._cursors,
+                owner=self._owner,
+                limit_seconds=self._sinks.limit_seconds(due.type),
+                is_dead=self._is_dead,
+                called=f"{due.type} of a stack",
+            )
+            try:
+                for _ in range(MOST_BATCHES):
+                    teller.step()
+                    if teller.is_done():
+                        break
+            finally:
+                teller.leave()
+        except Exception as error:  # noqa: BLE001  # as above
+            log.warning("an event sink of a stack is told later", sink=due.name, reason=str(error))
+        finally:
+            with self._telling:
+                self._told.discard(due.name)
+            # There may be more for it, and there is a hand free for others.
+            self._seen = 0
+            self._news.set()
+
+    def _make(self, claim: CursorClaim) -> EventSink:
+        return self._sinks.make(claim.type, claim.options)

@@ -1,0 +1,127 @@
+"""An environment may name the event sinks that the settings allow, with options that are right."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import InvalidInput
+from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.preparation import prepare
+from orchestrator.settings import Settings
+from orchestrator.sinks.environments import EnvironmentSinks
+from orchestrator.validation import validate_job
+from tests.unit.orchestrator.sinks.packages import Target, install
+
+TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::None}}"
+
+
+@pytest.fixture(autouse=True)
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch)
+
+
+def job(sinks: str, template: str = TEMPLATE) -> StackJob:
+    source = f"parameters: {{}}\nevent_sinks:\n{sinks}"
+    return StackJob(
+        name="s", template=template, environments=(EnvironmentSource(file="e.yaml", source=source),)
+    )
+
+
+def settings(*allowed: str, **more: dict[str, object]) -> Settings:
+    return Settings(environment_event_sinks=allowed, event_sinks=more)
+
+
+def test_a_sink_that_is_allowed_is_part_of_the_definition() -> None:
+    prepared = prepare(
+        job("- {type: target, target: here, number: 3}"), ResourceTypes.load(), settings("target")
+    )
+    assert prepared.event_sinks == ({"type": "target", "target": "here", "number": 3},)
+
+
+@pytest.mark.parametrize(
+    ("sinks", "path", "line", "message", "hint"),
+    [
+        (
+            "- {type: target, target: x}",
+            "event_sinks[0]",
+            3,
+            "environments may not name the event sink 'target' here",
+            "environment_event_sinks = ['target']",
+        ),
+        (
+            "- {type: settled}",
+            "event_sinks[0]",
+            3,
+            "the event sink 'settled' cannot be named in an environment",
+            "target",
+        ),
+    ],
+)
+def test_what_is_not_allowed_is_refused_where_it_stands(
+    sinks: str, path: str, line: int, message: str, hint: str
+) -> None:
+    with pytest.raises(InvalidInput) as error:
+        prepare(job(sinks), ResourceTypes.load(), settings())
+    (problem,) = error.value.problems
+    assert (problem.path, problem.message) == (path, message)
+    assert problem.position is not None
+    assert (problem.position.file, problem.position.line) == ("e.yaml", line)
+    assert hint in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("entry", "path", "message", "hint"),
+    [
+        ("{type: target}", "event_sinks[1].target", "it must be given", ""),
+        (
+            "{type: target, target: x, numbr: 1}",
+            "event_sinks[1].numbr",
+            "an event sink 'target' has no such option",
+            "did you mean 'number'?",
+        ),
+        (
+            "{type: target, target: [s3cret]}",
+            "event_sinks[1].target",
+            "expected a valid string, found a list",
+            "",
+        ),
+        (
+            "{type: target, target: ''}",
+            "event_sinks[1].target",
+            "string should have at least 1 character",
+            "",
+        ),
+    ],
+)
+def test_options_that_are_wrong_are_refused(entry: str, path: str, message: str, hint: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        prepare(job(f"- {{type: target, target: x}}\n- {entry}"), ResourceTypes.load(), settings("target"))
+    (problem,) = error.value.problems
+    assert (problem.path, problem.message, problem.hint) == (path, message, hint)
+    assert problem.position is not None
+    assert problem.position.line == 4
+    assert "s3cret" not in str(problem)
+
+
+def test_too_many_are_refused() -> None:
+    sinks = "\n".join(["- {type: target, target: x}"] * 17)
+    with pytest.raises(InvalidInput, match="there are 17 event sinks; at most 16 are allowed"):
+        prepare(job(sinks), ResourceTypes.load(), settings("target"))
+
+
+def test_whoever_only_validates_need_not_know_what_is_allowed_elsewhere() -> None:
+    assert validate_job(job("- {type: target, target: x}"), settings())
+    with pytest.raises(InvalidInput, match="it must be given"):
+        validate_job(job("- {type: target}"), settings())
+
+
+def test_a_sink_is_made_with_what_the_environment_says_and_the_limit_of_the_settings() -> None:
+    sinks = EnvironmentSinks(settings("target", "gone", target={"time_limit_seconds": 7}))
+    assert sinks.told == ("target",)
+    made = sinks.make("target", {"target": "here"})
+    assert isinstance(made, Target)
+    assert (made.options.target, made.name, made.time_limit_seconds) == ("here", "target", 7)
+    assert EnvironmentSinks(settings("target")).limit_seconds("target") == Target.time_limit_seconds
+    with pytest.raises(ValueError, match="its options are wrong by now: it must be given"):
+        sinks.make("target", {})

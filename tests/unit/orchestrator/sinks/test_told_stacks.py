@@ -1,0 +1,138 @@
+"""Who is named in a stack's environment is told what happens to it, from the first event to the last."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import InvalidInput
+from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.service import Service
+from orchestrator.settings import Settings
+from tests.unit.orchestrator.sinks.packages import Target, install
+
+TEMPLATE = """\
+heat_template_version: 2021-04-16
+resources:
+  first: {type: OS::Heat::TestResource, properties: {value: "1"}}
+"""
+OUTER = """\
+heat_template_version: 2021-04-16
+resources:
+  inner: {type: inner.yaml}
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    install(tmp_path, monkeypatch)
+    return Settings(state_directory=tmp_path / "state", environment_event_sinks=("target",))
+
+
+@pytest.fixture
+def service(settings: Settings) -> Iterator[Service]:
+    with Service.open(settings) as service:
+        yield service
+
+
+def job(name: str, *targets: str, template: str = TEMPLATE, **more: Any) -> StackJob:
+    sinks = ", ".join(f"{{type: target, target: {target}}}" for target in targets)
+    source = EnvironmentSource(file="e.yaml", source=f"event_sinks: [{sinks}]")
+    return StackJob(name=name, template=template, environments=(source,), **more)
+
+
+def done(service: Service, stack_id: str) -> None:
+    assert list(service.watch(stack_id, interval_seconds=0.01))[-1].finished
+
+
+def made(service: Service, name: str, *targets: str, **more: Any) -> str:
+    stack = service.create(job(name, *targets, **more))
+    done(service, stack.id)
+    return stack.id
+
+
+def test_a_stack_is_told_from_its_first_event_to_its_last(service: Service) -> None:
+    stack_id = made(service, "s", "here")
+    service.delete("s")
+    done(service, stack_id)
+    Target.until("here", 8)
+    assert Target.said("here") == [
+        "s CREATE_IN_PROGRESS",
+        "first CREATE_IN_PROGRESS",
+        "first CREATE_COMPLETE",
+        "s CREATE_COMPLETE",
+        "s DELETE_IN_PROGRESS",
+        "first DELETE_IN_PROGRESS",
+        "first DELETE_COMPLETE",
+        "s DELETE_COMPLETE",
+    ]
+    # What it needs no more goes, sooner or later.
+    service._store.sink_cursors.remove_done()
+    assert service.event_sinks() == []
+
+
+def test_the_end_of_a_command_lets_them_take_what_is_left(settings: Settings) -> None:
+    with Service.open(settings) as service:
+        stack_id = made(service, "s", "here", "there")
+    assert len(Target.told["here"]) == len(Target.told["there"]) == 4
+    with Service.open(settings) as service:
+        first, second = service.event_sinks()
+        assert (first.stack, first.stack_id, first.backlog, first.enabled) == ("s", stack_id, 0, True)
+        assert first.owner == second.owner == ""
+
+
+def test_a_new_definition_says_who_is_told_from_then_on(service: Service) -> None:
+    made(service, "s", "here", "gone")
+    Target.until("here", 4)
+    Target.until("gone", 4)
+    stack = service.update(job("s", "new", "here", template=TEMPLATE.replace('"1"', '"2"')))
+    done(service, stack.id)
+    Target.until("here", 8)
+    Target.until("new", 4)
+    assert Target.said("new") == Target.said("here")[4:]
+    assert Target.said("new")[0] == "s UPDATE_IN_PROGRESS"
+    assert len(Target.told["gone"]) == 4
+
+
+def test_stacks_in_a_stack_are_told_of_too(service: Service) -> None:
+    made(service, "s", "here", template=OUTER, files={"inner.yaml": TEMPLATE})
+    Target.until("here", 8)
+    said = Target.said("here")
+    assert {"s CREATE_COMPLETE", "inner CREATE_COMPLETE", "first CREATE_COMPLETE"} <= set(said)
+    assert len({event.stack_id for event in Target.told["here"]}) == 2
+
+
+def test_targets_that_do_not_listen_delay_no_other(service: Service) -> None:
+    slow = [f"slow-{number}" for number in range(4)]
+    with Target.stops(*slow):
+        made(service, "s", *slow, "broken", "quick")
+        Target.until("quick", 4)
+        assert all(target not in Target.told for target in slow)
+    for target in slow:
+        Target.until(target, 4)
+
+
+def test_a_target_that_refuses_is_tried_again_and_its_words_are_kept_without_secrets(
+    service: Service,
+) -> None:
+    Target.broken.add("here")
+    source = "event_sinks: [{type: target, target: here, secret: s3cret}]"
+    stack = service.create(
+        StackJob(name="s", template=TEMPLATE, environments=(EnvironmentSource(file="e.yaml", source=source),))
+    )
+    done(service, stack.id)
+    while not (view := service.event_sinks()[0]).failures:
+        pass
+    assert view.error == "here refused ******"
+    Target.broken.clear()
+    Target.until("here", 4)
+    assert len(Target.told["here"]) == 4
+
+
+def test_what_is_not_allowed_is_refused_before_anything_is_made(settings: Settings) -> None:
+    strict = settings.model_copy(update={"environment_event_sinks": ()})
+    with Service.open(strict) as service:
+        with pytest.raises(InvalidInput, match="environments may not name the event sink 'target' here"):
+            service.create(job("s", "here"))
+        assert service.stacks() == []

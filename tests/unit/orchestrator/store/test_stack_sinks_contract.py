@@ -1,0 +1,151 @@
+"""What every store promises of the sinks that a stack's environment names."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.store import tables
+from orchestrator.store.sink_cursors import CursorClaim
+from orchestrator.store.stack_sinks import write_stack_sinks
+from orchestrator.store.unneeded import SINK_PATIENCE_SECONDS
+from tests.unit.orchestrator.store.conftest import Bench
+from tests.unit.orchestrator.store.test_update_contract import begin_delete, created, order_of
+
+MAIL = {"type": "mail", "target": "me", "list": [1, {"a": None}]}
+HOOK = {"type": "hook", "target": "http://a/"}
+OTHER = {"type": "hook", "target": "http://b/"}
+
+
+def name_sinks(
+    bench: Bench, *wanted: Mapping[str, Any], stack_id: str = "s-id", is_new: bool = False
+) -> None:
+    with bench.store.database.write() as connection:
+        write_stack_sinks(
+            connection, bench.store.codec, bench.clock.now, stack_id=stack_id, wanted=wanted, is_new=is_new
+        )
+
+
+def positions(bench: Bench) -> dict[str, tuple[str, int]]:
+    return {row.name: (row.type, row.position) for row in bench.store.sink_cursors.all()}
+
+
+def claim(bench: Bench, name: str) -> CursorClaim:
+    claim = bench.store.sink_cursors.claim(name, owner="me", lease_seconds=60)
+    assert claim is not None
+    return claim
+
+
+def tell(bench: Bench, name: str, position: int) -> None:
+    taken = claim(bench, name)
+    assert bench.store.sink_cursors.advance(taken, position, state=b"", lease_seconds=60)
+    assert bench.store.sink_cursors.release(name, taken.attempt)
+
+
+def due(bench: Bench, types: Sequence[str] = ("mail", "hook"), limit: int = 99) -> list[str]:
+    cursors = bench.store.sink_cursors
+    return [each.name for each in cursors.due(types, up_to=cursors.horizon.look(), limit=limit)]
+
+
+def test_those_of_a_new_stack_are_told_everything(bench: Bench) -> None:
+    bench.begin({"a": set()}, stack="earlier")
+    name_sinks(bench, MAIL, HOOK, is_new=True)
+    bench.run_all(bench.begin({"a": set()}))
+    assert positions(bench) == {"s-id:0": ("mail", 0), "s-id:1": ("hook", 0)}
+    taken = claim(bench, "s-id:0")
+    assert (taken.stack_id, taken.options) == ("s-id", {"target": "me", "list": [1, {"a": None}]})
+    told = bench.store.sink_cursors.read(taken, up_to=99)
+    assert {event.stack_id for event in told} == {"s-id"}
+    assert len(told) == 4
+
+
+def test_with_a_new_definition_those_that_stay_go_on_where_they_are(bench: Bench) -> None:
+    name_sinks(bench, MAIL, HOOK, is_new=True)
+    bench.run_all(bench.begin({"a": set()}))
+    tell(bench, "s-id:1", 3)
+    # In another order, with another.
+    name_sinks(bench, HOOK, OTHER)
+    assert positions(bench) == {"s-id:1": ("hook", 3), "s-id:2": ("hook", 4)}
+    assert claim(bench, "s-id:2").options == {"target": "http://b/"}
+    name_sinks(bench)
+    assert positions(bench) == {}
+
+
+def test_one_that_is_named_twice_is_told_twice(bench: Bench) -> None:
+    name_sinks(bench, HOOK, HOOK, is_new=True)
+    assert positions(bench) == {"s-id:0": ("hook", 0), "s-id:1": ("hook", 0)}
+    name_sinks(bench, HOOK)
+    assert list(positions(bench)) == ["s-id:0"]
+
+
+def test_sinks_of_other_stacks_stay(bench: Bench) -> None:
+    bench.store.sink_cursors.register(["log"])
+    name_sinks(bench, MAIL, is_new=True)
+    name_sinks(bench, MAIL, stack_id="other", is_new=True)
+    name_sinks(bench)
+    assert sorted(positions(bench)) == ["log", "other:0"]
+
+
+def test_options_are_as_secret_as_all_values(bench: Bench) -> None:
+    name_sinks(bench, HOOK, is_new=True)
+    with bench.store.database.read() as connection:
+        stored = connection.execute(sa.select(tables.sink_cursor.c.options)).scalar_one()
+    encrypted = bench.store.codec.pack(b"x")[:1] == b"\x01"
+    assert (b"http://a/" in stored) is not encrypted
+
+
+def test_those_are_due_for_whom_something_waits(bench: Bench) -> None:
+    bench.store.sink_cursors.register(["log"])
+    name_sinks(bench, MAIL, HOOK, is_new=True)
+    assert due(bench) == []
+    bench.run_all(bench.begin({"a": set()}))
+    name_sinks(bench, MAIL, stack_id="other", is_new=True)
+    assert due(bench) == ["s-id:0", "s-id:1"]
+    assert due(bench, limit=1) == ["s-id:0"]
+    assert due(bench, types=["hook"]) == ["s-id:1"]
+    assert due(bench, types=[]) == []
+    tell(bench, "s-id:0", 4)
+    assert due(bench) == ["s-id:1"]
+
+
+def test_who_waited_longest_comes_first_and_who_is_told_already_last(bench: Bench) -> None:
+    name_sinks(bench, MAIL, HOOK, OTHER, is_new=True)
+    bench.run_all(bench.begin({"a": set()}))
+    tell(bench, "s-id:0", 2)
+    tell(bench, "s-id:2", 1)
+    claim(bench, "s-id:1")
+    assert due(bench) == ["s-id:2", "s-id:0", "s-id:1"]
+    cursors = bench.store.sink_cursors
+    found = cursors.due(["mail", "hook"], up_to=4, limit=9)
+    assert [each.owner for each in found] == [None, None, "me"]
+    bench.clock.pass_(61)
+    assert [each.owner for each in cursors.due(["hook"], up_to=4, limit=9)] == [None, None]
+
+
+def test_one_that_failed_is_due_when_its_pause_is_over(bench: Bench) -> None:
+    name_sinks(bench, MAIL, is_new=True)
+    bench.run_all(bench.begin({"a": set()}))
+    bench.store.sink_cursors.fail(claim(bench, "s-id:0"), "no", pause_seconds=5)
+    assert due(bench) == []
+    bench.clock.pass_(5)
+    assert due(bench) == ["s-id:0"]
+
+
+def test_the_last_word_of_a_deleted_stack_is_told_and_its_cursors_go(bench: Bench) -> None:
+    cursors = bench.store.sink_cursors
+    cursors.register(["log"])
+    name_sinks(bench, MAIL, HOOK, is_new=True)
+    created(bench, {"a": set()})
+    tell(bench, "s-id:0", 4)
+    cursors.remove_done()
+    assert begin_delete(bench)
+    bench.run_all([order_of(bench, 0)])
+    cursors.remove_done()
+    assert len(positions(bench)) == 3
+    newest = cursors.horizon.look()
+    tell(bench, "s-id:0", newest)
+    cursors.remove_done()
+    assert sorted(positions(bench)) == ["log", "s-id:1"]
+    bench.clock.pass_(SINK_PATIENCE_SECONDS + 1)
+    cursors.remove_done()
+    assert sorted(positions(bench)) == ["log"]
