@@ -52,7 +52,8 @@ class EventSink(Hook):
     new one is made that goes on from what is on record.
     """
 
-    #: Whether the environment of a stack may name it, as ``{type: NAME, ...}``. Such a sink is told of that stack only.
+    #: Whether the environment of a stack may name it, as ``{type: NAME, ...}``. Such a sink is told of that stack and
+    #: of those in it only; of each by an object of its own, which is made anew whenever there is something to tell.
     in_environments: ClassVar[bool] = False
     #: What else may stand there; the sink is made with that instead of ``Options``. None: what the settings may say.
     EnvironmentOptions: ClassVar[type[HookOptions] | None] = None
