@@ -4,9 +4,11 @@ import json
 import os
 from pathlib import Path
 
+from orchestrator.service import Service
+from orchestrator.store import migrations
 from tests.faults.installation import until
 from tests.services.engine import running
-from tests.services.test_update import isotherm
+from tests.services.test_update import isotherm, service  # noqa: F401  # a fixture
 from tests.unit.docs.pages import ROOT, Session
 from tests.unit.packages import install
 
@@ -54,7 +56,12 @@ def noted(file: Path) -> list[list[str]]:
     return [json.loads(line) for line in file.read_text().rpartition("\n")[0].splitlines()]
 
 
-def test_plugins_and_sinks_of_real_processes(tmp_path: Path, redis_url: str, postgres_url: str) -> None:
+def test_plugins_and_sinks_of_real_processes(
+    tmp_path: Path,
+    redis_url: str,
+    postgres_url: str,
+    service: Service,  # noqa: F811
+) -> None:
     client, site = Session(tmp_path), tmp_path / "site"
     client.environment |= {"ISOTHERM_BROKER_URL": redis_url, "ISOTHERM_DATABASE_URL": postgres_url}
     for name, text in {"outer": OUTER, "inner": INNER, "forbidden": FORBIDDEN}.items():
@@ -67,19 +74,17 @@ def test_plugins_and_sinks_of_real_processes(tmp_path: Path, redis_url: str, pos
     install(site, "acme_real", SOURCE, entries)
     host = Session(tmp_path)
     host.environment = {**client.environment, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
-    isotherm(client, "db", "upgrade")
+    migrations.upgrade(postgres_url)
 
     with running([host.start(f"isotherm {kind}") for kind in ("coordinator", "worker")]) as engines:
         isotherm(client, "stack", "create", "s", "-t", "outer.yaml")
         isotherm(client, "stack", "create", "no", "-t", "forbidden.yaml", code=2)
-        shown = json.loads(isotherm(client, "stack", "resource", "show", "s", "inner", "-f", "json"))
+        shown = service.resource("s", "inner")
         isotherm(client, "stack", "delete", "s", "--yes")
         until(lambda: noted(tmp_path / "events")[-1][1:] == ["s", "", "DELETE", "COMPLETE"] or None)
-        listed = isotherm(client, "plugin", "list", "--namespace", "lifecycle", "-f", "json")
     assert "Traceback" not in "".join(engine.log for engine in engines)
 
-    assert "asked" not in {each["name"] for each in json.loads(listed)}
-    assert shown["annotations"] == {"asked": {"asked": True}}
+    assert shown.annotations == {"asked": {"asked": True}}
     calls = noted(tmp_path / "calls")
     operations = [operation for word, operation, *_ in calls if word == "enter"]
     assert len(set(operations)) == len(operations) == 4
