@@ -52,11 +52,20 @@ def sink(sinks: list[BrokerSink], url: str) -> BrokerSink:
     return sinks[-1]
 
 
+def times_asked(server: RedisServer) -> int:
+    """Return how often Redis was asked for the bindings of an exchange."""
+    with server.client() as client:
+        return int(client.info("commandstats").get("cmdstat_smembers", {}).get("calls", 0))
+
+
 def test_redis_has_what_was_published_and_forgets_bindings_when_it_is_emptied(
     redis_server: RedisServer, redis_url: str, sinks: list[BrokerSink]
 ) -> None:
     told, consumer = sink(sinks, redis_url), Consumer(redis_url)
+    asked = times_asked(redis_server)
     told.consume([event(number) for number in range(1, 251)])
+    # Where messages go, it asks once a batch.
+    assert times_asked(redis_server) == asked + 1
     assert consumer.taken() == [(1, None), *((number, number - 1) for number in range(2, 251))]
     with redis_server.client(int(redis_url.rpartition("/")[2])) as client:
         client.flushdb()
