@@ -11,6 +11,7 @@ from typing import Any
 import msgpack
 import pytest
 
+from hooks.hook import HookSettings
 from orchestrator.codec import Codec
 from orchestrator.definition import NodeData
 from orchestrator.errors import InvalidInput, NotFound, Problem
@@ -274,13 +275,13 @@ def test_settings_that_pages_speak_of_exist_with_these_defaults() -> None:
         for page in ((ROOT / "README.md").read_text(), ENGINE, OPERATIONS)
         for name in re.findall(r"`(\w+_(?:seconds|minutes|limit|directories|keys|url))`", page)
     }
-    assert spoken <= set(settings)
+    assert spoken <= {*settings, *HookSettings.model_fields}
 
 
 def test_log_lines_to_watch_for_are_written() -> None:
     code = "\n".join(path.read_text() for path in CODE)
     lines = re.findall(r"^\| log lines `([^`]+)`", OPERATIONS, flags=re.MULTILINE)
-    assert len(lines) == 7
+    assert len(lines) == 8
     assert [line for line in lines if f'"{line}"' not in code] == []
 
 
