@@ -231,6 +231,11 @@ def prepare(
         problems = [*_file_problems(examined.template)]
         if problems:
             raise InvalidInput(problems)
+    return prepared_of(job, examined, types)
+
+
+def prepared_of(job: StackJob, examined: Examined, types: Types) -> Prepared:
+    """Return what a traversal needs of a job that was found to be sound."""
     nested = job if isinstance(job, NestedJob) else None
     # Those of a stack in a stack are stored already.
     digests = nested.digests if nested else {key: digest_of(content) for key, content in job.files.items()}

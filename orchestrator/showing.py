@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from orchestrator.comparison import compare, job_of_template, refuse_deleted
@@ -9,11 +10,14 @@ from orchestrator.dry_run import DryRun
 from orchestrator.errors import NotFound, Problem
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.graph import Graph
+from orchestrator.hook_loading import lifecycle_plugins
 from orchestrator.hooking import (
     hook_view,
     hooks_by_row,
     waits_for,
 )
+from orchestrator.lifecycle.previews import advice_of
+from orchestrator.lifecycle_views import definition_shown, stack_shown
 from orchestrator.limits import Limits
 from orchestrator.messages import (
     StackJob,
@@ -127,7 +131,7 @@ class Showing:
         Raises:
             NotFound: there is no such stack.
             InvalidInput: something is wrong with the job.
-            Conflict: the stack is being deleted, or is suspended.
+            Conflict: the stack is being deleted, or is suspended, or a lifecycle plugin would refuse.
             NotVerified: another system was to be asked, and does not tell.
         """
         stack = self._find(job.name)
@@ -139,7 +143,14 @@ class Showing:
         limits, content = Limits.of(self.settings), self._store.templates.file
         asked = self._clients.of(stack.project) if self._clients else None
         tags = stack.tags if job.tags is None else job.tags
-        return DryRun(compared, types, limits, content, asked).plan(stack_view(stack).state, tags)
+        plan = DryRun(compared, types, limits, content, asked).plan(stack_view(stack).state, tags)
+        advice = advice_of(
+            lifecycle_plugins(self.settings),
+            partial(definition_shown, compared.prepared, tags=tags),
+            stack_shown(self._store, stack, self.settings),
+            "UPDATE",
+        )
+        return replace(plan, warnings=(*plan.warnings, *advice.warnings), annotations=advice.annotations)
 
     def resources(self, name: str, *, depth: int = 0) -> list[ResourceView]:
         """Return a stack's resources in the order of the template's graph.

@@ -4,9 +4,13 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 
+from hooks.stack import FrozenStack
 from orchestrator.definition import is_unknown
 from orchestrator.errors import Problem
 from orchestrator.examination import Examined
+from orchestrator.hook_loading import lifecycle_plugins
+from orchestrator.lifecycle.previews import advice_of
+from orchestrator.lifecycle_views import definition_shown
 from orchestrator.limits import Limits
 from orchestrator.messages import StackJob
 from orchestrator.names import check_project, check_stack_name
@@ -14,7 +18,7 @@ from orchestrator.outdated import outdated_warnings
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.preparation import examine_job
+from orchestrator.preparation import examine_job, prepared_of
 from orchestrator.settings import Settings
 from orchestrator.tags import check_tags
 from orchestrator.template.budget import TooMuch, evaluation, keep
@@ -66,10 +70,12 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
 def preview_job(job: StackJob, settings: Settings, clients: Clients | None = None) -> StackPreview:
     """Return what a create would make of a job, without a database and without storing anything.
 
-    Other systems are asked by ``clients``, or by those that the settings make.
+    Other systems are asked by ``clients``, or by those that the settings make; and so are the lifecycle plugins that
+    are enabled here.
 
     Raises:
         InvalidInput: with every problem found; a create would refuse the same.
+        Conflict: a lifecycle plugin would refuse.
         NotVerified: another system was to be asked, and does not tell.
     """
     check_stack_name(job.name)
@@ -79,6 +85,11 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
         types = ResourceTypes.load()
         examined = examine_job(job, types, settings, clients=asked)
         template = examined.template
+
+        def shown() -> FrozenStack:
+            return definition_shown(prepared_of(job, examined, types), tags=job.tags or ())
+
+        advice = advice_of(lifecycle_plugins(settings), shown, None, "CREATE")
         return StackPreview(
             name=job.name,
             description=template.description,
@@ -89,7 +100,8 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
             outputs={
                 name: kept(_shown(output.expression, examined)) for name, output in template.outputs.items()
             },
-            warnings=outdated_warnings(examined, types),
+            warnings=(*outdated_warnings(examined, types), *advice.warnings),
+            annotations=advice.annotations,
         )
 
 

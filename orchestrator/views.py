@@ -265,8 +265,10 @@ class StackPreview(View):
     disabled: tuple[str, ...]
     #: Resolved, as far as that is possible before anything exists; the rest, and what is secret, in words.
     outputs: Mapping[str, Any]
-    #: What the template uses that should not be used any more.
+    #: What the template uses that should not be used any more, and of what lifecycle plugins warn.
     warnings: tuple[Problem, ...] = ()
+    #: What lifecycle plugins say of it, by plugin: of the stack, under "", and of resources, by their names.
+    annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,5 +311,7 @@ class UpdatePlan(View):
     parameters: Mapping[str, Any]
     #: What is to be there, each after what it requires; then what is to be deleted.
     resources: tuple[ResourcePlan, ...]
-    #: What the new definition uses that should not be used any more.
+    #: What the new definition uses that should not be used any more, and of what lifecycle plugins warn.
     warnings: tuple[Problem, ...] = ()
+    #: What lifecycle plugins say of it, by plugin: of the stack, under "", and of resources, by their names.
+    annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

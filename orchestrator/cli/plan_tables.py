@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.cli.annotation_tables import annotation_tables
 from orchestrator.cli.formats import Table, fields_table
 
 if TYPE_CHECKING:
@@ -39,3 +40,4 @@ def plan_tables(plan: "UpdatePlan") -> Iterator[Table]:
     ]
     if changes:
         yield Table(columns=("resource", "property", "before", "after"), rows=changes, title="properties")
+    yield from annotation_tables(plan.annotations)

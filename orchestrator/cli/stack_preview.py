@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from orchestrator.cli.annotation_tables import annotation_tables
 from orchestrator.cli.errors import warn
 from orchestrator.cli.formats import Table, fields_table, show
 from orchestrator.cli.options import example, format_option, tags_option, template_options
@@ -40,8 +41,8 @@ def preview(
     """Show what a create would make.
 
     Every resource with its properties, as far as they are known before anything exists; those of a template that is
-    used as a resource stand below it, as web/server. What is wrong is told as a create would tell it. Needs neither a
-    database nor a broker, and touches nothing.
+    used as a resource stand below it, as web/server. What is wrong is told as a create would tell it, and so is what
+    lifecycle plug-ins say that are enabled here. Needs neither a database nor a broker, and touches nothing.
     """
     # The language and the resource types' schemas: more than the other commands want to load.
     from orchestrator.validation import preview_job
@@ -78,6 +79,7 @@ def _tables(view: "StackPreview") -> Iterator[Table]:
             yield fields_table(each.properties, f"properties of {path}")
     if view.outputs:
         yield fields_table(view.outputs, "outputs")
+    yield from annotation_tables(view.annotations)
 
 
 def _with_paths(

@@ -7,7 +7,7 @@ telling those that were asked that the operation never began.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -15,20 +15,20 @@ from typing import Final
 import structlog
 
 from hooks.calling import TookTooLong, call_within
-from hooks.errors import LifecycleRefused, Refusal
+from hooks.errors import LifecycleRefused
 from hooks.lifecycle import (
     COMPLETE,
     FAILED,
     REFUSED,
     SUPERSEDED,
-    Annotations,
     LifecycleContext,
     LifecyclePlugin,
 )
 from hooks.ordering import in_order
 from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, IsothermError, Unavailable
-from orchestrator.lifecycle.answers import BadAnswer, agreed_of, answer_from_wire, answer_to_wire
+from orchestrator.lifecycle.answers import agreed_of, answer_from_wire
+from orchestrator.lifecycle.asking import answer_of
 from orchestrator.lifecycle_views import shown_from_wire, shown_to_wire, stack_shown, with_rows
 from orchestrator.settings import Settings
 from orchestrator.store import ledger
@@ -139,7 +139,7 @@ class Brackets:
             state, reason, wire = ledger.AGREED, "", None
             try:
                 ask = partial(plugin.do_pre_op, context, stack, current, row.action)
-                wire = self._asked(plugin, ask, stack=row.stack, action=row.action)
+                wire = answer_of(plugin, ask, stack=row.stack, action=row.action)
             except TookTooLong as error:
                 state, reason = ledger.LATE, str(error)
             except LifecycleRefused as error:
@@ -163,54 +163,6 @@ class Brackets:
             )
             self._store.ledger.agree(row, position, wire, lease_seconds=_MARGIN_SECONDS)
         return list(calls.values())
-
-    @staticmethod
-    def _asked(
-        plugin: LifecyclePlugin, ask: Callable[[], Annotations | None], *, stack: str, action: str
-    ) -> dict[str, object] | None:
-        """Return what a plugin answers.
-
-        Raises:
-            TookTooLong: it does not in time.
-            LifecycleRefused: it refuses, or fails.
-        """
-        try:
-            return answer_to_wire(call_within(ask, seconds=plugin.time_limit_seconds, name=plugin.name))
-        except TookTooLong:
-            raise
-        except (Refusal, BadAnswer) as error:
-            raise LifecycleRefused(plugin.name, str(error) or "it gave no reason") from error
-        except Exception as error:
-            log.error(
-                "a lifecycle plugin failed", plugin=plugin.name, stack=stack, action=action, exc_info=error
-            )
-            reason = f"it failed: {type(error).__name__}: {error}"
-            raise LifecycleRefused(plugin.name, reason) from error
-
-    def preview(
-        self, stack: FrozenStack, current: FrozenStack | None, action: str, *, operation_id: str
-    ) -> Mapping[str, Annotations]:
-        """Return, by plugin, what those say that have something to say about what somebody only wants to see.
-
-        Raises:
-            Conflict: a plugin would refuse.
-        """
-        said: dict[str, Annotations] = {}
-        context = LifecycleContext(
-            operation_id=operation_id, project=stack.project, root_action=self._root_action(action, stack)
-        )
-        for plugin in self._plugins:
-            try:
-                ask = partial(plugin.do_preview, context, stack, current, action)
-                wire = self._asked(plugin, ask, stack=stack.name, action=action)
-            except TookTooLong as error:
-                raise Conflict(str(LifecycleRefused(plugin.name, str(error)))) from error
-            except LifecycleRefused as error:
-                raise Conflict(str(error)) from error
-            answer = answer_from_wire(wire)
-            if answer is not None:
-                said[plugin.name] = answer
-        return said
 
     # -- after -------------------------------------------------------------------------------------------------
 

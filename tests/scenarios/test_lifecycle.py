@@ -215,3 +215,29 @@ def test_a_rollback_that_a_plugin_refuses_leaves_the_stack_as_it_failed() -> Non
     world.settle()
     assert world.state() == "UPDATE_FAILED"
     assert all(is_closed(words) for words in brackets(book.calls).values())
+
+
+def test_annotations_are_stored_with_the_stack_and_replaced_by_the_next_ones() -> None:
+    world = World()
+    plugin = Writer("a", Book())
+    plugin.answer = Annotations(
+        warnings=["nearly full"], stack={"lease": 7}, resources={"a": {"node": "n1"}, "b": {"node": "n2"}}
+    )
+    world.plug(plugin)
+    stack_id = world.create(template({"a": value("1", "s")}))
+    world.settle()
+    assert world.store.annotations.all([stack_id]) == {
+        (stack_id, ""): {"a": {"lease": 7}},
+        (stack_id, "a"): {"a": {"node": "n1"}},
+        (stack_id, "b"): {"a": {"node": "n2"}},
+    }
+    warnings = [row.reason for row in world.store.events.read(stack_id) if "Warning" in row.reason]
+    assert warnings == ["Warning of lifecycle plugin 'a': nearly full"]
+    plugin.answer = None
+    world.update(template({"a": value("1", "m")}))
+    world.settle()
+    assert world.store.annotations.of(stack_id, "a") == {"a": {"node": "n1"}}
+    plugin.answer = Annotations(resources={"a": {"node": "n3"}})
+    world.update(template({"a": value("1", "l")}))
+    world.settle()
+    assert world.store.annotations.all([stack_id]) == {(stack_id, "a"): {"a": {"node": "n3"}}}
