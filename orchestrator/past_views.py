@@ -1,11 +1,12 @@
 """What is over as the faces show it: events and operations, from their rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from orchestrator.store.events import EventRow
+from orchestrator.store.ledger import CallRow
 from orchestrator.store.past import TraversalRow
 from orchestrator.store.stacks import StackRow
-from orchestrator.views import EventView, TraversalView
+from orchestrator.views import EventView, PluginCallView, TraversalView
 
 #: What people call that which happened to resources, by the events that tell of it.
 _MADE = ("CREATE_COMPLETE", "ADOPT_COMPLETE")
@@ -32,9 +33,15 @@ def event_view(row: EventRow, stack: StackRow) -> EventView:
 
 
 def traversal_view(
-    row: TraversalRow, stack: StackRow, nodes: Mapping[str, int] | None = None
+    row: TraversalRow,
+    stack: StackRow,
+    nodes: Mapping[str, int] | None = None,
+    calls: Sequence[CallRow] = (),
 ) -> TraversalView:
-    """Return an operation on a stack; ``nodes`` are its resources by the state of their node."""
+    """Return an operation on a stack.
+
+    ``nodes`` are its resources by the state of their node, ``calls`` what lifecycle plugins were asked and told.
+    """
     return TraversalView(
         id=row.id,
         stack=stack.name,
@@ -51,4 +58,13 @@ def traversal_view(
         deleted=sum(row.counts.get(each, 0) for each in _DELETED),
         failed=sum(count for each, count in row.counts.items() if each.endswith("_FAILED")),
         nodes=nodes or {},
+        plugins=tuple(
+            PluginCallView(
+                plugin=call.plugin,
+                state=call.state,
+                error=call.error,
+                warnings=tuple((call.annotations or {}).get("warnings", ())),
+            )
+            for call in calls
+        ),
     )

@@ -11,6 +11,7 @@ KINDS: Final = (
     "resources",
     "events",
     "snapshots",
+    "operations",
     "jobs",
     "templates",
     "files",

@@ -239,7 +239,9 @@ class Showing:
         """
         stack = self._past(name)
         row = self._store.past.traversal(stack.id, traversal_id)
-        return traversal_view(row, stack, self._store.families.counts(row.id))
+        return traversal_view(
+            row, stack, self._store.families.counts(row.id), self._store.ledger.calls(row.id)
+        )
 
     def outputs(self, name: str) -> tuple[OutputView, ...]:
         """Return a stack's outputs; one that cannot be told yet has an error in place of a value."""

@@ -163,6 +163,20 @@ class TraversalView(StatefulView):
     failed: int
     #: How many resources are in each state of a node; filled only where one is asked for, and empty once purged.
     nodes: Mapping[str, int] = field(default_factory=dict)
+    #: In the order in which they were asked, what lifecycle plugins were asked and told; filled as the nodes are.
+    plugins: "tuple[PluginCallView, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginCallView(View):
+    """What one lifecycle plugin was asked and told about an operation."""
+
+    plugin: str
+    #: asking, agreed, refused, late, telling or told.
+    state: str
+    #: What it raised when it was told.
+    error: str
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

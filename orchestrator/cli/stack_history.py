@@ -100,6 +100,10 @@ def _tables(view: TraversalView) -> list[Table]:
     tables = [fields_table(fields)]
     if view.nodes:
         tables.append(fields_table(dict(sorted(view.nodes.items())), "resources by state"))
+    if view.plugins:
+        rows = [(each.plugin, each.state, each.error, "; ".join(each.warnings)) for each in view.plugins]
+        columns = ("plugin", "state", "error", "warnings")
+        tables.append(Table(columns=columns, rows=rows, title="lifecycle plugins"))
     return tables
 
 

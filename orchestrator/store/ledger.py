@@ -311,6 +311,12 @@ class Ledger:
             newest = sql.order_by(operation.c.created_at.desc(), operation.c.id).limit(limit)
             return [self._read(connection, each) for each in connection.execute(newest).scalars().all()]
 
+    @retrying
+    def calls(self, operation_id: str) -> tuple[CallRow, ...]:
+        """Return what plugins were asked and told about an operation; nothing if none was."""
+        with self._db.read() as connection:
+            return self._calls(connection, operation_id)
+
     def _hold(
         self,
         connection: sa.Connection,
@@ -345,11 +351,8 @@ class Ledger:
             connection.execute(call.insert().values(operation_id=row.id, position=position, **values))
 
     def _read(self, connection: sa.Connection, operation_id: str) -> OperationRow:
-        operation, call = tables.operation, tables.operation_call
+        operation = tables.operation
         row = connection.execute(sa.select(operation).where(operation.c.id == operation_id)).one()
-        calls = connection.execute(
-            sa.select(call).where(call.c.operation_id == operation_id).order_by(call.c.position)
-        ).all()
         return OperationRow(
             id=row.id,
             stack_id=row.stack_id,
@@ -363,16 +366,21 @@ class Ledger:
             attempt=row.attempt,
             created_at=row.created_at,
             ended_at=row.ended_at,
-            calls=tuple(
-                CallRow(
-                    position=each.position,
-                    plugin=each.plugin,
-                    state=each.state,
-                    annotations=None if each.annotations is None else self._codec.unpack(each.annotations),
-                    error=each.error,
-                )
-                for each in calls
-            ),
+            calls=self._calls(connection, operation_id),
+        )
+
+    def _calls(self, connection: sa.Connection, operation_id: str) -> tuple[CallRow, ...]:
+        call = tables.operation_call
+        mine = sa.select(call).where(call.c.operation_id == operation_id)
+        return tuple(
+            CallRow(
+                position=each.position,
+                plugin=each.plugin,
+                state=each.state,
+                annotations=None if each.annotations is None else self._codec.unpack(each.annotations),
+                error=each.error,
+            )
+            for each in connection.execute(mine.order_by(call.c.position))
         )
 
 

@@ -71,6 +71,7 @@ class _Run:
             yield from self._remove_stack(stack)
         for stack in self._living_stacks():
             yield from self._thin_out(stack)
+        yield from self._remove_operations(unneeded.never_begun(self._settled, self._wanted.project))
         yield from self._remove_templates()
         yield from self._remove_files()
 
@@ -116,9 +117,14 @@ class _Run:
         for row in self._removals.read(unneeded.traversals_of(stack.id)):
             self._traversals.add(row.id)
             yield from self._remove_nodes(row.id, sa.true())
+        begun = tables.operation.c.id.in_(sa.select(traversal.c.id).where(traversal.c.stack_id == stack.id))
+        yield from self._remove_operations(begun)
         others = (traversal.c.stack_id == stack.id) & (traversal.c.id != stack.traversal_id)
         yield from self._remove("traversals", traversal, others)
         yield from self._remove("resources", tables.resource, tables.resource.c.stack_id == stack.id)
+        # Counted with the resources that they are about.
+        for _ in self._remove("resources", tables.annotation, tables.annotation.c.stack_id == stack.id):
+            pass
         self._stacks.add(stack.id)
         gone = (1, 1)
         if not self._wanted.dry_run:
@@ -165,6 +171,7 @@ class _Run:
             is_left = tables.in_traversal(row.id) & (needed if self._wanted.dry_run else sa.true())
             if not self._removals.read(sa.select(tables.node.c.no).where(is_left).limit(1)):
                 self._traversals.add(row.id)
+                yield from self._remove_operations(tables.operation.c.id == row.id)
                 yield from self._remove("traversals", tables.traversal, tables.traversal.c.id == row.id)
         resource = tables.resource
         gone = (resource.c.stack_id == stack.id) & unneeded.is_tombstone(self._settled)
@@ -179,6 +186,18 @@ class _Run:
             return
         while count := self._removals.remove_events(surplus):
             yield Removed(kind="events", count=count)
+
+    # -- operations --------------------------------------------------------------------------------------------
+
+    def _remove_operations(self, which: Condition) -> Iterator[Removed]:
+        """Remove what lifecycle plugins were asked and told about some operations."""
+        call = tables.operation_call
+        # Counted with the operation that they are part of.
+        for _ in self._remove(
+            "operations", call, call.c.operation_id.in_(sa.select(tables.operation.c.id).where(which))
+        ):
+            pass
+        yield from self._remove("operations", tables.operation, which)
 
     # -- templates and files -----------------------------------------------------------------------------------
 

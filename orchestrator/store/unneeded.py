@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from orchestrator.messages import CONVERGE, OPERATE
 from orchestrator.store import tables
+from orchestrator.store.ledger import OVER
 
 Condition = sa.ColumnElement[bool]
 
@@ -34,6 +35,14 @@ def jobs(old: float, project: str | None) -> Condition:
     if project is not None:
         which &= job.c.stack_id.in_(sa.select(stack.c.id).where(stack.c.project == project))
     return which
+
+
+def never_begun(old: float, project: str | None) -> Condition:
+    """Return which operations never came to anything, and were over by then."""
+    operation, traversal = tables.operation, tables.traversal
+    has_begun = sa.exists().where(traversal.c.id == operation.c.id)
+    which: Condition = (operation.c.state == OVER) & (operation.c.ended_at <= old) & ~has_begun
+    return which if project is None else which & (operation.c.project == project)
 
 
 # -- deleted stacks ----------------------------------------------------------------------------------------------------

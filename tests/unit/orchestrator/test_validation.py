@@ -2,7 +2,11 @@
 
 import pytest
 
-from orchestrator.errors import InvalidInput
+from hooks.errors import Refusal
+from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
+from hooks.stack import FrozenStack
+from orchestrator.errors import Conflict, InvalidInput
+from orchestrator.messages import StackJob
 from orchestrator.settings import Settings
 from orchestrator.validation import KNOWN_LATER, preview_job, validate_job
 from orchestrator.views import ResourcePreview
@@ -148,3 +152,40 @@ resources: {a: {type: OS::Heat::None}}
     assert (warning.path, warning.position and warning.position.line) == ("parameters.when", 3)
     told = "there is no custom constraint 'cron_expresion' here; did you mean 'cron_expression'?"
     assert warning.message == f"it was not checked: {told}"
+
+
+class Says(LifecyclePlugin):
+    """Says something of what it is only shown."""
+
+    name = "says"
+
+    def do_preview(
+        self, context: LifecycleContext, stack: FrozenStack, current_stack: FrozenStack | None, action: str
+    ) -> Annotations:
+        assert (context.operation_id, current_stack, action) == ("", None, "CREATE")
+        return Annotations(
+            warnings=[f"{len(stack.resources)} resources"],
+            stack={"cost": 3},
+            resources={name: {"node": "n1"} for name in stack.resources},
+        )
+
+
+class Refuses(LifecyclePlugin):
+    """Refuses what it is only shown."""
+
+    name = "refuses"
+
+    def do_preview(self, *_: object) -> None:
+        raise Refusal("too dear")
+
+
+def test_a_preview_tells_what_lifecycle_plugins_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.validation.lifecycle_plugins", lambda _: (Says(),))
+    source = "heat_template_version: 2021-04-16\nresources: {a: {type: OS::Heat::None}}"
+    wanted = StackJob(name="web", template=source)
+    view = preview_job(wanted, Settings())
+    assert [each.message for each in view.warnings] == ["lifecycle plugin 'says': 1 resources"]
+    assert view.annotations == {"says": {"": {"cost": 3}, "a": {"node": "n1"}}}
+    monkeypatch.setattr("orchestrator.validation.lifecycle_plugins", lambda _: (Says(), Refuses()))
+    with pytest.raises(Conflict, match="too dear"):
+        preview_job(wanted, Settings())

@@ -9,6 +9,14 @@ import sqlalchemy as sa
 from orchestrator.purge import KINDS, Purge, Removed
 from orchestrator.store import tables
 from orchestrator.store.claims import Ending, Outcome
+from orchestrator.store.ledger import (
+    ENTERING,
+    UNDER_WAY,
+    Agreed,
+    NewOperation,
+    OperationRow,
+    begin_operation,
+)
 from orchestrator.store.removals import BATCH
 from orchestrator.store.templates import StoredTemplate
 from tests.unit.orchestrator.store.conftest import Bench
@@ -329,3 +337,53 @@ def test_what_a_failed_snapshot_is_made_of_stays_until_it_is_deleted(bench: Benc
     assert [entry.name for entry in bench.store.snapshots.entries(row)] == ["a"]
     bench.store.snapshots.forget("x")
     assert purge(bench)["resources"] == 1
+
+
+def entered(bench: Bench, operation_id: str, *, cause: str) -> OperationRow:
+    """Let an operation begin to be asked about, with one plugin that agreed."""
+    new = NewOperation(
+        id=operation_id,
+        cause=cause,
+        stack_id="s-id",
+        stack="s",
+        project="default",
+        action="CREATE",
+        shown=None,
+    )
+    row = bench.store.ledger.open(new, owner="me", lease_seconds=60, mine=lambda _: False)
+    assert row
+    bench.store.ledger.ask(row, 0, "limits", lease_seconds=60)
+    bench.store.ledger.agree(row, 0, None, lease_seconds=60)
+    return row
+
+
+def over(bench: Bench, operation_id: str, state: str) -> None:
+    left = bench.store.ledger.leave(
+        operation_id,
+        states=(state,),
+        owner="me",
+        outcome="refused",
+        reason="no",
+        lease_seconds=60,
+        mine=lambda _: True,
+    )
+    assert left
+    bench.store.ledger.close(left)
+
+
+def test_operations_go_with_their_traversals_and_those_that_never_began_by_their_age(bench: Bench) -> None:
+    deleted(bench)
+    begun = entered(bench, "s-t1", cause="1")
+    with bench.store.database.write() as connection:
+        agreed = Agreed(operation_id=begun.id, attempt=begun.attempt, annotations={"limits": {"a": {"x": 1}}})
+        begin_operation(connection, bench.store.codec, agreed, stack_id="s-id", action="CREATE", now=1.0)
+    over(bench, "s-t1", UNDER_WAY)
+    entered(bench, "refused", cause="2")
+    over(bench, "refused", ENTERING)
+    bench.clock.pass_(31 * DAY)
+    entered(bench, "young", cause="3")
+    would = purge(bench, dry_run=True)
+    assert would["operations"] == 2
+    assert purge(bench) == would
+    assert rows_in(bench, tables.annotation) == 0
+    assert rows_in(bench, tables.operation_call) == rows_in(bench, tables.operation) == 1
