@@ -16,9 +16,6 @@ from pathlib import Path
 
 from hooks.builtin.signing import TOLERANCE_SECONDS, BadSignature, header_of, verify
 
-#: Licences by resource type.
-Counts = dict[str, int]
-
 
 class Refused(Exception):
     """A status and a reason: what is answered."""
@@ -27,7 +24,7 @@ class Refused(Exception):
 class Licences:
     """What every stack holds: licences for what is there, and for what operations on it may yet make."""
 
-    def __init__(self, database: str, totals: Counts) -> None:
+    def __init__(self, database: str, totals: dict[str, int]) -> None:
         self.totals = totals
         self._lock = threading.Lock()
         self._db = sqlite3.connect(database, check_same_thread=False)
@@ -36,7 +33,7 @@ class Licences:
             "CREATE TABLE IF NOT EXISTS over (operation_id TEXT PRIMARY KEY, at REAL);"
         )
 
-    def acquire(self, stack: str, operation: str, counts: Counts, *, enforce: bool, keep: bool) -> None:
+    def acquire(self, stack: str, operation: str, counts: dict, *, enforce: bool, keep: bool) -> None:
         """Hold licences until the operation is settled; the same call again changes nothing."""
         with self._lock, self._db:
             if self._db.execute("SELECT 1 FROM over WHERE operation_id = ?", (operation,)).fetchone():
@@ -52,7 +49,7 @@ class Licences:
             if keep:
                 self._write(stack, lease)
 
-    def settle(self, stack: str, operation: str, counts: Counts | None) -> None:
+    def settle(self, stack: str, operation: str, counts: dict | None) -> None:
         """End what was acquired for an operation; hold licences for what is there, unless it never began."""
         with self._lock, self._db:
             if self._db.execute("SELECT 1 FROM over WHERE operation_id = ?", (operation,)).fetchone():

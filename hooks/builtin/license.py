@@ -80,7 +80,7 @@ class License(LifecyclePlugin):
         if not counts and action not in _ALWAYS_TOLD:
             return None
         holder = _holder(context, stack, action)
-        is_unrefused = action in _UNREFUSED
+        is_unrefused = _is_unrefused(context, action)
         try:
             return _annotations(
                 self._leases.acquire(
@@ -130,7 +130,7 @@ class License(LifecyclePlugin):
                 self._leases.preview(
                     _holder(context, stack, action),
                     counts,
-                    enforce=action not in _UNREFUSED,
+                    enforce=not _is_unrefused(context, action),
                     within_seconds=self.time_limit_seconds * 0.8,
                 )
             )
@@ -182,6 +182,11 @@ class License(LifecyclePlugin):
         return {
             name: count for name, count in sorted(counts.items()) if matches_any(name, self.options.types)
         }
+
+
+def _is_unrefused(context: LifecycleContext, action: str) -> bool:
+    # What a rollback of the outermost stack brings about in one below it is none less.
+    return action in _UNREFUSED or context.root_action in _UNREFUSED
 
 
 def _holder(context: LifecycleContext, stack: FrozenStack, action: str) -> Leaseholder:

@@ -118,6 +118,22 @@ def test_what_must_always_be_possible_is_never_refused(server: LicenceServer, ac
     assert "the connection broke" in said.warnings[0]
 
 
+@pytest.mark.parametrize(("root_action", "is_refused"), [("UPDATE", True), ("ROLLBACK", False)])
+def test_what_a_rollback_brings_about_in_a_stack_in_a_stack_is_not_refused(
+    server: LicenceServer, root_action: str, is_refused: bool
+) -> None:
+    context = LifecycleContext(operation_id="o1", project="shop", root_action=root_action)
+    asked = (context, stack(*[SERVER] * 6), there(SERVER), "UPDATE")
+    plugin = server.plugin()
+    if is_refused:
+        with pytest.raises(Refusal):
+            plugin.do_pre_op(*asked)
+    else:
+        assert plugin.do_preview(*asked)
+        assert plugin.do_pre_op(*asked)
+        assert server.held("s") == {SERVER: 6}
+
+
 @pytest.mark.parametrize("action", ["SUSPEND", "RESUME", "SNAPSHOT"])
 def test_what_changes_no_counts_asks_nobody(server: LicenceServer, action: str) -> None:
     Operation(server.plugin(), "o1", action, stack(SERVER), there(SERVER)).over(there(SERVER))
