@@ -224,6 +224,8 @@ def test_server_that_was_away_holds_what_there_is_once_each_stack_was_looked_at(
     with played(story, on_error=on_error) as (world, server):
         look_at_each(world)
         # What it could not be told of stacks that are gone, it is told with those that are there.
-        world.create(resources({"a": "1"}), "another")
+        world.create(resources({}), "another")
+        come_to_rest(world)
+        world.check("another")
         come_to_rest(world)
         assert held(server) == there(world)
