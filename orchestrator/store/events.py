@@ -10,9 +10,10 @@ from orchestrator.errors import NotFound
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
+from orchestrator.store.horizon import SETTLED_SECONDS, Horizon
 
-#: No transaction that writes an event is open for longer than this.
-SETTLED_SECONDS = 120
+#: How long somebody who asks waits for transactions under way that may still write an event before what he is shown.
+_PATIENCE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +36,9 @@ class EventRow:
 class Events:
     """The event table's operations."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, horizon: Horizon) -> None:
         self._db = database
+        self._horizon = horizon
 
     @retrying
     def read(
@@ -109,10 +111,8 @@ class Events:
         matches: sa.ColumnElement[bool] = column.op("GLOB", is_comparison=True)(pattern.replace("[", "[[]"))
         return matches
 
-    def _settled(self) -> sa.TextClause:
-        clause: Any = sa.text(
-            f"(event.at < {self._db.now} - {SETTLED_SECONDS} OR CAST(CAST(event.xmin AS text) AS bigint) < "
-            "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint) % 4294967296)"
-        )
-        settled: sa.TextClause = clause
-        return settled
+    def _settled(self) -> sa.ColumnElement[bool]:
+        """Return which events no event comes before any more."""
+        event = tables.event
+        now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
+        return (event.c.id <= self._horizon.reach(_PATIENCE_SECONDS)) | (event.c.at < now - SETTLED_SECONDS)

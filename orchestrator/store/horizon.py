@@ -6,14 +6,18 @@ time: what is seen there is complete.
 """
 
 import threading
+import time
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.events import SETTLED_SECONDS
 
+#: No transaction that writes an event is open for longer than this.
+SETTLED_SECONDS = 120
+#: How often it is looked again while transactions are open that somebody waits for.
+_PAUSE_SECONDS = 0.005
 #: So many marks wait at most; while they do, no further ones are made.
 _MOST_MARKS = 256
 
@@ -67,6 +71,17 @@ class Horizon:
                 return self._complete
             oldest = connection.execute(sa.text(f"SELECT {_OLDEST_OPEN}, {self._db.now}")).one()
         return self._passed(*oldest)
+
+    def reach(self, patience_seconds: float) -> int:
+        """Return the same once it includes all that is committed now, or when the patience is over."""
+        until = time.monotonic() + patience_seconds
+        complete = self.look()
+        with self._lock:
+            newest = max((mark.newest_event for mark in self._marks), default=complete)
+        while complete < newest and time.monotonic() < until:
+            time.sleep(_PAUSE_SECONDS)
+            complete = self.look()
+        return complete
 
     def _is_news(self, newest_event: int) -> bool:
         with self._lock:

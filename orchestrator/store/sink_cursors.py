@@ -84,11 +84,11 @@ class Due:
 class SinkCursors:
     """The cursors' operations."""
 
-    def __init__(self, database: Database, codec: Codec) -> None:
+    def __init__(self, database: Database, codec: Codec, horizon: Horizon) -> None:
         self._db = database
         self._codec = codec
         #: How far the history is complete.
-        self.horizon = Horizon(database)
+        self.horizon = horizon
 
     @retrying
     def register(self, names: Collection[str]) -> None:

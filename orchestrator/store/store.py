@@ -11,6 +11,7 @@ from orchestrator.store.families import Families
 from orchestrator.store.health import Health
 from orchestrator.store.history import Histories
 from orchestrator.store.hooks import Hooks
+from orchestrator.store.horizon import Horizon
 from orchestrator.store.ledger import Ledger
 from orchestrator.store.nodes import Nodes
 from orchestrator.store.past import Past
@@ -60,13 +61,14 @@ class Store:
         self.snapshots = Snapshots(self.database, codec)
         self.histories = Histories(self.database, codec)
         self.templates = Templates(self.database, codec)
-        self.events = Events(self.database)
+        horizon = Horizon(self.database)
+        self.events = Events(self.database, horizon)
         self.past = Past(self.database, self.stacks)
         self.annotations = Annotations(self.database, codec)
         self.presences = Presences(self.database)
         self.purger = Purger(self.database, codec)
         self.scalings = Scalings(self.database, codec)
-        self.sink_cursors = SinkCursors(self.database, codec)
+        self.sink_cursors = SinkCursors(self.database, codec, horizon)
         self.taken_jobs = TakenJobs(self.database)
         self.cache_counters = CacheCounters(self.database)
         self.cache_flushes = CacheFlushes(self.database)

@@ -13,6 +13,7 @@ from orchestrator.codec import Codec
 from orchestrator.sinks.pumps import Pumps
 from orchestrator.store import tables
 from orchestrator.store.database import Database
+from orchestrator.store.horizon import Horizon
 from orchestrator.store.sink_cursors import SinkCursors
 
 PATIENCE_SECONDS = 20.0
@@ -55,7 +56,7 @@ class Ground:
         self.database = Database(f"sqlite:///{directory / 'events.db'}")
         tables.metadata.create_all(self.database.engine)
         stack.callback(self.database.dispose)
-        self.cursors = SinkCursors(self.database, Codec())
+        self.cursors = SinkCursors(self.database, Codec(), Horizon(self.database))
         self._stack = stack
 
     def pump(self, *sinks: Inbox, owner: str = "me") -> Pumps:

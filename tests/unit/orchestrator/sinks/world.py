@@ -13,6 +13,7 @@ from orchestrator.codec import Codec
 from orchestrator.sinks.teller import Teller
 from orchestrator.store import tables
 from orchestrator.store.database import Database
+from orchestrator.store.horizon import Horizon
 from orchestrator.store.sink_cursors import CursorClaim, CursorRow, SinkCursors
 from tests.unit.orchestrator.store.conftest import FakeClock
 
@@ -143,7 +144,7 @@ class World:
 
     def __init__(self) -> None:
         self.database, self.clock = _empty_database()
-        self.cursors = SinkCursors(self.database, Codec())
+        self.cursors = SinkCursors(self.database, Codec(), Horizon(self.database))
         self.cursors.register(["mail"])
         self.outside = Sink.outside = Outside()
         #: The ids of all events, by stack, in the order in which they were committed.

@@ -1,5 +1,6 @@
 """Whoever reads the history up to the horizon, and on from there, misses nothing that is committed later."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -10,8 +11,8 @@ import sqlalchemy as sa
 
 from orchestrator.store import migrations
 from orchestrator.store.database import Database
-from orchestrator.store.events import SETTLED_SECONDS
-from orchestrator.store.horizon import Horizon
+from orchestrator.store.events import Events
+from orchestrator.store.horizon import SETTLED_SECONDS, Horizon
 from tests.unit.orchestrator.store.conftest import FakeClock
 
 Connection = psycopg.Connection[Any]
@@ -37,11 +38,12 @@ class Ground:
         return connection
 
     @staticmethod
-    def write(connection: Connection) -> int:
+    def write(connection: Connection, *, at: float = 0) -> int:
         """Write an event, and return its id."""
         row = connection.execute(
-            "INSERT INTO event (at, stack_id, traversal_id, action, status) VALUES (0, 's', 't', 'A', 'B') "
-            "RETURNING id"
+            "INSERT INTO event (at, stack_id, traversal_id, action, status) VALUES (%s, 's', 't', 'A', 'B') "
+            "RETURNING id",
+            [at],
         ).fetchone()
         assert row
         return int(row[0])
@@ -117,6 +119,38 @@ def test_a_transaction_of_others_holds_up_the_horizon_for_a_while_only(ground: G
     ground.clock.pass_(SETTLED_SECONDS + 1)
     assert ground.horizon.look() == number
     hanging.rollback()
+
+
+def test_who_follows_a_stack_is_shown_no_event_that_another_may_still_come_before(ground: Ground) -> None:
+    events = Events(ground.database, ground.horizon)
+
+    def shown() -> list[int]:
+        return [row.id for row in events.read("s")]
+
+    early, late = ground.writer(), ground.writer()
+    # Long ago, by its own time: it is shown whatever is going on.
+    late.execute(
+        "INSERT INTO event (at, stack_id, traversal_id, action, status) VALUES (0, 's', 't', 'A', 'B')"
+    )
+    late.commit()
+    assert shown() == [1]
+    late.execute("SELECT pg_current_xact_id()")
+    lower, higher = ground.write(late, at=ground.clock()), ground.write(early, at=ground.clock())
+    early.commit()
+    assert shown() == [1]
+    late.commit()
+    assert shown() == [1, lower, higher]
+
+
+def test_who_asks_waits_a_moment_for_writers_that_are_about_to_commit(ground: Ground) -> None:
+    slow, fast = ground.writer(), ground.writer()
+    ground.write(slow)
+    newest = ground.write(fast)
+    fast.commit()
+    committing = threading.Timer(0.1, slow.commit)
+    committing.start()
+    assert ground.horizon.reach(20) == newest
+    committing.join()
 
 
 def test_sqlite_has_no_gaps(tmp_path: Any) -> None:
