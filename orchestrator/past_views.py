@@ -64,6 +64,8 @@ def traversal_view(
                 state=call.state,
                 error=call.error,
                 warnings=tuple((call.annotations or {}).get("warnings", ())),
+                asked_seconds=call.asked_seconds,
+                told_seconds=call.told_seconds,
             )
             for call in calls
         ),

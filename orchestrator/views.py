@@ -177,6 +177,9 @@ class PluginCallView(View):
     #: What it raised when it was told.
     error: str
     warnings: tuple[str, ...]
+    #: How long it took to answer, and to be told; None if it did not come to that.
+    asked_seconds: float | None
+    told_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,8 +101,18 @@ def _tables(view: TraversalView) -> list[Table]:
     if view.nodes:
         tables.append(fields_table(dict(sorted(view.nodes.items())), "resources by state"))
     if view.plugins:
-        rows = [(each.plugin, each.state, each.error, "; ".join(each.warnings)) for each in view.plugins]
-        columns = ("plugin", "state", "error", "warnings")
+        rows = [
+            (
+                each.plugin,
+                each.state,
+                "" if each.asked_seconds is None else duration(each.asked_seconds),
+                "" if each.told_seconds is None else duration(each.told_seconds),
+                each.error,
+                "; ".join(each.warnings),
+            )
+            for each in view.plugins
+        ]
+        columns = ("plugin", "state", "asked for", "told for", "error", "warnings")
         tables.append(Table(columns=columns, rows=rows, title="lifecycle plugins"))
     return tables
 

@@ -7,6 +7,7 @@ telling those that were asked that the operation never began.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -137,6 +138,7 @@ class Brackets:
             lease_seconds = plugin.time_limit_seconds + _MARGIN_SECONDS
             self._store.ledger.ask(row, position, plugin.name, lease_seconds=lease_seconds)
             state, reason, wire = ledger.AGREED, "", None
+            begun = time.monotonic()
             try:
                 ask = partial(plugin.do_pre_op, context, stack, current, row.action)
                 wire = answer_of(plugin, ask, stack=row.stack, action=row.action)
@@ -161,7 +163,8 @@ class Brackets:
             calls[plugin.name] = CallRow(
                 position=position, plugin=plugin.name, state=ledger.AGREED, annotations=wire
             )
-            self._store.ledger.agree(row, position, wire, lease_seconds=_MARGIN_SECONDS)
+            took = time.monotonic() - begun
+            self._store.ledger.agree(row, position, wire, seconds=took, lease_seconds=_MARGIN_SECONDS)
         return list(calls.values())
 
     # -- after -------------------------------------------------------------------------------------------------
@@ -253,7 +256,7 @@ class Brackets:
         )
         lease_seconds = plugin.time_limit_seconds + _MARGIN_SECONDS
         self._store.ledger.tell(row, call.position, lease_seconds=lease_seconds)
-        error = ""
+        error, begun = "", time.monotonic()
         try:
             call_within(
                 lambda: plugin.do_post_op(context, stack, current, row.action, row.outcome != COMPLETE),
@@ -270,7 +273,7 @@ class Brackets:
                 action=row.action,
                 exc_info=raised,
             )
-        self._store.ledger.told(row, call.position, error)
+        self._store.ledger.told(row, call.position, error, seconds=time.monotonic() - begun)
 
     # -- what is shown -----------------------------------------------------------------------------------------
 

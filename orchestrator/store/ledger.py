@@ -52,6 +52,9 @@ class CallRow:
     #: What it answered; None if nothing.
     annotations: Mapping[str, Any] | None = None
     error: str = ""
+    #: How long it took to answer, and to be told; None if it did not come to that.
+    asked_seconds: float | None = None
+    told_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,9 +166,15 @@ class Ledger:
 
     @retrying
     def agree(
-        self, row: OperationRow, position: int, annotations: Mapping[str, Any] | None, *, lease_seconds: float
+        self,
+        row: OperationRow,
+        position: int,
+        annotations: Mapping[str, Any] | None,
+        *,
+        seconds: float,
+        lease_seconds: float,
     ) -> None:
-        """Write down that a plugin agreed, and what it answered.
+        """Write down that a plugin agreed, what it answered, and how many seconds it took to.
 
         Raises:
             TakenOver: another process sees to the operation.
@@ -173,7 +182,8 @@ class Ledger:
         packed = None if annotations is None else self._codec.pack(annotations)
         with self._db.write() as connection:
             self._hold(connection, row, (ENTERING,), lease_seconds)
-            self._call(connection, row, position, state=AGREED, annotations=packed)
+            said = {"state": AGREED, "annotations": packed, "asked_seconds": seconds}
+            self._call(connection, row, position, **said)
 
     @retrying
     def refuse(
@@ -248,15 +258,15 @@ class Ledger:
             self._call(connection, row, position, state=TELLING)
 
     @retrying
-    def told(self, row: OperationRow, position: int, error: str) -> None:
-        """Write down that a plugin was told, and what it raised.
+    def told(self, row: OperationRow, position: int, error: str, *, seconds: float | None = None) -> None:
+        """Write down that a plugin was told, what it raised, and how many seconds it took.
 
         Raises:
             TakenOver: another process sees to the operation.
         """
         with self._db.write() as connection:
             self._hold(connection, row, (LEAVING,), None)
-            self._call(connection, row, position, state=TOLD, error=error)
+            self._call(connection, row, position, state=TOLD, error=error, told_seconds=seconds)
 
     @retrying
     def close(self, row: OperationRow) -> None:
@@ -379,6 +389,8 @@ class Ledger:
                 state=each.state,
                 annotations=None if each.annotations is None else self._codec.unpack(each.annotations),
                 error=each.error,
+                asked_seconds=each.asked_seconds,
+                told_seconds=each.told_seconds,
             )
             for each in connection.execute(mine.order_by(call.c.position))
         )

@@ -438,6 +438,9 @@ operation_call = sa.Table(
     sa.Column("annotations", sa.LargeBinary),
     #: What it raised when it was told.
     sa.Column("error", sa.Text, nullable=False, server_default=""),
+    #: How long it took to answer, and to be told, the last time.
+    sa.Column("asked_seconds", sa.Double),
+    sa.Column("told_seconds", sa.Double),
 )
 
 #: What lifecycle plugins said last of a stack's resources, by the resource's name; of the stack itself under "".

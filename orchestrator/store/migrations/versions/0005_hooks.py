@@ -37,6 +37,8 @@ def upgrade() -> None:
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("annotations", sa.LargeBinary()),
         sa.Column("error", sa.Text(), nullable=False, server_default=""),
+        sa.Column("asked_seconds", sa.Double()),
+        sa.Column("told_seconds", sa.Double()),
         sa.PrimaryKeyConstraint("operation_id", "position", name=op.f("pk_operation_call")),
     )
     op.create_table(

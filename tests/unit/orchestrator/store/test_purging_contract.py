@@ -353,7 +353,7 @@ def entered(bench: Bench, operation_id: str, *, cause: str) -> OperationRow:
     row = bench.store.ledger.open(new, owner="me", lease_seconds=60, mine=lambda _: False)
     assert row
     bench.store.ledger.ask(row, 0, "limits", lease_seconds=60)
-    bench.store.ledger.agree(row, 0, None, lease_seconds=60)
+    bench.store.ledger.agree(row, 0, None, seconds=0.1, lease_seconds=60)
     return row
 
 
