@@ -13,6 +13,8 @@ from hooks.builtin.sender import SignedSender
 from hooks.builtin.sender_options import SenderOptions
 from hooks.builtin.signing import BadSignature, header_of, verify
 from hooks.builtin.undelivered import NotDelivered
+from tests.services.certificates import write_certificate
+from tests.services.http_api import HttpApi
 from tests.services.receiver import CLOSE, Received, Receiver, Reply
 
 SECRET, OTHER = "a secret of length", "another such secret"
@@ -210,3 +212,13 @@ def test_file_without_a_secret_is_refused_at_the_start(tmp_path: Path, content: 
 def test_file_without_certificates_is_refused_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="ca_file: no certificates can be loaded"):
         sender("https://a", ca_file=tmp_path / "none.pem")
+
+
+def test_server_must_prove_who_it_is_unless_the_settings_say_otherwise(tmp_path: Path) -> None:
+    certificate = write_certificate(tmp_path / "server.pem")
+    with HttpApi(certificate=certificate) as api:
+        for trusting in ({"ca_file": certificate}, {"verify": False}):
+            assert sender(f"{api.url}/hooks", **trusting).send({}).status == 201
+        with pytest.raises(NotDelivered, match=r"certificate is not trusted \(verify, ca_file\)") as caught:
+            sender(f"{api.url}/hooks").send({})
+        assert (caught.value.passing, api.count()) == (False, 2)

@@ -1,7 +1,6 @@
 """One HTTP API is asked in bounded time and size, again where that does no harm, and fails in sentences."""
 
 import datetime
-import ipaddress
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,12 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from orchestrator.plugins.clients import ClientMisconfigured
+from tests.services.certificates import write_certificate
 from tests.services.http_api import Fault, How, HttpApi
 from workers.clients.http_failures import HttpError, HttpUnavailable
 from workers.clients.http_options import ApiOptions
@@ -354,32 +350,7 @@ def test_only_redirects_on_the_same_server_are_followed(http_api: HttpApi, rest:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a key and the certificate of 127.0.0.1 that it has signed itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
-    now = datetime.datetime.now(datetime.UTC)
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
-        .sign(key, hashes.SHA256())
-    )
-    file = tmp_path_factory.mktemp("tls") / "server.pem"
-    file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        + signed.public_bytes(serialization.Encoding.PEM)
-    )
-    return file
+    return write_certificate(tmp_path_factory.mktemp("tls") / "server.pem")
 
 
 def test_a_server_must_prove_who_it_is_unless_told_otherwise(certificate: Path) -> None:
