@@ -4,6 +4,7 @@ A job is acknowledged when it is done: a coordinator that dies in the middle lea
 makes doing it twice the same as doing it once.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -20,8 +21,12 @@ from orchestrator.queue import QueuePublisher, at_the_beginning, at_the_end, def
 from orchestrator.refusals import refusal_of
 from orchestrator.runtime import Runtime
 from orchestrator.settings import load_settings
+from orchestrator.store.ledger import TakenOver
 
 log = structlog.get_logger()
+
+#: How long a job is kept that another process is at, before the queue gets it back.
+OTHERS_SECONDS = 1.0
 
 
 @cache
@@ -75,6 +80,9 @@ def _carry_out(job: Mapping[str, Any], begin: Callable[[], object]) -> None:
         except Exception as error:  # noqa: BLE001 (whatever it is, somebody waits for an answer)
             _refuse(job, error)
     except Unavailable as error:
+        if isinstance(error, TakenOver):
+            # What the queue gets back it gives to the next at once, and no row could say when it is due.
+            time.sleep(OTHERS_SECONDS)
         # Not the job's fault: it goes back to the queue. Any other exception would drop it.
         raise Reject(str(error), requeue=True) from error
 

@@ -27,13 +27,13 @@ from hooks.lifecycle import (
 )
 from hooks.ordering import in_order
 from hooks.stack import FrozenStack
-from orchestrator.errors import Conflict, IsothermError, Unavailable
+from orchestrator.errors import Conflict, IsothermError
 from orchestrator.lifecycle.answers import agreed_of, answer_from_wire
 from orchestrator.lifecycle.asking import answer_of
 from orchestrator.lifecycle_views import shown_from_wire, shown_to_wire, stack_shown, with_rows
 from orchestrator.settings import Settings
 from orchestrator.store import ledger
-from orchestrator.store.ledger import CallRow, NewOperation, OperationRow
+from orchestrator.store.ledger import CallRow, NewOperation, OperationRow, TakenOver
 from orchestrator.store.new_traversal import NewTraversal
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.store import Store
@@ -45,8 +45,6 @@ log = structlog.get_logger()
 _OUTCOMES: Final = {"COMPLETE": COMPLETE, "FAILED": FAILED, "SUPERSEDED": SUPERSEDED}
 #: Who is told that an operation is over: whoever agreed to it, and whoever may have.
 _ENTERED: Final = frozenset({ledger.AGREED, ledger.LATE, ledger.ASKING, ledger.TELLING})
-#: A lease is longer by this than what is done under it may take: plans of large stacks, a database that is away.
-_MARGIN_SECONDS: Final = 60.0
 _NOBODY_CAME: Final = "the process that was to begin it is gone, and no other went on with it"
 
 
@@ -68,6 +66,9 @@ class Brackets:
             HookNotLoaded: the plugins cannot be brought into an order.
         """
         self._store, self._settings, self._owner = store, settings, owner
+        #: A lease is longer by this than a plugin may take: as long as a job may take besides, plans of large stacks
+        #: and a database that is away included.
+        self._margin_seconds = settings.job_lease_seconds
         # Whether there is what they come before or after, was looked at when they were loaded; it may be disabled.
         named = [name for plugin in plugins for name in (*plugin.before, *plugin.after)]
         self._plugins = in_order(plugins, known=named)
@@ -95,7 +96,7 @@ class Brackets:
 
         Raises:
             Conflict: a plugin refused; those that had agreed were told.
-            Unavailable: another process asks plugins about the same job.
+            TakenOver: another process asks plugins about the same job.
         """
         if not self._concerns(
             is_nested=new.family is not None or (now is not None and now.parent_id is not None)
@@ -114,10 +115,10 @@ class Brackets:
             shown=shown_to_wire(stack) if keeps else None,
         )
         row = self._store.ledger.open(
-            wanted, owner=self._owner, lease_seconds=_MARGIN_SECONDS, mine=self._is_idle
+            wanted, owner=self._owner, lease_seconds=self._margin_seconds, mine=self._is_idle
         )
         if row is None:
-            raise Unavailable(
+            raise TakenOver(
                 f"another process asks lifecycle plugins about stack {new.stack!r} for the same job"
             )
         with _Working(self._active, self._lock, row.id):
@@ -135,7 +136,7 @@ class Brackets:
             if call is not None and call.state == ledger.AGREED:
                 continue
             position = len(calls) if call is None else call.position
-            lease_seconds = plugin.time_limit_seconds + _MARGIN_SECONDS
+            lease_seconds = plugin.time_limit_seconds + self._margin_seconds
             self._store.ledger.ask(row, position, plugin.name, lease_seconds=lease_seconds)
             state, reason, wire = ledger.AGREED, "", None
             begun = time.monotonic()
@@ -149,7 +150,12 @@ class Brackets:
             if state != ledger.AGREED:
                 refused = LifecycleRefused(plugin.name, reason)
                 self._store.ledger.refuse(
-                    row, position, state, outcome=REFUSED, reason=str(refused), lease_seconds=_MARGIN_SECONDS
+                    row,
+                    position,
+                    state,
+                    outcome=REFUSED,
+                    reason=str(refused),
+                    lease_seconds=self._margin_seconds,
                 )
                 self._tell_all(
                     row.id,
@@ -164,7 +170,7 @@ class Brackets:
                 position=position, plugin=plugin.name, state=ledger.AGREED, annotations=wire
             )
             took = time.monotonic() - begun
-            self._store.ledger.agree(row, position, wire, seconds=took, lease_seconds=_MARGIN_SECONDS)
+            self._store.ledger.agree(row, position, wire, seconds=took, lease_seconds=self._margin_seconds)
         return list(calls.values())
 
     # -- after -------------------------------------------------------------------------------------------------
@@ -220,7 +226,7 @@ class Brackets:
             owner=self._owner,
             outcome=outcome,
             reason=reason,
-            lease_seconds=_MARGIN_SECONDS,
+            lease_seconds=self._margin_seconds,
             mine=self._is_idle,
             attempt=attempt,
         )
@@ -254,7 +260,7 @@ class Brackets:
             reason=row.reason,
             annotations=answer_from_wire(call.annotations),
         )
-        lease_seconds = plugin.time_limit_seconds + _MARGIN_SECONDS
+        lease_seconds = plugin.time_limit_seconds + self._margin_seconds
         self._store.ledger.tell(row, call.position, lease_seconds=lease_seconds)
         error, begun = "", time.monotonic()
         try:

@@ -83,8 +83,12 @@ class Installation:
 
     def start(self, name: str) -> "subprocess.Popen[str]":
         """Start one of the processes."""
+        return self.run(self._command(*PROCESSES[name]))
+
+    def run(self, command: Sequence[str]) -> "subprocess.Popen[str]":
+        """Start a command that goes on."""
         return subprocess.Popen(
-            self._command(*PROCESSES[name]),
+            command,
             cwd=self.directory,
             env=self.environment,
             stdout=subprocess.PIPE,

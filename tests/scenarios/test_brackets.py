@@ -115,7 +115,7 @@ def one_of(commands: Sequence[str]) -> st.SearchStrategy[Command]:
         rollback=st.booleans(),
         fails=st.sampled_from(["", "", "create", "update", "delete"]),
         times_out=st.sampled_from([False, False, False, True]),
-        dies=st.none() | st.integers(1, 40),
+        dies=st.none() | st.integers(1, 40) | st.integers(1, 150),
         again=st.booleans(),
         twice=st.booleans(),
         steps=st.integers(1, 6),

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from orchestrator import tasks
 from orchestrator.errors import Bug, Conflict, InvalidInput, IsothermError, NotFound, PluginMistake
+from orchestrator.jobs import KINDS, JobKind
 from orchestrator.messages import (
     CANCEL_TASK,
     CHECK_STACK_TASK,
@@ -20,6 +21,7 @@ from orchestrator.messages import (
     SUSPEND_TASK,
     UPDATE_TASK,
     CheckOrder,
+    StackJob,
 )
 from orchestrator.plugins.resource import Resource
 from orchestrator.queue import ROUTES, default_app
@@ -27,6 +29,7 @@ from orchestrator.refusals import raise_refusal, refusal_of
 from orchestrator.runtime import Runtime
 from orchestrator.settings import Settings
 from orchestrator.store import migrations
+from orchestrator.store.ledger import TakenOver
 from orchestrator.store.stacks import JobRow
 from tests.unit.packages import install
 
@@ -86,6 +89,24 @@ def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach(
         with pytest.raises(Reject) as rejected:
             tasks.carry_out(CREATE_TASK, job)
         assert rejected.value.requeue
+
+
+def test_a_job_that_another_process_is_at_goes_back_to_the_queue_after_a_while(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queue gives it to the next at once: without the while, that would go round and round."""
+
+    def begin(*_: object) -> str:
+        raise TakenOver("another process asks lifecycle plugins")
+
+    monkeypatch.setitem(KINDS, CREATE_TASK, JobKind(StackJob.from_wire, begin))
+    waited: list[float] = []
+    monkeypatch.setattr("orchestrator.tasks.time.sleep", waited.append)
+    with pytest.raises(Reject) as rejected:
+        tasks.carry_out(CREATE_TASK, {"job_id": "1", "name": "s", "template": TEMPLATE})
+    assert rejected.value.requeue
+    assert waited == [tasks.OTHERS_SECONDS]
+    assert runtime.store.stacks.job("1") is None
 
 
 @pytest.mark.parametrize("task", [task for task, queue in ROUTES.items() if queue == STACKS_QUEUE])

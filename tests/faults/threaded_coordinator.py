@@ -1,0 +1,30 @@
+"""A coordinator that works on many jobs at once in one process: ``python -m tests.faults.threaded_coordinator``.
+
+It is the one that ``isotherm coordinator`` runs, but for its threads; there a process for each would have to load all
+that a coordinator needs.
+"""
+
+import sys
+
+from orchestrator import tasks
+from orchestrator.messages import COORDINATOR_QUEUE, STACKS_QUEUE
+from orchestrator.queue import BEAT, default_app
+
+if __name__ == "__main__":
+    # Before there are threads that would each want one.
+    tasks.runtime()
+    app = default_app()
+    app.conf.worker_prefetch_multiplier = 1
+    worker = app.Worker(
+        queues=[STACKS_QUEUE, COORDINATOR_QUEUE],
+        concurrency=int(sys.argv[1]),
+        pool="threads",
+        hostname="coordinator@test",
+        loglevel="INFO",
+        beat=True,
+        scheduler=BEAT,
+        schedule_filename="",
+        without_mingle=True,
+        without_gossip=True,
+    )
+    worker.start()
