@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import structlog
@@ -41,13 +41,21 @@ class Leaseholder:
     stack_name: str
 
 
-class Granted(BaseModel):
-    """What a server answers that grants licences; fields that a later version may know are passed over."""
+class Warned(BaseModel):
+    """What a server answers that would grant licences; fields that a later version may know are passed over."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    lease_id: str = Field(min_length=1)
     warnings: tuple[str, ...] = ()
+
+
+class Granted(Warned):
+    """What it answers that grants them."""
+
+    lease_id: str = Field(min_length=1)
+
+
+AnyAnswer = TypeVar("AnyAnswer", bound=Warned)
 
 
 class Leases:
@@ -80,11 +88,11 @@ class Leases:
             NotDelivered: it is not known whether it does.
         """
         document = _document(holder, ACQUIRE, counts=counts, enforce=enforce)
-        return self._granted(self._send(document, within_seconds))
+        return self._agreed(self._send(document, within_seconds), Granted)
 
     def preview(
         self, holder: Leaseholder, counts: Mapping[str, int], *, enforce: bool, within_seconds: float
-    ) -> Granted:
+    ) -> Warned:
         """Answer as :meth:`acquire` would, and hold nothing.
 
         Raises:
@@ -92,7 +100,7 @@ class Leases:
             NotDelivered: it is not known whether it would.
         """
         document = _document(holder, PREVIEW, counts=counts, enforce=enforce)
-        return self._granted(self._send(document, within_seconds))
+        return self._agreed(self._send(document, within_seconds), Warned)
 
     def settle(
         self, holder: Leaseholder, counts: Mapping[str, int] | None, *, outcome: str, within_seconds: float
@@ -120,11 +128,11 @@ class Leases:
                     del self._owed[next(iter(self._owed))]
             raise
 
-    def _granted(self, answer: Answer) -> Granted:
+    def _agreed(self, answer: Answer, model: type[AnyAnswer]) -> AnyAnswer:
         if answer.status == REFUSAL:
             raise Refusal(self._sender.shown(reason_of(answer)) or f"{self._sender.where} gave no reason")
-        granted = parsed(answer, Granted)
-        return granted.model_copy(update={"warnings": tuple(map(self._sender.shown, granted.warnings))})
+        said = parsed(answer, model)
+        return said.model_copy(update={"warnings": tuple(map(self._sender.shown, said.warnings))})
 
     def _send(self, document: Mapping[str, Any], within_seconds: float) -> Answer:
         until = time.monotonic() + within_seconds

@@ -14,7 +14,7 @@ import structlog
 from pydantic import Field
 
 from hooks.builtin.actions import DEFINING_ACTIONS
-from hooks.builtin.leases import Granted, Leaseholder, Leases
+from hooks.builtin.leases import Leaseholder, Leases
 from hooks.builtin.sender_options import SenderOptions
 from hooks.builtin.undelivered import NotDelivered
 from hooks.builtin.wildcards import matches_any
@@ -82,11 +82,10 @@ class License(LifecyclePlugin):
         holder = _holder(context, stack, action)
         is_unrefused = _is_unrefused(context, action)
         try:
-            return _annotations(
-                self._leases.acquire(
-                    holder, counts, enforce=not is_unrefused, within_seconds=self.time_limit_seconds * 0.5
-                )
+            granted = self._leases.acquire(
+                holder, counts, enforce=not is_unrefused, within_seconds=self.time_limit_seconds * 0.5
             )
+            return Annotations(warnings=granted.warnings, stack={LEASE: granted.lease_id})
         except Refusal as error:
             if not is_unrefused:
                 raise
@@ -126,18 +125,17 @@ class License(LifecyclePlugin):
         if not counts:
             return None
         try:
-            return _annotations(
-                self._leases.preview(
-                    _holder(context, stack, action),
-                    counts,
-                    enforce=not _is_unrefused(context, action),
-                    within_seconds=self.time_limit_seconds * 0.8,
-                )
+            said = self._leases.preview(
+                _holder(context, stack, action),
+                counts,
+                enforce=not _is_unrefused(context, action),
+                within_seconds=self.time_limit_seconds * 0.8,
             )
         except NotDelivered as error:
             if self.options.on_error == "refuse":
                 raise
             return Annotations(warnings=(f"it is not known whether there are licences: {error}",))
+        return Annotations(warnings=said.warnings) if said.warnings else None
 
     def do_post_op(
         self,
@@ -197,10 +195,6 @@ def _holder(context: LifecycleContext, stack: FrozenStack, action: str) -> Lease
         stack_id=stack.id,
         stack_name=stack.name,
     )
-
-
-def _annotations(granted: Granted) -> Annotations:
-    return Annotations(warnings=granted.warnings, stack={LEASE: granted.lease_id})
 
 
 def _there(stack: FrozenStack) -> Iterable[FrozenResource]:

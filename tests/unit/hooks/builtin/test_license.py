@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
-from hooks.builtin.license import License
+from hooks.builtin.license import License, LicenseOptions
 from hooks.builtin.signing import HEADER, signature
 from hooks.builtin.undelivered import NotDelivered
 from hooks.errors import Refusal
@@ -19,6 +20,7 @@ from hooks.frozen import frozen
 from hooks.lifecycle import COMPLETE, FAILED, REFUSED, SUPERSEDED, Annotations, LifecycleContext
 from hooks.stack import FrozenResource, FrozenStack
 from tests.services.licence_server import SECRET, Break, LicenceServer
+from tests.services.receiver import Receiver, Reply
 
 SERVER, DISK, VALUE = "Cloud::Server", "Cloud::Disk", "OS::Heat::Value"
 
@@ -129,7 +131,7 @@ def test_what_a_rollback_brings_about_in_a_stack_in_a_stack_is_not_refused(
         with pytest.raises(Refusal):
             plugin.do_pre_op(*asked)
     else:
-        assert plugin.do_preview(*asked)
+        assert plugin.do_preview(*asked) is None
         assert plugin.do_pre_op(*asked)
         assert server.held("s") == {SERVER: 6}
 
@@ -331,8 +333,7 @@ def test_lost_answer_is_asked_for_again(server: LicenceServer) -> None:
 
 def test_preview_holds_nothing(server: LicenceServer) -> None:
     context = LifecycleContext(operation_id="o1", project="shop")
-    said = server.plugin().do_preview(context, stack(SERVER), None, "CREATE")
-    assert said == Annotations(stack={"lease_id": "lease-s"})
+    assert server.plugin().do_preview(context, stack(SERVER), None, "CREATE") is None
     assert server.licences.shown() == {}
 
 
@@ -385,3 +386,31 @@ def test_server_shows_what_is_held(server: LicenceServer) -> None:
     Operation(server.plugin(), "o1", "CREATE", stack(SERVER, DISK), None)
     with urllib.request.urlopen(f"{server.url}/leases") as answer:
         assert json.load(answer) == {"s": {SERVER: 1, DISK: 1}}
+
+
+# -- answers of other servers --------------------------------------------------------------------------------------
+
+
+def test_warnings_of_a_server_are_for_people() -> None:
+    with Receiver(lambda _: Reply(body={"lease_id": "7", "warnings": ["three days left"]})) as receiver:
+        plugin = License(LicenseOptions(url=receiver.url, secrets=(SecretStr(SECRET),), types=(SERVER,)))
+        context = LifecycleContext(operation_id="o1", project="shop")
+        acquired = plugin.do_pre_op(context, stack(SERVER), None, "CREATE")
+        seen = plugin.do_preview(context, stack(SERVER), None, "CREATE")
+    assert acquired == Annotations(warnings=("three days left",), stack={"lease_id": "7"})
+    assert seen == Annotations(warnings=("three days left",))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [None, {}, {"lease_id": ""}, {"lease_id": 7}, b"yes"],
+    ids=["nothing", "no-id", "empty", "number", "text"],
+)
+def test_server_that_names_no_lease_has_granted_none(body: Any) -> None:
+    with Receiver(lambda _: Reply(body=body)) as receiver:
+        plugin = License(LicenseOptions(url=receiver.url, secrets=(SecretStr(SECRET),), types=(SERVER,)))
+        context = LifecycleContext(operation_id="o1", project="shop")
+        with pytest.raises(NotDelivered):
+            plugin.do_pre_op(context, stack(SERVER), None, "CREATE")
+    # As it may have granted them all the same.
+    assert [each.document["phase"] for each in receiver.messages] == ["acquire", "settle"]
