@@ -97,7 +97,8 @@ class _RuleReader:
         return Rule(
             name=name,
             demands=demands,
-            message=" ".join((message or "").split()),
+            # Sentences follow each other with semicolons.
+            message=" ".join((message or "").split()).removesuffix("."),
             effect=effect,
             when_unknown=unknown,
             projects=self._texts(entries, "projects") or ("*",),

@@ -53,10 +53,14 @@ def test_a_stack_that_keeps_the_rules_comes_and_goes_and_one_that_does_not_never
     assert "rule 'on-this-machine-alone'" in refusal(*create, *TAGS, "-P", "address=0.0.0.0")
     said = refusal(*create, "-P", "password_length=8", "-P", "mode=0644")
     assert [rule in said for rule in ("'owned'", "'private-files'", "'long-passwords'")] == [True] * 3
+    preview = ("stack", "preview", "service", *TEMPLATE)
+    assert refusal(*preview, "-P", "password_length=8", "-P", "mode=0644") == said
+    assert "NAME" in well(*preview, *TAGS)
     assert well("stack", "list", "-f", "json").strip() == "[]"
 
     assert f"http://127.0.0.1:{port}/" in well(*create, *TAGS)
     update = ("stack", "update", "service", *TEMPLATE, "-P", f"port={port}")
+    assert "rule 'private-files'" in refusal(*update, "-P", "mode=0644", "--dry-run")
     well(*update, "--tags", "owner-ada,keep")
     assert "rule 'not-deleted-by-mistake'" in refusal("stack", "delete", "service", "-y")
     well(*update, *TAGS)

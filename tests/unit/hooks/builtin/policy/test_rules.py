@@ -85,12 +85,12 @@ def test_a_rule_speaks_of_the_types_that_it_names_and_of_what_is_so() -> None:
     assert judged(rule, SERVERS).refusals == (
         (
             "resource 'large' breaks rule 'r1': it requires that security_groups contains 'base', where flavor is "
-            "'large' - Large servers need the base group. Ask netops."
+            "'large' - Large servers need the base group. Ask netops"
         ),
         (
             "resource 'odd' may break rule 'r1', which cannot be told because of values that are hidden, or unknown "
             "until resources exist: it requires that security_groups contains 'base', where flavor is 'large' "
-            "- Large servers need the base group. Ask netops."
+            "- Large servers need the base group. Ask netops"
         ),
     )
 
