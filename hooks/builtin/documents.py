@@ -63,12 +63,13 @@ def _heading(stack: FrozenStack) -> dict[str, Any]:
 
 def _document(value: Any) -> Any:
     """Return a value as JSON can say it."""
-    if value is UNKNOWN:
-        return thawed(UNKNOWN_DOCUMENT)
-    if isinstance(value, Mapping):
+    # Most are these, and there may be a hundred thousand.
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, (dict, Mapping)):
         return {str(name): _document(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_document(each) for each in value]
-    if value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    return str(value)
+    if value is UNKNOWN:
+        return thawed(UNKNOWN_DOCUMENT)
+    return value if isinstance(value, float) and math.isfinite(value) else str(value)
