@@ -103,16 +103,23 @@ class Leases:
         return self._agreed(self._send(document, within_seconds), Warned)
 
     def settle(
-        self, holder: Leaseholder, counts: Mapping[str, int] | None, *, outcome: str, within_seconds: float
+        self,
+        holder: Leaseholder,
+        counts: Mapping[str, int] | None,
+        *,
+        outcome: str,
+        later: bool,
+        within_seconds: float,
     ) -> None:
         """End what was acquired for an operation; from then on the stack holds ``counts``.
-
-        If the server does not hear it, it is told again with whatever this process tells it next.
 
         Args:
             holder: The operation.
             counts: What is there, by type; None if the operation never began, and so changed nothing.
             outcome: How it ended.
+            later: Whether the server, if it does not hear it, is told again with what this process tells it next. It
+                may have heard of later operations by then: it must be able to tell that this one is older, because it
+                granted it something, or there must be none.
             within_seconds: How long it may take.
 
         Raises:
@@ -122,11 +129,15 @@ class Leases:
         try:
             self._send(document, within_seconds)
         except NotDelivered:
-            with self._lock:
-                self._owed.setdefault(holder.operation_id, document)
-                while len(self._owed) > MOST_OWED:
-                    del self._owed[next(iter(self._owed))]
+            if later:
+                self._owe(document)
             raise
+
+    def _owe(self, document: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._owed.setdefault(document["operation_id"], document)
+            while len(self._owed) > MOST_OWED:
+                del self._owed[next(iter(self._owed))]
 
     def _agreed(self, answer: Answer, model: type[AnyAnswer]) -> AnyAnswer:
         if answer.status == REFUSAL:
@@ -138,7 +149,9 @@ class Leases:
         until = time.monotonic() + within_seconds
         # What comes later must not wait long for what came earlier.
         answer = self._sent(document, within_seconds * 0.7)
-        self._catch_up(until)
+        # A preview changes nothing anywhere.
+        if document["phase"] != PREVIEW:
+            self._catch_up(until)
         return answer
 
     def _catch_up(self, until: float) -> None:

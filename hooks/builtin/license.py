@@ -96,7 +96,7 @@ class License(LifecyclePlugin):
             # Perhaps it was granted all the same, and nobody will be told that the operation is over.
             with suppress(NotDelivered):
                 self._leases.settle(
-                    holder, None, outcome=REFUSED, within_seconds=self.time_limit_seconds * 0.3
+                    holder, None, outcome=REFUSED, later=True, within_seconds=self.time_limit_seconds * 0.3
                 )
             raise
 
@@ -158,10 +158,12 @@ class License(LifecyclePlugin):
         # An operation that never began has changed nothing, and another may be under way: only what was acquired for
         # it ends.
         counts = None if context.outcome == REFUSED else there
+        was_granted = context.annotations is not None and LEASE in context.annotations.stack
         self._leases.settle(
             _holder(context, stack, action),
             counts,
             outcome=context.outcome,
+            later=was_granted or counts is None or current_stack is None,
             within_seconds=self.time_limit_seconds * 0.8,
         )
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from hooks.builtin.leases import ACQUIRE, SETTLE
 from hooks.builtin.license import License, LicenseOptions
 from hooks.builtin.signing import HEADER, signature
 from hooks.builtin.undelivered import NotDelivered
@@ -282,6 +283,35 @@ def test_deletion_that_the_server_was_not_told_of_is_told_with_the_next_stacks(s
     Operation(plugin, "o3", "CREATE", stack(DISK, stack_id="t"), None)
     assert server.licences.shown() == {"t": {DISK: 1}}
     assert [each["operation_id"] for each in server.messages[-2:]] == ["o3", "o2"]
+
+
+def test_what_is_told_late_of_an_operation_takes_nothing_from_those_after_it(server: LicenceServer) -> None:
+    """Two processes: what one could not tell is older than what the other told meanwhile."""
+    one, other = server.plugin(on_error="allow"), server.plugin()
+    for is_granted in (True, False):
+        name = f"granted {is_granted}"
+        lost = (SETTLE,) if is_granted else (ACQUIRE, SETTLE)
+        server.breaking = lambda said, lost=lost: Break.LOST if said["phase"] in lost else Break.NOTHING  # type: ignore[misc]
+        first = Operation(one, f"{name} 1", "UPDATE", stack(SERVER), there(SERVER))
+        with pytest.raises(NotDelivered):
+            first.over(there(SERVER))
+        server.breaking = lambda _: Break.NOTHING
+        Operation(other, f"{name} 2", "UPDATE", stack(SERVER, DISK), there(SERVER)).over(there(SERVER, DISK))
+        Operation(one, f"{name} 3", "CREATE", stack(VALUE, DISK, stack_id="t"), None).over(None)
+        assert server.held("s") == {SERVER: 1, DISK: 1}
+
+
+def test_preview_tells_nothing_but_itself(server: LicenceServer) -> None:
+    plugin = server.plugin()
+    delete = Operation(plugin, "o1", "DELETE", stack(SERVER), there(SERVER))
+    server.breaking = lambda _: Break.LOST
+    with pytest.raises(NotDelivered):
+        delete.over(None)
+    server.breaking = lambda _: Break.NOTHING
+    plugin.do_preview(
+        LifecycleContext(operation_id="o2", project="p"), stack(DISK, stack_id="t"), None, "CREATE"
+    )
+    assert server.messages[-1]["phase"] == "preview"
 
 
 def test_what_the_server_does_not_want_keeps_nothing_else_from_it(server: LicenceServer) -> None:
