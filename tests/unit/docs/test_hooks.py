@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import tomllib
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from hooks.lifecycle import LifecycleContext, LifecyclePlugin
 from orchestrator.errors import Conflict
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World
+from tests.unit.docs.pages import ROOT
 from tests.unit.docs.test_pages import DOCS, section, table
 
 PAGE = (DOCS / "hooks.md").read_text()
@@ -135,6 +137,15 @@ def test_the_page_names_what_the_settings_may_say_of_every_hook() -> None:
     rows = {row[0]: row[1] for row in table(section(PAGE, "The settings"))}
     assert set(HookSettings.model_fields) < set(rows)
     assert f"{Hook.time_limit_seconds:g}" in rows["time_limit_seconds"]
+
+
+def test_the_page_lists_all_hooks_that_come_with_isotherm() -> None:
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    listed = re.findall(r"^\| `\[(\w+)\.(\w+)\]`", PAGE, flags=re.MULTILINE)
+    shipped = [
+        (group, name) for group in ("lifecycle", "event_sinks") for name in points[f"isotherm.{group}"]
+    ]
+    assert sorted(listed) == sorted(shipped)
 
 
 def test_methods_take_what_the_page_says() -> None:

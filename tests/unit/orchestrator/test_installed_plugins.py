@@ -112,6 +112,8 @@ def test_everything_that_isotherm_brings_is_listed_and_well() -> None:
     assert {view.namespace for view in ours} == set(NAMESPACES) == set(declared)
     assert [view for view in ours if view.errors] == []
     assert all(view.version and view.target for view in ours)
+    hooks = [view for view in ours if view.namespace in ("isotherm.lifecycle", "isotherm.event_sinks")]
+    assert [view for view in hooks if view.enabled] == [], "who wants one says so"
     named = {(view.namespace, view.name, view.target) for view in ours}
     assert named >= {(group, *point) for group, points in declared.items() for point in points.items()}
 
