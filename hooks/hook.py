@@ -1,8 +1,11 @@
 """What every kind of hook has in common: a name, options, and what the settings may say of it."""
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
+
+#: No call of a hook may take longer than a day, whatever anybody says.
+MOST_SECONDS: Final = 86_400
 
 
 class HookOptions(BaseModel):
@@ -54,7 +57,7 @@ class HookSettings(BaseModel):
     time_limit_seconds: float | None = Field(
         default=None,
         gt=0,
-        le=86_400,
+        le=MOST_SECONDS,
         description="No call of it takes longer: it is given up then, as if it had failed. If nothing is said, as the "
         "hook itself says.",
     )

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from hooks.errors import Fault, HookNotLoaded
-from hooks.hook import AnyHook, HookOptions, HookSettings
+from hooks.hook import MOST_SECONDS, AnyHook, Hook, HookOptions, HookSettings
 from hooks.masking import sentence_of, without_secrets
 from hooks.nearest import nearest
 from hooks.origin import origin_of
@@ -165,7 +165,8 @@ class _Finding:
             return None
         options = self._validated(self._kind.Options, own)
         hook: AnyHook = self._made(options, settings)
-        if wrong := check(hook):
+        wrong = [*_time_faults(hook), *check(hook)]
+        if wrong:
             raise _Unusable(*map(self._fault, wrong))
         return hook
 
@@ -269,6 +270,15 @@ class _Finding:
 
     def _fault(self, message: str, entry: EntryPoint | None = None) -> Fault:
         return Fault(message=f"{describe(entry or self._entry)} {message}", hooks=(self._entry.name,))
+
+
+def _time_faults(hook: Hook) -> list[str]:
+    """Return what is wrong with what a hook itself says of its time; the settings' word was looked at before."""
+    seconds: object = hook.time_limit_seconds
+    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if is_number and 0 < hook.time_limit_seconds <= MOST_SECONDS:
+        return []
+    return [f"its time_limit_seconds must be a number of seconds from 0 to {MOST_SECONDS}, not {seconds!r}"]
 
 
 def _decoded(said: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:

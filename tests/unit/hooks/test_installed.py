@@ -285,13 +285,21 @@ def test_the_settings_say_how_long_a_call_may_take_else_the_plugin_itself(instal
         ("ordinal = 1.5", "its ordinal must be a whole number, not 1.5"),
         ("after = 'policy'", "its after must be names of plugins in a list or a tuple, not 'policy'"),
         ("before = (1,)", "its before must be names of plugins in a list or a tuple, not (1,)"),
+        (
+            "time_limit_seconds = '5'",
+            "its time_limit_seconds must be a number of seconds from 0 to 86400, not '5'",
+        ),
+        (
+            "time_limit_seconds = 0",
+            "its time_limit_seconds must be a number of seconds from 0 to 86400, not 0",
+        ),
         ("Options = dict", "has Options that are <class 'dict'>, not derived from HookOptions"),
         (
             "class Options(HookOptions):\n        enabled: bool = True",
             "has an option 'enabled', which the settings may say of every hook",
         ),
     ],
-    ids=["no options", "ordinal", "after", "before", "no model", "taken"],
+    ids=["no options", "ordinal", "after", "before", "text", "no time", "no model", "taken"],
 )
 def test_a_class_that_breaks_the_contract_is_told_what_it_demands(
     body: str, sentence: str, install: Install
