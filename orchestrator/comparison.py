@@ -66,7 +66,16 @@ def compare(
     """
     context = store.traversals.context(stack.traversal_id)
     before = context["parameters"] if keeps_immutable else {}
-    prepared, wishes = prepare_update(job, types, settings, stack_id=stack.id, before=before, clients=clients)
+    prepared, wishes = prepare_update(
+        job,
+        types,
+        settings,
+        stack_id=stack.id,
+        before=before,
+        clients=clients,
+        # What is brought back was accepted once.
+        was_accepted=not keeps_immutable,
+    )
     history = store.histories.read(stack.id, stack.traversal_id)
     history = replace(history, unsettled=history.unsettled | store.families.troubled(stack))
     rows = store.stacks.resources(stack.id)

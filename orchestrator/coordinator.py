@@ -434,7 +434,8 @@ class Coordinator:
             resting = Resting(self, self._store, self._types, self._settings)
             resting.record_attributes(ending.parent_resource)
         self._store.traversals.finish_end(ending)
-        self._store.sink_cursors.bound(self._settings.max_sink_backlog_events)
+        most = self._settings.max_sink_backlog_events
+        self._store.sink_cursors.bound(most, stack_id=ending.stack_id)
         self._store.purger.trim_events(ending.stack_id, most=self._settings.max_events_per_stack)
 
     # -- the sweep ---------------------------------------------------------------------------------------------

@@ -104,10 +104,12 @@ def examine_job(
     offline: bool = False,
     values_required: bool = True,
     stack_id: str = "",
+    was_accepted: bool = False,
 ) -> Examined:
     """Check everything about a job that can be checked: language, values, references, cycles, types, properties.
 
-    ``stack_id`` is that of a stack that is there already. Without ``clients``, constraints that ask other systems are
+    ``stack_id`` is that of a stack that is there already; ``was_accepted``: it had this definition once, whatever the
+    settings allow by now. Without ``clients``, constraints that ask other systems are
     left out, and if ``offline`` those whose plug-in is not installed here; without ``values_required``, parameters
     may have no value.
 
@@ -124,7 +126,7 @@ def examine_job(
     if isinstance(job, NestedJob):
         environment, within = environment_within(environment, job.nesting, job.parameters)
     problems += faults
-    if not isinstance(job, NestedJob):
+    if not was_accepted and not isinstance(job, NestedJob):
         problems += sink_problems(environment.event_sinks, settings, offline=offline)
     # What a wrong one would have said is not missing.
     values_required = values_required and not faults
@@ -169,14 +171,17 @@ def prepare_update(
     stack_id: str,
     before: Mapping[str, Any],
     clients: Clients | None = None,
+    was_accepted: bool = False,
 ) -> tuple[Prepared, list[Wish]]:
     """Check a new definition of a stack whole; ``before`` are the values that its parameters have.
+
+    ``was_accepted``: it had this definition once.
 
     Raises:
         InvalidInput: with every problem found.
         NotVerified: another system was to be asked by ``clients``, and does not tell.
     """
-    prepared = prepare(job, types, settings, stack_id=stack_id, clients=clients)
+    prepared = prepare(job, types, settings, stack_id=stack_id, clients=clients, was_accepted=was_accepted)
     problems = [
         prepared.template.problem(
             schema.path, f"the parameter {schema.name!r} is immutable: it keeps its value"
@@ -212,8 +217,11 @@ def prepare(
     *,
     stack_id: str = "",
     clients: Clients | None = None,
+    was_accepted: bool = False,
 ) -> Prepared:
     """Check a job whole, and make of it what a traversal needs; without ``stack_id``, the stack gets any.
+
+    ``was_accepted``: a stack had this definition once.
 
     Raises:
         InvalidInput: with every problem found.
@@ -227,7 +235,9 @@ def prepare(
     if isinstance(job, NestedJob):
         stack_id = job.stack_id
     with evaluation(Limits.of(settings)):
-        examined = examine_job(job, types, settings, stack_id=stack_id, clients=clients)
+        examined = examine_job(
+            job, types, settings, stack_id=stack_id, clients=clients, was_accepted=was_accepted
+        )
         problems = [*_file_problems(examined.template)]
         if problems:
             raise InvalidInput(problems)

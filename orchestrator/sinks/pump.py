@@ -4,14 +4,10 @@ import threading
 from collections.abc import Callable, Sequence
 from time import monotonic
 
-import structlog
-
 from hooks.events import EventSink
 from orchestrator.errors import IsothermError
-from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, MakeSink, Teller
+from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, MakeSink, Teller, complain
 from orchestrator.store.sink_cursors import CursorClaim, SinkCursors
-
-log = structlog.get_logger()
 
 
 class Pump:
@@ -108,7 +104,7 @@ class Pump:
         try:
             return teller.step()
         except Exception as error:  # noqa: BLE001  # the thread must outlive any fault of the database
-            self._complain(teller, error)
+            complain(teller.name, error)
             self._leave(teller)
             return LOOK_SECONDS
 
@@ -122,15 +118,7 @@ class Pump:
         try:
             teller.leave()
         except Exception as error:  # noqa: BLE001  # the thread must outlive any fault of the database
-            self._complain(teller, error)
-
-    @staticmethod
-    def _complain(teller: Teller, error: Exception) -> None:
-        """Say what is wrong with the machinery, not with the sink: it is tried again, whatever it is."""
-        if isinstance(error, IsothermError):
-            log.warning("an event sink is told later", sink=teller.name, reason=str(error))
-        else:
-            log.error("an event sink is told later", sink=teller.name, exc_info=error)
+            complain(teller.name, error)
 
 
 def _maker(installed: EventSink) -> MakeSink:

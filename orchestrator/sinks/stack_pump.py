@@ -5,14 +5,10 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Final
 
-import structlog
-
 from hooks.events import EventSink
 from orchestrator.sinks.environments import EnvironmentSinks
-from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, POLL_SECONDS, Teller
+from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, POLL_SECONDS, Teller, complain
 from orchestrator.store.sink_cursors import CursorClaim, Due, SinkCursors
-
-log = structlog.get_logger()
 
 #: So many sinks are told at the same time.
 MOST_AT_ONCE: Final = 8
@@ -20,6 +16,8 @@ MOST_AT_ONCE: Final = 8
 MOST_BATCHES: Final = 4
 #: How often it is looked for those that failed and are due again, though nothing new has happened.
 RETRY_SECONDS: Final = 1.0
+#: After it was looked for those that are due, so many times as long passes before it is done again.
+REST: Final = 10.0
 #: How often the cursors of deleted stacks are looked for.
 TIDY_SECONDS: Final = 10.0
 
@@ -52,6 +50,7 @@ class StackPump:
         self._told: set[str] = set()
         self._looked_at = float("-inf")
         self._tidied_at = float("-inf")
+        self._rests_until = float("-inf")
         self._seen = 0
 
     def start(self) -> None:
@@ -82,7 +81,7 @@ class StackPump:
             if not self._stopping.wait(GATHER_SECONDS):
                 self._news.wait(pause)
         while monotonic() < self._until:
-            self._looked_at = float("-inf")
+            self._looked_at = self._rests_until = float("-inf")
             self._look()
             if not self._told and not self._due(MOST_AT_ONCE):
                 break
@@ -94,7 +93,7 @@ class StackPump:
         try:
             return self._have_told()
         except Exception as error:  # noqa: BLE001  # the thread must outlive any fault of the database
-            log.warning("the event sinks of stacks are told later", reason=str(error))
+            complain("of stacks", error)
             return LOOK_SECONDS
 
     def _have_told(self) -> float:
@@ -106,10 +105,12 @@ class StackPump:
         if up_to == self._seen and now - self._looked_at < RETRY_SECONDS:
             return GATHER_SECONDS if self._cursors.horizon.is_behind else POLL_SECONDS
         free = MOST_AT_ONCE - len(self._told)
-        if not free:
+        if not free or now < self._rests_until:
             return POLL_SECONDS
         # Those that are told already are found again.
         due = self._due(MOST_AT_ONCE + free)
+        # Where many stacks name sinks, looking for those that are due takes a while: it is done less often then.
+        self._rests_until = now + REST * (monotonic() - now)
         for each in due[:free]:
             self._begin(each)
         if len(due) <= free:
@@ -149,7 +150,7 @@ class StackPump:
             finally:
                 teller.leave()
         except Exception as error:  # noqa: BLE001  # as above
-            log.warning("an event sink of a stack is told later", sink=due.name, reason=str(error))
+            complain(due.name, error)
         finally:
             with self._telling:
                 self._told.discard(due.name)

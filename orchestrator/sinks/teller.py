@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from hooks.calling import TookTooLong, call_within
 from hooks.events import Event, EventSink
 from hooks.masking import without_secrets
+from orchestrator.errors import IsothermError
 from orchestrator.sinks.pace import first_number, next_number, pause_seconds, words_of
 from orchestrator.store.sink_cursors import CursorClaim, SinkCursors
 
@@ -254,3 +255,11 @@ class Teller:
             self._call(sink.close)
         except Exception as error:  # noqa: BLE001  # as above
             log.warning("an event sink failed while it was closed", sink=self.name, error=words_of(error))
+
+
+def complain(sink: str, error: Exception) -> None:
+    """Say what is wrong with the machinery, not with the sink: it is tried again, whatever it is."""
+    if isinstance(error, IsothermError):
+        log.warning("an event sink is told later", sink=sink, reason=str(error))
+    else:
+        log.error("an event sink is told later", sink=sink, exc_info=error)

@@ -293,17 +293,25 @@ class SinkCursors:
                 connection.execute(cursor.delete().where(cursor.c.name.in_(names), which))
 
     @retrying
-    def bound(self, most: int) -> None:
+    def bound(self, most: int, *, stack_id: str | None = None) -> None:
         """Move on every cursor for which more than ``most`` events wait, and count what its sink will never be told.
 
-        Whoever tells the sink takes the cursor anew. Events that no cursor needs may be removed.
+        Whoever tells the sink takes the cursor anew. Events that no cursor needs may be removed. Of sinks that
+        environments name, those of one stack alone are looked at if its id is given.
         """
         cursor, event = tables.sink_cursor, tables.event
         newest = sa.select(sa.func.max(event.c.id)).scalar_subquery()
-        # Ids may have gaps: these are all that there may be too many for.
+        waiting = event.c.id > cursor.c.position
+        of_stack = waiting & (event.c.stack_id == cursor.c.stack_id)
         far = sa.select(cursor.c.name, cursor.c.stack_id, cursor.c.position).where(
-            newest - cursor.c.position > most
+            # Ids may have gaps: there cannot be too many for any others.
+            newest - cursor.c.position > most,
+            sa.case(
+                (cursor.c.stack_id.is_(None), _beyond(waiting, most)), else_=_beyond(of_stack, most)
+            ).is_not(None),
         )
+        if stack_id is not None:
+            far = far.where(cursor.c.stack_id.is_(None) | (cursor.c.stack_id == stack_id))
         with self._db.read() as connection:
             behind = connection.execute(far.order_by(cursor.c.name)).all()
         for row in behind:
@@ -351,6 +359,13 @@ _SHOWN: Sequence[str] = (
     "error",
     "owner",
 )
+
+
+def _beyond(waiting: sa.ColumnElement[bool], most: int) -> sa.ScalarSelect[int]:
+    """Return the first event that waits for a cursor beyond the first ``most``; NULL if there are no more."""
+    cursor, event = tables.sink_cursor, tables.event
+    beyond = sa.select(event.c.id).where(waiting).order_by(event.c.id).offset(most).limit(1)
+    return beyond.correlate(cursor).scalar_subquery()
 
 
 def _mine(claim: CursorClaim) -> sa.ColumnElement[bool]:

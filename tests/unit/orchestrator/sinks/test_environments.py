@@ -104,6 +104,13 @@ def test_options_that_are_wrong_are_refused(entry: str, path: str, message: str,
     assert "s3cret" not in str(problem)
 
 
+def test_what_was_accepted_once_can_be_brought_back_whatever_is_allowed_by_now() -> None:
+    prepared = prepare(
+        job("- {type: target, target: x}"), ResourceTypes.load(), settings(), was_accepted=True
+    )
+    assert prepared.event_sinks == ({"type": "target", "target": "x"},)
+
+
 def test_too_many_are_refused() -> None:
     sinks = "\n".join(["- {type: target, target: x}"] * 17)
     with pytest.raises(InvalidInput, match="there are 17 event sinks; at most 16 are allowed"):

@@ -98,6 +98,20 @@ def test_a_new_definition_says_who_is_told_from_then_on(service: Service) -> Non
     assert len(Target.told["gone"]) == 4
 
 
+def test_a_rollback_brings_back_who_was_told_before(service: Service) -> None:
+    stack_id = made(service, "s", "here")
+    broken = TEMPLATE.replace('value: "1"', "value: x, fail: true")
+    service.update(job("s", "new", template=broken, rollback=True))
+    done(service, stack_id)
+    assert service.stack("s").state == "ROLLBACK_COMPLETE"
+    # Who was named in between was told until then; who was named before is told from then on.
+    Target.until("here", 6)
+    assert Target.said("new")[:1] in ([], ["s UPDATE_IN_PROGRESS"])
+    assert "s ROLLBACK_IN_PROGRESS" in Target.said("here")[4:]
+    assert not {"s ROLLBACK_IN_PROGRESS", "s ROLLBACK_COMPLETE"} & set(Target.said("new"))
+    assert len(service.event_sinks()) == 1
+
+
 def test_stacks_in_a_stack_are_told_of_too(service: Service) -> None:
     made(service, "s", "here", template=OUTER, files={"inner.yaml": TEMPLATE})
     Target.until("here", 8)
@@ -132,6 +146,16 @@ def test_a_target_that_refuses_is_tried_again_and_its_words_are_kept_without_sec
     Target.broken.clear()
     Target.until("here", 4)
     assert len(Target.told["here"]) == 4
+
+
+def test_a_command_that_only_reads_tells_nobody(settings: Settings) -> None:
+    with Service.open(settings) as service:
+        made(service, "s", "here")
+    with Service.open(settings) as service:
+        assert [view.name for view in service.stacks()] == ["s"]
+        assert service.event_sinks()
+        assert service._embedded
+        assert "pump" not in vars(service._embedded.runtime)
 
 
 def test_what_is_not_allowed_is_refused_before_anything_is_made(settings: Settings) -> None:

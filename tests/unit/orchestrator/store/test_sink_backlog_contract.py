@@ -128,6 +128,15 @@ def test_who_is_telling_a_sink_whose_cursor_is_moved_on_notices(bench: Bench) ->
     assert [event.id for event in cursors.read(again, up_to=6)] == [6]
 
 
+def test_when_one_stack_is_trimmed_cursors_of_others_stay_where_they_are(bench: Bench) -> None:
+    for stack in ("s", "other"):
+        bench.run_all(bench.begin({"a": set()}, stack=stack))
+        of_stack(bench, f"{stack}-id:0", f"{stack}-id")
+    bench.store.sink_cursors.register(["log"])
+    bench.store.sink_cursors.bound(1, stack_id="s-id")
+    assert [cursor_of(bench, f"{stack}-id:0").lost for stack in ("s", "other")] == [3, 0]
+
+
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 5])
 def test_a_sink_of_one_stack_loses_events_of_that_one_alone(bench: Bench, most: int) -> None:
     cursors = bench.store.sink_cursors
