@@ -1,5 +1,6 @@
 """What a server that was asked may answer: JSON of a known form, or a refusal with a reason."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -10,6 +11,9 @@ from hooks.builtin.undelivered import NotDelivered
 
 #: With this a server refuses.
 REFUSAL: Final = HTTPStatus.FORBIDDEN
+
+#: What is said before what was wrong with asking it.
+NO_ANSWER: Final = "its server gave no proper answer"
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
@@ -25,19 +29,16 @@ def parsed(answer: Answer, model: type[AnyModel]) -> AnyModel:
         return model.model_validate({} if document is None else document)
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
-        where = "; ".join(f"{_place(each['loc'])}: {each['msg'].lower()}" for each in faults)
-        raise NotDelivered(f"its answer is not what it may be: {where}", answer.status) from None
+        where = "; ".join(map(_said, faults))
+        message = f"it answered {answer.status} with JSON of another form: {where}"
+        raise NotDelivered(message, answer.status) from None
 
 
-def reason_of(answer: Answer) -> str:
-    """Return why a server refuses: the ``reason`` of an answer in JSON, else its text; empty if it says nothing."""
-    try:
-        document: Any = answer.document()
-    except NotDelivered:
-        document = None
-    if isinstance(document, dict) and isinstance(document.get("reason"), str):
-        return str(document["reason"])
-    return answer.content.decode(errors="replace").strip()
+def _said(fault: Mapping[str, Any]) -> str:
+    if fault["type"] == "model_type":
+        # What the model is called here is nothing to those who write servers.
+        return f"{_place(fault['loc'])}: input should be an object"
+    return f"{_place(fault['loc'])}: {fault['msg'].lower()}"
 
 
 def _place(location: tuple[int | str, ...]) -> str:

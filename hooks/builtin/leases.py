@@ -15,7 +15,7 @@ from urllib.parse import quote
 import structlog
 from pydantic import BaseModel, ConfigDict, Field
 
-from hooks.builtin.answers import REFUSAL, parsed, reason_of
+from hooks.builtin.answers import REFUSAL, parsed
 from hooks.builtin.sender import Answer, SignedSender
 from hooks.builtin.sender_options import SenderOptions
 from hooks.builtin.undelivered import NotDelivered
@@ -141,7 +141,7 @@ class Leases:
 
     def _agreed(self, answer: Answer, model: type[AnyAnswer]) -> AnyAnswer:
         if answer.status == REFUSAL:
-            raise Refusal(self._sender.shown(reason_of(answer)) or f"{self._sender.where} gave no reason")
+            raise Refusal(self._sender.shown(answer.words()) or f"{self._sender.where} gave no reason")
         said = parsed(answer, model)
         return said.model_copy(update={"warnings": tuple(map(self._sender.shown, said.warnings))})
 

@@ -14,6 +14,7 @@ import structlog
 from pydantic import Field
 
 from hooks.builtin.actions import DEFINING_ACTIONS
+from hooks.builtin.answers import NO_ANSWER
 from hooks.builtin.leases import Leaseholder, Leases
 from hooks.builtin.sender_options import SenderOptions
 from hooks.builtin.undelivered import NotDelivered
@@ -73,8 +74,8 @@ class License(LifecyclePlugin):
         """Acquire licences for what the stack is to have, and has.
 
         Raises:
-            Refusal: the server does not grant them.
-            NotDelivered: it cannot be asked, and ``on_error`` says that then nothing is done.
+            Refusal: the server does not grant them; or it cannot be asked, and ``on_error`` says that then nothing is
+                done.
         """
         counts = self._needed(stack, current_stack, action)
         if not counts and action not in _ALWAYS_TOLD:
@@ -98,7 +99,7 @@ class License(LifecyclePlugin):
                 self._leases.settle(
                     holder, None, outcome=REFUSED, later=True, within_seconds=self.time_limit_seconds * 0.3
                 )
-            raise
+            raise Refusal(f"{NO_ANSWER}: {error}") from error
 
     def _unlicensed(self, holder: Leaseholder, error: Exception) -> Annotations:
         log.warning(
@@ -118,8 +119,8 @@ class License(LifecyclePlugin):
         """Ask whether licences would be granted; none is held.
 
         Raises:
-            Refusal: the server would not grant them.
-            NotDelivered: it cannot be asked, and ``on_error`` says that then nothing would be done.
+            Refusal: the server would not grant them; or it cannot be asked, and ``on_error`` says that then nothing
+                would be done.
         """
         counts = self._needed(stack, current_stack, action)
         if not counts:
@@ -133,7 +134,7 @@ class License(LifecyclePlugin):
             )
         except NotDelivered as error:
             if self.options.on_error == "refuse":
-                raise
+                raise Refusal(f"{NO_ANSWER}: {error}") from error
             return Annotations(warnings=(f"it is not known whether there are licences: {error}",))
         return Annotations(warnings=said.warnings) if said.warnings else None
 

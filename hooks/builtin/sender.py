@@ -54,6 +54,16 @@ class Answer:
                 f"it answered {self.status} with something that is no JSON", self.status
             ) from None
 
+    def words(self) -> str:
+        """Return what it says to people: the ``reason`` of an answer in JSON, else its text; empty if there is none."""
+        try:
+            document = self.document()
+        except NotDelivered:
+            document = None
+        if isinstance(document, dict) and isinstance(document.get("reason"), str):
+            return str(document["reason"])
+        return self.content.decode(errors="replace").strip()
+
 
 class SignedSender:
     """Sends signed messages to one server; threads may share it."""
@@ -150,8 +160,7 @@ class SignedSender:
             raise of_transport(wire.asked, error) from None
         if 200 <= answer.status < 300 or answer.status in wire.accept:
             return answer
-        words = self.shown(answer.content.decode(errors="replace"))
-        raise of_answer(wire.asked, answer.status, answer.headers, words)
+        raise of_answer(wire.asked, answer.status, answer.headers, self.shown(answer.words()))
 
     def _sent(self, wire: "_Wire") -> Answer:
         left = wire.deadline - time.monotonic()

@@ -11,7 +11,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator
 
 from hooks.builtin.actions import ACTIONS
-from hooks.builtin.answers import REFUSAL, parsed, reason_of
+from hooks.builtin.answers import NO_ANSWER, REFUSAL, parsed
 from hooks.builtin.documents import definition_document, presence_document
 from hooks.builtin.sender import Answer, SignedSender
 from hooks.builtin.sender_options import SenderOptions
@@ -104,8 +104,7 @@ class Webhook(LifecyclePlugin):
         """Ask the receiver.
 
         Raises:
-            Refusal: it refuses.
-            NotDelivered: it cannot be asked, and ``on_error`` says that then nothing is done.
+            Refusal: it refuses; or it cannot be asked, and ``on_error`` says that then nothing is done.
         """
         return self._asked(_Call(PRE, context, stack, current_stack, action))
 
@@ -115,8 +114,7 @@ class Webhook(LifecyclePlugin):
         """Ask the receiver what it would answer.
 
         Raises:
-            Refusal: it would refuse.
-            NotDelivered: it cannot be asked, and ``on_error`` says that then nothing would be done.
+            Refusal: it would refuse; or it cannot be asked, and ``on_error`` says that then nothing would be done.
         """
         return self._asked(_Call(PREVIEW, context, stack, current_stack, action))
 
@@ -144,12 +142,10 @@ class Webhook(LifecyclePlugin):
         try:
             answer = self._send(call)
             is_refusal = answer.status == REFUSAL
-            verdict = (
-                _Verdict(allow=False, reason=reason_of(answer)) if is_refusal else parsed(answer, _Verdict)
-            )
+            verdict = _Verdict(allow=False, reason=answer.words()) if is_refusal else parsed(answer, _Verdict)
         except NotDelivered as error:
             if self.options.on_error == "refuse":
-                raise
+                raise Refusal(f"{NO_ANSWER}: {error}") from error
             log.warning(
                 "an operation goes on although its webhook could not be asked",
                 hook=self.name,

@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from hooks.calling import TookTooLong, call_within
-from hooks.errors import LifecycleRefused
+from hooks.errors import HookError, LifecycleRefused, ReadOnly
 from hooks.lifecycle import (
     COMPLETE,
     FAILED,
@@ -270,14 +270,17 @@ class Brackets:
                 name=plugin.name,
             )
         except Exception as raised:  # the operation is over; a plugin's fault must not stop the others
-            error = str(raised) if isinstance(raised, TookTooLong) else f"{type(raised).__name__}: {raised}"
+            # What a hook says on purpose needs no traceback; that it tried to change something is a bug of it.
+            is_said = isinstance(raised, HookError) and not isinstance(raised, ReadOnly)
+            error = str(raised) if is_said else f"{type(raised).__name__}: {raised}"
             log.error(
                 "a lifecycle plugin failed after the operation",
                 plugin=plugin.name,
                 operation=row.id,
                 stack=row.stack,
                 action=row.action,
-                exc_info=raised,
+                reason=error,
+                exc_info=None if is_said else raised,
             )
         self._store.ledger.told(row, call.position, error, seconds=time.monotonic() - begun)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from hooks.builtin.webhook import Webhook, WebhookOptions
 from orchestrator.errors import Conflict
@@ -92,3 +93,20 @@ def test_whatever_dies_one_call_before_and_one_after_are_known_by_their_keys(
     assert ledger.told() == [("CREATE", "pre", ""), ("CREATE", "post", "complete")]
     # One call may have been cut short before its answer was on record.
     assert ledger.came <= 3
+
+
+def test_receiver_that_is_away_afterwards_is_told_of_in_a_sentence(
+    receiver: Receiver, ledger: Ledger
+) -> None:
+    world = World()
+    world.plug(hook(receiver))
+    stack_id = world.create(template({"a": value("1")}))
+    receiver.close()
+    with capture_logs() as lines:
+        world.settle()
+    assert world.state() == "CREATE_COMPLETE"
+    (operation,) = world.store.ledger.of_stack(stack_id, limit=10)
+    (call,) = operation.calls
+    assert call.error == f"POST {receiver.url}: it cannot be connected to"
+    (line,) = [each for each in lines if each["event"] == "a lifecycle plugin failed after the operation"]
+    assert (line["reason"], line["exc_info"]) == (call.error, None)

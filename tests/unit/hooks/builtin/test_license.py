@@ -221,7 +221,7 @@ def test_call_that_comes_after_its_operation_is_over_holds_nothing(server: Licen
     plugin = server.plugin()
     create = Operation(plugin, "o1", "CREATE", stack(SERVER), None)
     create.over(None, REFUSED, annotations=False)
-    with pytest.raises(NotDelivered, match=r"it answered 409: .*the operation is over"):
+    with pytest.raises(Refusal, match=r"it answered 409: .*the operation is over"):
         Operation(plugin, "o1", "CREATE", stack(SERVER), None)
     assert server.held("s") == {}
 
@@ -241,9 +241,9 @@ def test_last_resource_of_a_type_is_given_back(server: LicenceServer) -> None:
 
 def test_server_that_is_away_refuses_or_not_as_the_settings_say(server: LicenceServer) -> None:
     server.breaking = lambda _: Break.LOST
-    with pytest.raises(NotDelivered):
+    with pytest.raises(Refusal):
         Operation(server.plugin(), "o1", "CREATE", stack(SERVER), None)
-    with pytest.raises(NotDelivered):
+    with pytest.raises(Refusal):
         server.plugin().do_preview(
             LifecycleContext(operation_id="o", project="p"), stack(SERVER), None, "CREATE"
         )
@@ -337,7 +337,7 @@ def test_operation_that_is_refused_because_nobody_knows_holds_nothing(
 ) -> None:
     left = iter([lost])
     server.breaking = lambda _: next(left, Break.NOTHING)
-    with pytest.raises(NotDelivered):
+    with pytest.raises(Refusal):
         Operation(server.plugin(), "o1", "CREATE", stack(SERVER), None)
     assert server.licences.shown() == {}
     assert [each["phase"] for each in server.messages] == ["acquire", "settle"]
@@ -389,12 +389,12 @@ def test_server_remembers_over_a_restart(tmp_path: Path) -> None:
         Operation(server.plugin(), "o2", "UPDATE", stack(SERVER, SERVER), there(SERVER))
     with LicenceServer({SERVER: 5}, database=database) as server:
         assert server.held("s") == {SERVER: 2}
-        with pytest.raises(NotDelivered, match="409"):
+        with pytest.raises(Refusal, match="409"):
             Operation(server.plugin(), "o1", "CREATE", stack(SERVER), None)
 
 
 def test_server_takes_nothing_from_those_who_do_not_know_the_secret(server: LicenceServer) -> None:
-    with pytest.raises(NotDelivered, match=r"it answered 401: .*no signature is by a secret"):
+    with pytest.raises(Refusal, match=r"it answered 401: .*no signature is by a secret"):
         Operation(
             server.plugin(secrets=("another secret, not its own",)), "o1", "CREATE", stack(SERVER), None
         )
@@ -440,7 +440,7 @@ def test_server_that_names_no_lease_has_granted_none(body: Any) -> None:
     with Receiver(lambda _: Reply(body=body)) as receiver:
         plugin = License(LicenseOptions(url=receiver.url, secrets=(SecretStr(SECRET),), types=(SERVER,)))
         context = LifecycleContext(operation_id="o1", project="shop")
-        with pytest.raises(NotDelivered):
+        with pytest.raises(Refusal):
             plugin.do_pre_op(context, stack(SERVER), None, "CREATE")
     # As it may have granted them all the same.
     assert [each.document["phase"] for each in receiver.messages] == ["acquire", "settle"]

@@ -218,14 +218,14 @@ def test_anything_else_is_a_fault_and_the_settings_say_what_becomes_of_it(
     receiver: Receiver, reply: Reply | None
 ) -> None:
     receiver.answering = lambda _: reply
-    with pytest.raises(NotDelivered):
+    with pytest.raises(Refusal):
         webhook(receiver.url).do_pre_op(CONTEXT, STACK, None, "CREATE")
     assert webhook(receiver.url, on_error="allow").do_pre_op(CONTEXT, STACK, None, "CREATE") is None
 
 
 def test_fault_names_the_field_and_shows_nothing_of_it(receiver: Receiver) -> None:
     answer(receiver, {"allow": "hunter2"})
-    with pytest.raises(NotDelivered, match="allow: input should be a valid boolean") as caught:
+    with pytest.raises(Refusal, match="allow: input should be a valid boolean") as caught:
         webhook(receiver.url).do_pre_op(CONTEXT, STACK, None, "CREATE")
     assert "hunter2" not in str(caught.value)
 
@@ -307,7 +307,7 @@ def test_call_ends_before_the_plugins_own_time_limit(receiver: Receiver) -> None
     receiver.answering = lambda _: Reply() if held.wait(30) else CLOSE
     hook = webhook(receiver.url)
     hook.time_limit_seconds = 0.4
-    with pytest.raises(NotDelivered, match="no whole answer came in time"):
+    with pytest.raises(Refusal, match="no whole answer came in time"):
         hook.do_pre_op(CONTEXT, STACK, None, "CREATE")
     held.set()
 
