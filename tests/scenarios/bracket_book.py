@@ -56,6 +56,12 @@ class Book:
     world: World
     entries: list[Call | Death] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
+    #: The traversals of before.
+    _unasked: frozenset[str] = frozenset()
+
+    def begin(self) -> None:
+        """From here on, plugins are asked."""
+        self._unasked = self._traversals()
 
     def die(self) -> None:
         """Write down that a process died."""
@@ -96,11 +102,15 @@ class Book:
         assert set(operations) <= set(rows), "a plugin was asked about what is not on record"
         for operation_id, row in rows.items():
             self._check_operation(operation_id, row)
-        with self.aside() as connection:
-            traversals = connection.execute(sa.text("SELECT id FROM traversal")).scalars().all()
         names = [plugin.name for plugin in self.world.coordinator._brackets._plugins]
         if names:
-            assert set(traversals) <= set(rows), "an operation began that nobody was asked about"
+            assert self._traversals() - self._unasked <= set(rows), (
+                "an operation began that nobody was asked about"
+            )
+
+    def _traversals(self) -> frozenset[str]:
+        with self.aside() as connection:
+            return frozenset(connection.execute(sa.text("SELECT id FROM traversal")).scalars())
 
     def _rows(self) -> dict[str, Any]:
         with self.aside() as connection:

@@ -4,15 +4,19 @@
 """
 
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from hooks.lifecycle import Annotations
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.messages import (
     AdoptJob,
@@ -23,7 +27,8 @@ from orchestrator.messages import (
     SnapshotJob,
     StackJob,
 )
-from tests.scenarios.bracket_book import LATE, RAISES, REFUSES, YES, Book, Player
+from orchestrator.store.tables import annotation
+from tests.scenarios.bracket_book import ENTER, LATE, LEAVE, RAISES, REFUSES, YES, Book, Call, Player
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World
 
@@ -63,6 +68,20 @@ COMMANDS: Final = (
     STEPS,
     STEPS,
 )
+#: What is there before anybody is asked, and what is done then.
+PATHS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    "create": ((), CREATE),
+    "adopt": ((), ADOPT),
+    "update": ((CREATE,), UPDATE),
+    "delete": ((CREATE,), DELETE),
+    "abandon": ((CREATE,), ABANDON),
+    "check": ((CREATE,), CHECK),
+    "suspend": ((CREATE,), SUSPEND),
+    "resume": ((CREATE, SUSPEND), RESUME),
+    "snapshot": ((CREATE,), SNAPSHOT),
+    "restore": ((CREATE, SNAPSHOT, UPDATE), RESTORE),
+    "roll back": ((CREATE, UPDATE), ROLL_BACK),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +115,7 @@ class Command:
     steps: int = 1
 
 
-moods = st.lists(st.sampled_from([YES] * 6 + [REFUSES, RAISES, LATE]), min_size=1, max_size=6).map(tuple)
+moods = st.lists(st.sampled_from([YES] * 9 + [REFUSES, RAISES, LATE]), min_size=1, max_size=6).map(tuple)
 told = st.lists(st.sampled_from([YES, YES, RAISES, LATE]), min_size=1, max_size=3).map(tuple)
 few = st.frozensets(st.integers(1, 4), max_size=1)
 casts = st.lists(
@@ -115,7 +134,7 @@ def one_of(commands: Sequence[str]) -> st.SearchStrategy[Command]:
         rollback=st.booleans(),
         fails=st.sampled_from(["", "", "create", "update", "delete"]),
         times_out=st.sampled_from([False, False, False, True]),
-        dies=st.none() | st.integers(1, 40) | st.integers(1, 150),
+        dies=st.none() | st.none() | st.integers(1, 40) | st.integers(1, 150),
         again=st.booleans(),
         twice=st.booleans(),
         steps=st.integers(1, 6),
@@ -125,9 +144,22 @@ def one_of(commands: Sequence[str]) -> st.SearchStrategy[Command]:
 class Play:
     """One stack's life in a world with plugins."""
 
-    def __init__(self, cast: Sequence[Cast]) -> None:
+    def __init__(self) -> None:
         self.world = World()
         self.book = Book(self.world)
+        self._jobs = 0
+        self._generation = 0
+
+    def prepare(self, what: Sequence[str], template: int) -> None:
+        """Do what nobody is asked about; the last of it is under way when it is to be rolled back."""
+        for each in what:
+            self.settle()
+            self.do(Command(what=each, template=template))
+            template = 1
+
+    def plug(self, cast: Sequence[Cast]) -> None:
+        """Let these be asked about all that is done from here on."""
+        self.book.begin()
         players = [
             Player(f"p{'x' * (no % 2)}{no}", self.book, asked=each.asked, told=each.told)
             for no, each in enumerate(cast)
@@ -141,8 +173,6 @@ class Play:
                 if no + by < len(players):
                     players[no + by].after = {*players[no + by].after, players[no].name}  # type: ignore[misc]
         self.world.plug(*players)
-        self._jobs = 0
-        self._generation = 0
 
     # -- what somebody does ------------------------------------------------------------------------------------
 
@@ -279,18 +309,86 @@ class Play:
 
 
 @settings(
-    max_examples=EXAMPLES or 40,
+    max_examples=EXAMPLES or 25,
     deadline=None,
     derandomize=not EXAMPLES,
     suppress_health_check=list(HealthCheck),
 )
-@given(cast=casts, first=one_of([CREATE, ADOPT]), then=st.lists(one_of(COMMANDS), max_size=8))
+@given(
+    path=st.sampled_from(sorted(PATHS)),
+    template=st.integers(0, len(TEMPLATES) - 1),
+    cast=casts,
+    first=one_of([UPDATE]),
+    then=st.lists(one_of(COMMANDS), max_size=4),
+)
 def test_brackets_match_whoever_refuses_raises_is_late_or_dies(
-    cast: list[Cast], first: Command, then: list[Command]
+    path: str, template: int, cast: list[Cast], first: Command, then: list[Command]
 ) -> None:
+    before, what = PATHS[path]
     # What plugins raise is logged with all its frames: to write that out would take longer than all the rest.
     with capture_logs():
-        play = Play(cast)
-        for command in (first, *then):
+        play = Play()
+        play.prepare(before, template)
+        if what != ROLL_BACK:
+            play.settle()
+        play.plug(cast)
+        for command in (replace(first, what=what), *then):
             play.do(command)
+        play.end()
+
+
+class Slow(Player):
+    """Answers when it is told to, which is too late."""
+
+    time_limit_seconds = 0.5
+
+    def __init__(self, name: str, book: Book, *, word: str) -> None:
+        super().__init__(name, book)
+        self._word = word
+        self.answer = threading.Event()
+        self.answered = threading.Event()
+
+    def do_pre_op(self, *arguments: Any) -> Annotations | None:
+        super().do_pre_op(*arguments)
+        if self._word == ENTER:
+            self.answer.wait()
+        self.answered.set()
+        return Annotations(stack={"said": "too late"})
+
+    def do_post_op(self, *arguments: Any) -> None:
+        super().do_post_op(*arguments)
+        if self._word == LEAVE:
+            self.answer.wait()
+
+
+def test_an_answer_that_comes_too_late_refuses_is_heard_by_nobody_and_is_told_of() -> None:
+    with capture_logs():
+        play = Play()
+        world, book = play.world, play.book
+        slow = Slow("b", book, word=ENTER)
+        world.plug(Player("a", book), slow, Player("c", book))
+        with pytest.raises(Conflict, match=r"lifecycle plugin 'b': it has not answered within 0.5 s"):
+            world.coordinator.create(StackJob(name="s", template=TEMPLATES[0], job_id="1"))
+        words = [(each.word, each.plugin) for each in book.entries if isinstance(each, Call)]
+        assert words == [(ENTER, "a"), (ENTER, "b"), (LEAVE, "b"), (LEAVE, "a")]
+        slow.answer.set()
+        assert slow.answered.wait(10)
+        assert world.store.stacks.all(project="default") == []
+        with book.aside() as connection:
+            assert connection.execute(sa.select(sa.func.count()).select_from(annotation)).scalar() == 0
+        play.end()
+
+
+def test_who_is_told_and_takes_too_long_is_left_behind_and_the_others_are_told() -> None:
+    with capture_logs():
+        play = Play()
+        world, book = play.world, play.book
+        slow = Slow("b", book, word=LEAVE)
+        world.plug(Player("a", book), slow, Player("c", book))
+        stack_id = world.coordinator.create(StackJob(name="s", template=TEMPLATES[0], job_id="1"))
+        play.settle()
+        assert world.state() == "CREATE_COMPLETE"
+        (row,) = world.store.ledger.of_stack(stack_id, limit=10)
+        assert [call.error for call in row.calls] == ["", "it has not answered within 0.5 s", ""]
+        slow.answer.set()
         play.end()
