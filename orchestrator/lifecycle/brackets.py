@@ -6,9 +6,10 @@ process that dies anywhere is followed by another that goes on there: with the s
 telling those that were asked that the operation never began.
 """
 
+import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -131,13 +132,11 @@ class Brackets:
         context = LifecycleContext(
             operation_id=row.id, project=row.project, root_action=self._root_action(row.action, stack)
         )
-        for plugin in self._plugins:
-            call = calls.get(plugin.name)
-            if call is not None and call.state == ledger.AGREED:
-                continue
-            position = len(calls) if call is None else call.position
-            lease_seconds = plugin.time_limit_seconds + self._margin_seconds
-            self._store.ledger.ask(row, position, plugin.name, lease_seconds=lease_seconds)
+        waiting = self._waiting(calls)
+        for number, (plugin, position) in enumerate(waiting):
+            if number == 0:
+                lease_seconds = self._lease_seconds(plugin)
+                self._store.ledger.ask(row, position, plugin.name, lease_seconds=lease_seconds)
             state, reason, wire = ledger.AGREED, "", None
             begun = time.monotonic()
             try:
@@ -169,9 +168,29 @@ class Brackets:
             calls[plugin.name] = CallRow(
                 position=position, plugin=plugin.name, state=ledger.AGREED, annotations=wire
             )
-            took = time.monotonic() - begun
-            self._store.ledger.agree(row, position, wire, seconds=took, lease_seconds=self._margin_seconds)
+            following = waiting[number + 1] if number + 1 < len(waiting) else None
+            self._store.ledger.agree(
+                row,
+                position,
+                wire,
+                seconds=time.monotonic() - begun,
+                lease_seconds=self._lease_seconds(following[0] if following else None),
+                then=(following[1], following[0].name) if following else None,
+            )
         return list(calls.values())
+
+    def _waiting(self, calls: Mapping[str, CallRow]) -> list[tuple[LifecyclePlugin, int]]:
+        """Return those that have not answered yet, in order, each with its position on record."""
+        places = itertools.count(len(calls))
+        return [
+            (plugin, calls[plugin.name].position if plugin.name in calls else next(places))
+            for plugin in self._plugins
+            if plugin.name not in calls or calls[plugin.name].state != ledger.AGREED
+        ]
+
+    def _lease_seconds(self, plugin: LifecyclePlugin | None) -> float:
+        """Return how long an operation is held while a plugin is called, or while none is."""
+        return self._margin_seconds + (plugin.time_limit_seconds if plugin else 0.0)
 
     # -- after -------------------------------------------------------------------------------------------------
 
@@ -236,23 +255,42 @@ class Brackets:
             there = self._store.stacks.by_id(row.stack_id)
             stack = self._shown(row, there)
             now = current or self._now_after(row, there, stack)
-            for call in reversed(row.calls):
-                if call.state in _ENTERED:
-                    self._tell(row, call, stack, now)
-            self._store.ledger.close(row)
+            entered = [call for call in reversed(row.calls) if call.state in _ENTERED]
+            if not entered:
+                self._store.ledger.close(row)
+                return
+            lease_seconds = self._lease_seconds(self._plugin(entered[0]))
+            self._store.ledger.tell(row, entered[0].position, lease_seconds=lease_seconds)
+            for number, call in enumerate(entered):
+                error, seconds = self._tell(row, call, stack, now)
+                following = entered[number + 1] if number + 1 < len(entered) else None
+                self._store.ledger.told(
+                    row,
+                    call.position,
+                    error,
+                    seconds=seconds,
+                    then=following.position if following else None,
+                    lease_seconds=self._lease_seconds(self._plugin(following) if following else None),
+                )
+
+    def _plugin(self, call: CallRow) -> LifecyclePlugin | None:
+        """Return the plugin that was called; None if it is not here any more."""
+        return next((each for each in self._plugins if each.name == call.plugin), None)
 
     def _tell(
         self, row: OperationRow, call: CallRow, stack: FrozenStack, current: FrozenStack | None
-    ) -> None:
-        """Tell one plugin how an operation ended; whatever it says to that is only written down."""
-        plugin = next((each for each in self._plugins if each.name == call.plugin), None)
+    ) -> tuple[str, float | None]:
+        """Tell one plugin how an operation ended; return what it raises, and how many seconds it took, if it is here.
+
+        Whatever it says is only written down.
+        """
+        plugin = self._plugin(call)
         if plugin is None:
             error = "it is not installed any more, or not enabled: it could not be told"
             log.warning(
                 "a lifecycle plugin cannot be told", plugin=call.plugin, operation=row.id, reason=error
             )
-            self._store.ledger.told(row, call.position, error)
-            return
+            return error, None
         context = LifecycleContext(
             operation_id=row.id,
             project=row.project,
@@ -260,8 +298,6 @@ class Brackets:
             reason=row.reason,
             annotations=answer_from_wire(call.annotations),
         )
-        lease_seconds = plugin.time_limit_seconds + self._margin_seconds
-        self._store.ledger.tell(row, call.position, lease_seconds=lease_seconds)
         error, begun = "", time.monotonic()
         try:
             call_within(
@@ -282,7 +318,7 @@ class Brackets:
                 reason=error,
                 exc_info=None if is_said else raised,
             )
-        self._store.ledger.told(row, call.position, error, seconds=time.monotonic() - begun)
+        return error, time.monotonic() - begun
 
     # -- what is shown -----------------------------------------------------------------------------------------
 

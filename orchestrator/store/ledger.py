@@ -173,8 +173,11 @@ class Ledger:
         *,
         seconds: float,
         lease_seconds: float,
+        then: tuple[int, str] | None = None,
     ) -> None:
         """Write down that a plugin agreed, what it answered, and how many seconds it took to.
+
+        And which one is about to be asked then, if any, by its position and its name.
 
         Raises:
             TakenOver: another process sees to the operation.
@@ -184,6 +187,8 @@ class Ledger:
             self._hold(connection, row, (ENTERING,), lease_seconds)
             said = {"state": AGREED, "annotations": packed, "asked_seconds": seconds}
             self._call(connection, row, position, **said)
+            if then is not None:
+                self._call(connection, row, then[0], plugin=then[1], state=ASKING)
 
     @retrying
     def refuse(
@@ -258,27 +263,45 @@ class Ledger:
             self._call(connection, row, position, state=TELLING)
 
     @retrying
-    def told(self, row: OperationRow, position: int, error: str, *, seconds: float | None = None) -> None:
-        """Write down that a plugin was told, what it raised, and how many seconds it took.
+    def told(
+        self,
+        row: OperationRow,
+        position: int,
+        error: str,
+        *,
+        seconds: float | None,
+        then: int | None,
+        lease_seconds: float,
+    ) -> None:
+        """Write down that a plugin was told, what it raised, and how many seconds it took; None if it is not there.
+
+        And which one is about to be told then, by its position; if none is, the operation is over.
 
         Raises:
             TakenOver: another process sees to the operation.
         """
         with self._db.write() as connection:
-            self._hold(connection, row, (LEAVING,), None)
+            if then is None:
+                self._hold(connection, row, (LEAVING,), None, **self._over(connection))
+            else:
+                self._hold(connection, row, (LEAVING,), lease_seconds)
+                self._call(connection, row, then, state=TELLING)
             self._call(connection, row, position, state=TOLD, error=error, told_seconds=seconds)
 
     @retrying
     def close(self, row: OperationRow) -> None:
-        """Write down that every plugin was told.
+        """Write down that an operation is over about which nobody need be told.
 
         Raises:
             TakenOver: another process sees to the operation.
         """
         with self._db.write() as connection:
-            now = database_time(connection, self._db)
-            over = {"state": OVER, "leased_until": None, "shown": None, "ended_at": now}
-            self._hold(connection, row, (LEAVING,), None, **over)
+            self._hold(connection, row, (LEAVING,), None, **self._over(connection))
+
+    def _over(self, connection: sa.Connection) -> dict[str, Any]:
+        """Return the values of an operation that is over."""
+        now = database_time(connection, self._db)
+        return {"state": OVER, "leased_until": None, "shown": None, "ended_at": now}
 
     def lost(self, connection: sa.Connection) -> tuple[str, ...]:
         """Return the operations that nobody sees to any more, oldest first.
