@@ -32,6 +32,11 @@ _UNREFUSED: Final = frozenset({"ROLLBACK", "DELETE", "ABANDON", "CHECK"})
 _WITH_DEFINITION: Final = DEFINING_ACTIONS | {"ROLLBACK"}
 #: Of these the server always hears, also where nothing needs a licence: they put right what it was not told before.
 _ALWAYS_TOLD: Final = frozenset({"DELETE", "ABANDON", "CHECK"})
+#: Of the time that a call may take, so much is for the server, which may be asked twice: to grant licences, and to take
+#: back what nobody knows whether it granted.
+_SHARE: Final = 0.8
+_ACQUIRING: Final = 0.5
+_GIVING_BACK: Final = _SHARE - _ACQUIRING
 #: Under which name the lease stands in the stack's annotations.
 LEASE: Final = "lease_id"
 
@@ -84,7 +89,7 @@ class License(LifecyclePlugin):
         is_unrefused = _is_unrefused(context, action)
         try:
             granted = self._leases.acquire(
-                holder, counts, enforce=not is_unrefused, within_seconds=self.time_limit_seconds * 0.5
+                holder, counts, enforce=not is_unrefused, within_seconds=self.time_limit_seconds * _ACQUIRING
             )
             return Annotations(warnings=granted.warnings, stack={LEASE: granted.lease_id})
         except Refusal as error:
@@ -97,7 +102,11 @@ class License(LifecyclePlugin):
             # Perhaps it was granted all the same, and nobody will be told that the operation is over.
             with suppress(NotDelivered):
                 self._leases.settle(
-                    holder, None, outcome=REFUSED, later=True, within_seconds=self.time_limit_seconds * 0.3
+                    holder,
+                    None,
+                    outcome=REFUSED,
+                    later=True,
+                    within_seconds=self.time_limit_seconds * _GIVING_BACK,
                 )
             raise Refusal(f"{NO_ANSWER}: {error}") from error
 
@@ -130,7 +139,7 @@ class License(LifecyclePlugin):
                 _holder(context, stack, action),
                 counts,
                 enforce=not _is_unrefused(context, action),
-                within_seconds=self.time_limit_seconds * 0.8,
+                within_seconds=self.time_limit_seconds * _SHARE,
             )
         except NotDelivered as error:
             if self.options.on_error == "refuse":
@@ -165,7 +174,7 @@ class License(LifecyclePlugin):
             counts,
             outcome=context.outcome,
             later=was_granted or counts is None or current_stack is None,
-            within_seconds=self.time_limit_seconds * 0.8,
+            within_seconds=self.time_limit_seconds * _SHARE,
         )
 
     def _needed(self, stack: FrozenStack, current_stack: FrozenStack | None, action: str) -> dict[str, int]:

@@ -205,6 +205,7 @@ class _Call:
             "operation_id": context.operation_id,
             "phase": self.phase,
             "action": self.action,
+            "root_action": context.root_action,
             "project": context.project,
             "stack": definition_document(self.stack, has_values=has_values),
             "current_stack": None if current is None else presence_document(current),

@@ -6,6 +6,7 @@ import threading
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from typing import Any
 
@@ -115,7 +116,8 @@ def test_the_webhook_sends_what_the_page_shows() -> None:
     wanted = stack(net, server, tags=("team-red",), parameters=frozen({"size": 3, "password": "******"}))
     with Receiver() as receiver:
         plugin = Webhook(WebhookOptions(url=receiver.url, secrets=(SECRET,)))  # type: ignore[arg-type]  # pydantic converts it
-        plugin.do_pre_op(CONTEXT, wanted, stack(made, tags=("team-red",)), "UPDATE")
+        context = replace(CONTEXT, root_action="UPDATE")
+        plugin.do_pre_op(context, wanted, stack(made, tags=("team-red",)), "UPDATE")
         plugin.do_post_op(CONTEXT, wanted, None, "UPDATE", True)
     before, after = (each.document for each in receiver.messages)
     assert before == json.loads(block())

@@ -70,7 +70,8 @@ def answer(receiver: Receiver, document: Any, status: int = 200) -> None:
 
 
 def test_receiver_is_shown_what_is_to_be_and_what_is(receiver: Receiver) -> None:
-    assert webhook(receiver.url).do_pre_op(CONTEXT, STACK, NOW, "UPDATE") is None
+    context = replace(CONTEXT, root_action="ROLLBACK")
+    assert webhook(receiver.url).do_pre_op(context, STACK, NOW, "UPDATE") is None
     (message,) = receiver.messages
     assert verify([SECRET], message.body, header_of(message.headers))
     assert message.headers["idempotency-key"] == "op-1/pre"
@@ -78,6 +79,7 @@ def test_receiver_is_shown_what_is_to_be_and_what_is(receiver: Receiver) -> None
         "operation_id": "op-1",
         "phase": "pre",
         "action": "UPDATE",
+        "root_action": "ROLLBACK",
         "project": "shop",
         "stack": {
             "id": "s-1",
