@@ -16,6 +16,7 @@ from orchestrator.messages import (
     CHECK_STACK_TASK,
     CREATE_TASK,
     DELETE_TASK,
+    END,
     RESUME_TASK,
     STACKS_QUEUE,
     SUSPEND_TASK,
@@ -107,6 +108,21 @@ def test_a_job_that_another_process_is_at_goes_back_to_the_queue_after_a_while(
     assert rejected.value.requeue
     assert waited == [tasks.OTHERS_SECONDS]
     assert runtime.store.stacks.job("1") is None
+
+
+def test_last_words_that_another_process_says_are_left_to_it(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def finish(_order: CheckOrder) -> None:
+        raise TakenOver("another process tells lifecycle plugins")
+
+    monkeypatch.setattr(runtime.coordinator, "finish", finish)
+    order = CheckOrder(stack_id="1", traversal_id="2", no=0, key="", phase=END, stack="s", node_data=())
+    with capture_logs() as logs:
+        tasks.finish_traversal(order.to_wire())
+    assert [(line["log_level"], line["reason"]) for line in logs if line["log_level"] != "debug"] == [
+        ("info", "another process tells lifecycle plugins")
+    ]
 
 
 @pytest.mark.parametrize("task", [task for task, queue in ROUTES.items() if queue == STACKS_QUEUE])
