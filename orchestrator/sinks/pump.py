@@ -96,9 +96,18 @@ class Pump:
             pause = self._step(teller)
             if pause > 0 and not self._stopping.wait(min(pause, GATHER_SECONDS)):
                 news.wait(pause - GATHER_SECONDS)
-        while monotonic() < self._until and self._has_more(teller):
-            self._step(teller)
+        self._drain(teller, news)
         self._leave(teller)
+
+    def _drain(self, teller: Teller, news: threading.Event) -> None:
+        """Tell a sink what is left, also what another process has just let go of, as long as there is time."""
+        teller.look_again()
+        while monotonic() < self._until:
+            pause = self._step(teller)
+            if not self._has_more(teller):
+                return
+            news.clear()
+            news.wait(min(pause, GATHER_SECONDS))
 
     def _step(self, teller: Teller) -> float:
         try:

@@ -126,6 +126,10 @@ class Teller:
             return GATHER_SECONDS if self._cursors.horizon.is_behind else POLL_SECONDS
         return self._tell(claim, events)
 
+    def look_again(self) -> None:
+        """Have the next step look at once whether the cursor is free."""
+        self._look_at = 0.0
+
     def is_done(self) -> bool:
         """Whether nothing is left that this process could tell now."""
         claim = self._claim

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from orchestrator.service import Service
+from orchestrator.settings import Settings
 from orchestrator.store import migrations
 from tests.bench.shapes import template
-from tests.faults.installation import PROCESSES, Installation, until
+from tests.faults.installation import PATIENCE_SECONDS, PROCESSES, Installation, until
 from tests.services.engine import running
 
 pytestmark = pytest.mark.slow
@@ -63,20 +67,26 @@ def recorded(tmp_path: Path) -> Recorded:
 
 
 @pytest.fixture
-def installation(
-    tmp_path: Path, redis_url: str, postgres_url: str, recorded: Recorded
-) -> Iterator[Installation]:
-    """A coordinator and workers, with the package installed."""
+def installed(tmp_path: Path, recorded: Recorded) -> dict[str, str]:
+    """Return the variables with which programs find the package, and where it records."""
     packages = tmp_path / "packages"
     metadata = packages / "recorder-1.0.dist-info"
     metadata.mkdir(parents=True)
     (packages / "recorder.py").write_text(textwrap.dedent(RECORDER))
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: recorder\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[isotherm.event_sinks]\nrecorder = recorder:Recorder\n")
+    path = [str(packages), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {"PYTHONPATH": os.pathsep.join(path), "RECORD": str(recorded.file)}
+
+
+@pytest.fixture
+def installation(
+    tmp_path: Path, redis_url: str, postgres_url: str, installed: dict[str, str]
+) -> Iterator[Installation]:
+    """A coordinator and workers, with the package installed."""
     migrations.upgrade(postgres_url)
     installation = Installation(tmp_path, broker_url=redis_url, database_url=postgres_url)
-    path = [str(packages), *filter(None, [os.environ.get("PYTHONPATH")])]
-    installation.environment |= {"PYTHONPATH": os.pathsep.join(path), "RECORD": str(recorded.file)}
+    installation.environment |= installed
     with (
         installation.service,
         running([installation.start(name) for name in PROCESSES]) as installation.engines,
@@ -109,3 +119,40 @@ def test_a_sink_misses_nothing_whichever_process_is_killed(
     until(lambda: installation.service._store.sink_cursors.all()[0].backlog == 0)
     cursor = installation.service._store.sink_cursors.all()[0]
     assert (cursor.lost, cursor.error) == (0, "")
+
+
+def test_a_sink_misses_nothing_when_a_command_without_a_broker_is_killed(
+    tmp_path: Path, recorded: Recorded, installed: dict[str, str]
+) -> None:
+    settings = Settings(state_directory=tmp_path / "state")
+    (tmp_path / "t.yaml").write_text(template("layers", SIZE))
+    others = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
+    environment = {**others, **installed, "ISOTHERM_STATE_DIRECTORY": str(settings.state_directory)}
+    isotherm = str(Path(sys.executable).with_name("isotherm"))
+    creating = subprocess.Popen(
+        [isotherm, "stack", "create", "web", "-t", "t.yaml"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    until(lambda: len(recorded.lines()) > 20)
+    creating.kill()
+    # It has ended, though nobody has looked for it yet: the next one takes over at once all the same.
+    os.waitid(os.P_PID, creating.pid, os.WEXITED | os.WNOWAIT)
+    watching = subprocess.run(
+        [isotherm, "stack", "watch", "web"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+    )
+    creating.wait()
+    assert watching.returncode == 0, watching.stderr
+    with Service.open(settings) as service:
+        stack = service.stack("web")
+        happened = [event.id for event in service.events("web", limit=10_000)]
+    assert stack.state == "CREATE_COMPLETE"
+    assert recorded.first(stack.id) == happened
+    assert len({process for process, *_ in recorded.lines()}) == 2

@@ -144,6 +144,19 @@ def test_the_end_lets_sinks_take_what_is_left(ground: Ground) -> None:
     assert ground.cursors.all()[0].owner is None
 
 
+def test_who_ends_last_tells_what_is_left(ground: Ground) -> None:
+    mail = ground.inbox("mail")
+    first = ground.pump(mail, owner="first")
+    ground.happen()
+    mail.until(lambda: mail.told == [1])
+    second = ground.pump(mail, owner="second")
+    first.close()
+    ground.happen()
+    # It would look again in two seconds.
+    second.close()
+    assert mail.told == [1, 2]
+
+
 def test_the_end_waits_for_no_sink_longer_than_said_and_another_process_goes_on(ground: Ground) -> None:
     mail = ground.inbox("mail")
     mail.go_on.clear()

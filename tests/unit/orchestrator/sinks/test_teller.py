@@ -56,6 +56,16 @@ def test_one_process_tells_and_the_others_look_again_now_and_then(world: World) 
     assert world.step(1) == LOOK_SECONDS / 2
 
 
+def test_a_process_that_has_no_time_to_wait_looks_again_at_once(world: World) -> None:
+    world.step(0)
+    world.step(1)
+    world.happen()
+    world.teller(0).leave()
+    world.teller(1).look_again()
+    world.step(1)
+    assert ids(world) == [1]
+
+
 def test_a_process_that_leaves_is_followed_by_another(world: World) -> None:
     world.step(0)
     world.teller(0).leave()
