@@ -15,6 +15,7 @@ import structlog
 from pydantic import BaseModel
 
 from hooks.calling import TookTooLong, call_within
+from hooks.errors import HookError
 from hooks.events import Event, EventSink
 from hooks.masking import without_secrets
 from orchestrator.errors import IsothermError
@@ -87,7 +88,8 @@ class Teller:
         self._limit_seconds = limit_seconds
         self._registers = registers
         self._is_dead = is_dead
-        self._called = called or name
+        # Not the name alone: a lifecycle plugin may have the same.
+        self._called = f"event sink {called or name}"
         self._call_within = call
         self._chance = chance or random.Random()
         self._clock = clock
@@ -206,7 +208,14 @@ class Teller:
         return sink
 
     def _call(self, function: Callable[[], T]) -> T:
-        return self._call_within(function, seconds=self._limit_seconds, name=self._called)
+        """Make a call of the sink; whatever it raises comes as an ``Exception``."""
+        try:
+            return self._call_within(function, seconds=self._limit_seconds, name=self._called)
+        except Exception:
+            raise
+        except BaseException as error:
+            # A cancelled coroutine raises such a thing; it must not end the thread that tells the sink.
+            raise HookError(f"it raised {type(error).__name__}") from error
 
     def _tell(self, claim: CursorClaim, events: Sequence[Event]) -> float:
         sink = self._sink
@@ -229,7 +238,9 @@ class Teller:
         self._renewed_at = now
         self._claim = claim = replace(claim, position=last, state=state, failures=0)
         try:
-            self._call(sink.kept)
+            # Most do not want to know.
+            if type(sink).kept is not EventSink.kept:
+                self._call(sink.kept)
         except Exception as error:  # noqa: BLE001  # as above
             return self._failed(claim, error)
         full = len(events) == self._number

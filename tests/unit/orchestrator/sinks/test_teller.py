@@ -4,6 +4,7 @@ import pytest
 
 from orchestrator.sinks.teller import LOOK_SECONDS, MARGIN_SECONDS, POLL_SECONDS
 from tests.unit.orchestrator.sinks.world import (
+    CANCELLED,
     CHOKE,
     FAIL_TO_HEAR,
     FAIL_TO_SAVE,
@@ -128,6 +129,7 @@ def test_the_lease_outlasts_the_longest_call(world: World) -> None:
         (HANG, "it took longer than 30 s"),
         (HANG_AND_TAKE, "it took longer than 30 s"),
         (FAIL_TO_SAVE, "no room"),
+        (CANCELLED, "it raised CancelledError"),
     ],
 )
 def test_what_a_sink_does_not_take_comes_again(world: World, mood: str, error: str) -> None:

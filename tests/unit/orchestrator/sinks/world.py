@@ -1,5 +1,6 @@
 """Processes that tell one sink, on one store, one step after the other, and all that may happen to them."""
 
+import asyncio
 import random
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -24,8 +25,9 @@ LIMIT_SECONDS = 30.0
 #: What a sink may do with what it is given.
 TAKE, REFUSE, CHOKE = "take", "refuse", "take half and refuse"
 HANG, HANG_AND_TAKE = "hang", "take and hang"
+CANCELLED = "be cancelled"
 FAIL_TO_SAVE, FAIL_TO_HEAR = "take and fail to save", "take and fail when it is on record"
-MOODS = (TAKE, REFUSE, CHOKE, HANG, HANG_AND_TAKE, FAIL_TO_SAVE, FAIL_TO_HEAR)
+MOODS = (TAKE, REFUSE, CHOKE, HANG, HANG_AND_TAKE, CANCELLED, FAIL_TO_SAVE, FAIL_TO_HEAR)
 
 
 class Crash(BaseException):
@@ -45,6 +47,8 @@ class Outside:
         self.open = self.kept = 0
 
     def send(self, events: Sequence[Event]) -> None:
+        if self.mood == CANCELLED:
+            raise asyncio.CancelledError
         if self.mood == REFUSE:
             raise ConnectionError("connection refused by amqp://me:secret@host/")
         if self.mood == HANG:
