@@ -34,11 +34,12 @@ def check_event_sinks(settings: Settings) -> Iterator[Check]:
 def check_sink(view: SinkView, settings: Settings) -> Check:
     """Tell of one sink of the settings."""
     detail, hint = state_of(view), ""
-    if view.failing_since is not None:
-        hint = "see to what it says; events are kept meanwhile, and told when it takes them again"
-    elif not view.enabled:
+    is_failing = view.enabled and view.failing_since is not None
+    if not view.enabled:
         detail = f"not enabled here; {detail}"
         hint = f"if no coordinator is to tell it any more: isotherm event-sink forget {view.name}"
+    elif is_failing:
+        hint = "see to what it says; events are kept meanwhile, and told when it takes them again"
     elif view.backlog > settings.max_sink_backlog_events * MUCH:
         hint = "it is too slow: see docs/operations.md; what is beyond max_sink_backlog_events is lost to it"
     elif not settings.embedded and view.behind_seconds > LONG_SECONDS:
@@ -48,7 +49,7 @@ def check_sink(view: SinkView, settings: Settings) -> Check:
         ok=not hint,
         detail=detail,
         hint=hint,
-        is_service=view.failing_since is not None,
+        is_service=is_failing,
     )
 
 

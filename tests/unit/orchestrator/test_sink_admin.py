@@ -118,6 +118,11 @@ def view(**fields: object) -> SinkView:
             "3 events wait for it, the first for 0 s; failing for 90 s: connection refused",
             "see to what it says",
         ),
+        (
+            {"enabled": False, "failing_since": 5.0, "failing_seconds": 9.0, "error": "gone"},
+            "not enabled here; told everything; failing for 9 s: gone",
+            "isotherm event-sink forget mail",
+        ),
         ({"enabled": False}, "not enabled here; told everything", "isotherm event-sink forget mail"),
     ],
 )
@@ -128,7 +133,7 @@ def test_the_doctor_says_how_far_behind_a_sink_is_and_why(
     check = check_sink(view(**fields), distributed)
     assert (check.name, check.ok, check.detail) == ("event sink mail", not hint, detail)
     assert hint in check.hint
-    assert check.is_service is ("failing_since" in fields)
+    assert check.is_service is ("failing_since" in fields and "enabled" not in fields)
 
 
 def test_between_two_commands_of_embedded_mode_events_may_wait(settings: Settings) -> None:
