@@ -63,6 +63,8 @@ class License(LifecyclePlugin):
     enabled_by_default = False
     Options = LicenseOptions
     options: LicenseOptions
+    #: It holds something for whoever is let through: those that only refuse are asked before.
+    ordinal = 200
 
     def __init__(self, options: LicenseOptions) -> None:
         """Prepare to ask; nothing is sent yet.

@@ -77,7 +77,10 @@ class Step:
     fate: Sequence[tuple[str, int]] | None
 
 
-ORDERS = ("become", "become", "become", "delete", "check", "suspend", "resume", "cancel")
+ORDERS = (
+    *("become", "become", "become", "become", "delete", "check", "suspend", "resume"),
+    *("cancel", "snapshot", "restore", "abandon"),
+)
 names = st.frozensets(st.sampled_from("abc"), max_size=2)
 
 
@@ -154,6 +157,8 @@ def order(world: World, step: Step) -> None:
                 world.create(resources(step.values), step.stack, rollback=step.rollback)
         case "cancel":
             world.cancel(step.stack, rollback=step.rollback)
+        case "snapshot" | "restore":
+            getattr(world, step.order)("backup", step.stack)
         case operation:
             getattr(world, operation)(step.stack)
 
@@ -186,7 +191,8 @@ def there(world: World) -> dict[str, int]:
         for stack in world.store.stacks.all(project="default")
         for row in world.store.stacks.resources(stack.id)
     }
-    return dict(Counter(stacks[row] for row, _ in world.cloud.objects.values()))
+    # What was abandoned is there still, and no stack's.
+    return dict(Counter(stacks[row] for row, _ in world.cloud.objects.values() if row in stacks))
 
 
 def held(server: LicenceServer) -> dict[str, int]:

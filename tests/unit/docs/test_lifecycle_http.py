@@ -19,6 +19,7 @@ from hooks.errors import Refusal
 from hooks.frozen import frozen
 from hooks.hook import HookOptions
 from hooks.lifecycle import FAILED, Annotations, LifecycleContext, LifecyclePlugin
+from hooks.ordering import in_order
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.unknown import UNKNOWN
 from orchestrator.settings import Settings
@@ -169,3 +170,9 @@ def test_license_sends_what_the_page_shows() -> None:
     assert {(each.method, each.path) for each in (acquire, settle)} == {("PUT", f"/leases/{STACK_ID}")}
     assert preview.document == {**acquire.document, "phase": "preview"}
     assert (preview.method, preview.path) == ("POST", f"/leases/{STACK_ID}/preview")
+
+
+def test_license_is_asked_after_those_that_only_refuse() -> None:
+    assert f"its `ordinal` is {License.ordinal}" in TEXT
+    plugin = License(LicenseOptions(url="http://a", secrets=(SECRET,), types=("*",)))  # type: ignore[arg-type]  # as above
+    assert in_order([plugin, LifecyclePlugin()])[-1] is plugin
