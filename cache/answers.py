@@ -38,7 +38,7 @@ class Answers:
     """One region, as one process sees it; whatever happens to the store, nothing is raised (:mod:`cache.fail_open`).
 
     Args:
-        client: The name of the client plug-in that asks.
+        client: The name of the client plugin that asks.
         backend: See :func:`cache.regions.make_region`, as for ``url``, ``arguments``, ``max_entries``,
             ``pause_seconds`` and ``count``.
         expiration_seconds: How old an answer may be.

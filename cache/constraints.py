@@ -56,7 +56,7 @@ class ConstraintCache:
     """The answers of one outside system; for many threads, and made anew in a process that was forked.
 
     Args:
-        client: The name of the client plug-in that speaks to that system.
+        client: The name of the client plugin that speaks to that system.
         backend: memory, redis, memcached, file, or the name of any dogpile.cache backend.
         url: Where the store is; not used by memory.
         arguments: What else the backend is told.

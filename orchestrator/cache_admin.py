@@ -24,7 +24,7 @@ _AT_ONCE: Final = 16
 
 
 class CacheAdmin:
-    """The constraint caches of an installation, by client plug-in.
+    """The constraint caches of an installation, by client plugin.
 
     Args:
         make: Makes the cache of a client from the settings; None where nothing is remembered; raises InvalidInput.
@@ -88,7 +88,7 @@ class CacheAdmin:
             return names
         if client not in names:
             hint = Nearest().hint(client, names)
-            raise NotFound(f"there is no client plug-in {client!r} here" + (hint and f"; {hint}"))
+            raise NotFound(f"there is no client plugin {client!r} here" + (hint and f"; {hint}"))
         return [client]
 
     def _made(self, client: str) -> ConstraintCache | FlushView:
@@ -105,7 +105,7 @@ class CacheAdmin:
         since = totals.since if totals else None
         if client not in self._clients:
             hint = Nearest().hint(client, self._clients)
-            detail = "there is no such client plug-in here" + (hint and f"; {hint}")
+            detail = "there is no such client plugin here" + (hint and f"; {hint}")
             return CacheView(client=client, state="unknown", detail=detail, since=since, counters=counters)
         cache = self._made(client)
         if isinstance(cache, FlushView):

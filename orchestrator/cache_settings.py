@@ -1,4 +1,4 @@
-"""The settings of the constraint cache: what is said for all client plug-ins, and for single ones."""
+"""The settings of the constraint cache: what is said for all client plugins, and for single ones."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ClientCacheSettings(BaseModel):
-    """What is said for one client plug-in; what is not given is as for all."""
+    """What is said for one client plugin; what is not given is as for all."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -27,7 +27,7 @@ class ClientCacheSettings(BaseModel):
 
 
 class ConstraintCacheSettings(BaseModel):
-    """What is said for all client plug-ins."""
+    """What is said for all client plugins."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

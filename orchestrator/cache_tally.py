@@ -23,7 +23,7 @@ SELDOM_SECONDS = 30.0
 #: How long the end of a process may be held up by it.
 PATIENCE_SECONDS = 2.0
 
-#: What was counted, by client plug-in.
+#: What was counted, by client plugin.
 Deltas = Mapping[str, Counts]
 
 

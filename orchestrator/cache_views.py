@@ -9,10 +9,10 @@ from orchestrator.views import View
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheView(View):
-    """The constraint cache of one client plug-in, and what all processes counted of it."""
+    """The constraint cache of one client plugin, and what all processes counted of it."""
 
     client: str
-    #: ok, disabled, unreachable, wrong (it cannot be made of the settings), or unknown: there is no such plug-in.
+    #: ok, disabled, unreachable, wrong (it cannot be made of the settings), or unknown: there is no such plugin.
     state: str
     backend: str = ""
     #: Where it is, without a password.
@@ -46,7 +46,7 @@ class CacheView(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlushView(View):
-    """What became of a flush of one client plug-in's cache."""
+    """What became of a flush of one client plugin's cache."""
 
     client: str
     #: flushed, ordered (every process empties its own soon), disabled, unreachable or wrong.

@@ -1,4 +1,4 @@
-"""The constraint caches of one process, made from the settings: one for each client plug-in."""
+"""The constraint caches of one process, made from the settings: one for each client plugin."""
 
 import threading
 
@@ -9,7 +9,7 @@ from orchestrator.settings import Settings
 
 
 class ConstraintCaches:
-    """Caches by the names of client plug-ins, each made when it is first asked for; safe for threads."""
+    """Caches by the names of client plugins, each made when it is first asked for; safe for threads."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -16,7 +16,7 @@ def check_constraint_caches(settings: Settings, installed: Collection[str] | Non
 
     Args:
         settings: What caches are made from.
-        installed: The names of the client plug-ins there are, instead of those installed.
+        installed: The names of the client plugins there are, instead of those installed.
     """
     if installed is None:
         try:
@@ -31,7 +31,7 @@ def check_constraint_caches(settings: Settings, installed: Collection[str] | Non
         yield Check(
             name=f"constraint cache of {name}",
             ok=False,
-            detail=f"there is no client plug-in {name!r} here",
+            detail=f"there is no client plugin {name!r} here",
             hint=f"correct the name in settings.constraint_cache.clients: {hint}",
         )
     names = sorted({*own, *settings.clients} & set(installed))

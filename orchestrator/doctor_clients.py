@@ -35,11 +35,11 @@ def check_clients(
     try:
         installed = ClientPlugins.load() if plugins is None else ClientPlugins(plugins)
     except PluginMistake as error:
-        hint = "install the package again (pip install isotherm), or remove the plug-in that is named"
+        hint = "install the package again (pip install isotherm), or remove the plugin that is named"
         yield Check(name="clients", ok=False, detail=str(error), hint=hint)
         return
     count = len(settings.clients)
-    yield Check(name="clients", ok=True, detail=f"{len(installed)} plug-ins installed, {count} configured")
+    yield Check(name="clients", ok=True, detail=f"{len(installed)} plugins installed, {count} configured")
     for name, kind in installed.items():
         if name in settings.clients and kind.section() != name:
             yield Check(
@@ -108,8 +108,8 @@ class _Probe:
             self._found = self._wrong("; ".join(map(str, error.problems)), said)
         except IsothermError as error:
             self._found = self._wrong(str(error), hint)
-        except Exception as error:  # noqa: BLE001  # a plug-in of whoever: its fault must not hide the next
-            self._found = self._wrong(f"the plug-in failed: {_said(error)}", "tell whoever wrote it")
+        except Exception as error:  # noqa: BLE001  # a plugin of whoever: its fault must not hide the next
+            self._found = self._wrong(f"the plugin failed: {_said(error)}", "tell whoever wrote it")
         else:
             self._found = self._answer(client, hint)
 

@@ -93,7 +93,7 @@ class Examiner:
     ) -> None:
         """Keep what is needed.
 
-        With ``offline``, constraints are left out whose plug-in is not installed here. By ``clients``, other systems
+        With ``offline``, constraints are left out whose plugin is not installed here. By ``clients``, other systems
         are asked about parameters; about properties see :mod:`orchestrator.outside_findings`. Without
         ``values_required`` a parameter of the root template may have no value.
         """

@@ -44,7 +44,7 @@ def _check_type(entry: EntryPoint, found: Any) -> None:
 
 
 def _check_client(entry: EntryPoint, found: Any) -> None:
-    refuse_stranger(entry, found, ClientPlugin, "client plug-in")
+    refuse_stranger(entry, found, ClientPlugin, "client plugin")
     refuse_other_name(entry.name, found)
 
 

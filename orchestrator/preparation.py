@@ -110,7 +110,7 @@ def examine_job(
 
     ``stack_id`` is that of a stack that is there already; ``was_accepted``: it had this definition once, whatever the
     settings allow by now. Without ``clients``, constraints that ask other systems are
-    left out, and if ``offline`` those whose plug-in is not installed here; without ``values_required``, parameters
+    left out, and if ``offline`` those whose plugin is not installed here; without ``values_required``, parameters
     may have no value.
 
     Raises:

@@ -54,7 +54,7 @@ class Flushed(Protocol):
 
 
 class Cache(RemembersYes, Protocol):
-    """One client plug-in's cache: :class:`cache.constraints.ConstraintCache`."""
+    """One client plugin's cache: :class:`cache.constraints.ConstraintCache`."""
 
     client: str
     backend: str
@@ -72,7 +72,7 @@ class Cache(RemembersYes, Protocol):
 
 
 class Caches(Protocol):
-    """The caches by client plug-in: :class:`orchestrator.constraint_caches.ConstraintCaches`."""
+    """The caches by client plugin: :class:`orchestrator.constraint_caches.ConstraintCaches`."""
 
     def of(self, client: str) -> Cache | None:
         """Return the cache of a client, made when it is first asked for; None if it has none."""
@@ -112,7 +112,7 @@ class ProcessCaches:
         self.tally = CacheTally(self._take, counted.add, every_seconds=every_seconds, then=self.heed)
 
     def of(self, client: str) -> Cache | None:
-        """Return the cache of a client plug-in, made when it is first asked for; None if it has none.
+        """Return the cache of a client plugin, made when it is first asked for; None if it has none.
 
         Raises:
             InvalidInput: it cannot be made of the settings.

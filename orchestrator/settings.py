@@ -71,18 +71,18 @@ class Settings(BaseSettings):
     clients: dict[str, dict[str, Any]] = Field(
         default={},
         repr=False,
-        description="The options of each client plug-in, by its name: `[clients.http]` in the file. What is under "
+        description="The options of each client plugin, by its name: `[clients.http]` in the file. What is under "
         "`projects` and a project's name there holds for that project alone.",
     )
     lifecycle: dict[str, dict[str, Any]] = Field(
         default={},
         repr=False,
-        description="What is said of each lifecycle plug-in, by its name: `[lifecycle.limits]` in the file, with "
-        "`enabled`, `time_limit_seconds`, and the plug-in's own options.",
+        description="What is said of each lifecycle plugin, by its name: `[lifecycle.limits]` in the file, with "
+        "`enabled`, `time_limit_seconds`, and the plugin's own options.",
     )
     lifecycle_nested_stacks: bool = Field(
         default=True,
-        description="Whether lifecycle plug-ins are asked and told about stacks in stacks, each on its own.",
+        description="Whether lifecycle plugins are asked and told about stacks in stacks, each on its own.",
     )
     event_sinks: dict[str, dict[str, Any]] = Field(
         default={},

@@ -8,7 +8,7 @@ from orchestrator.cli.formats import Table, moment, show
 from orchestrator.cli.options import example, format_option
 from orchestrator.cli.shell import Shell
 
-_client = click.option("--client", metavar="CLIENT", help="Only that of this client plug-in; else of all.")
+_client = click.option("--client", metavar="CLIENT", help="Only that of this client plugin; else of all.")
 #: How a command ends when a cache is in a state; when several are, the highest counts.
 _CODES = {"unreachable": UNREACHABLE, "wrong": BAD_INPUT}
 

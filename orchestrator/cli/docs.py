@@ -47,7 +47,7 @@ def build(shell: Shell, types: tuple[str, ...], directory: Path, form: str) -> N
     """Write a site about what is installed.
 
     A page for each resource type, those of other packages included, or for the TYPEs that are named; a page for each
-    custom constraint and each client plug-in; and an index, which is to be opened first. The same packages always
+    custom constraint and each client plugin; and an index, which is to be opened first. The same packages always
     give the same pages, and no page asks any server for anything.
     """
     # Everything that is installed, and Jinja.

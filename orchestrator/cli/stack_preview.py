@@ -42,7 +42,7 @@ def preview(
 
     Every resource with its properties, as far as they are known before anything exists; those of a template that is
     used as a resource stand below it, as web/server. What is wrong is told as a create would tell it, and so is what
-    lifecycle plug-ins say that are enabled here. Needs neither a database nor a broker, and touches nothing.
+    lifecycle plugins say that are enabled here. Needs neither a database nor a broker, and touches nothing.
     """
     # The language and the resource types' schemas: more than the other commands want to load.
     from orchestrator.validation import preview_job

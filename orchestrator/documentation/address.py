@@ -1,4 +1,4 @@
-"""The names of pages and of places in them: letters, digits and hyphens, whatever a plug-in is called."""
+"""The names of pages and of places in them: letters, digits and hyphens, whatever a plugin is called."""
 
 import hashlib
 import re

@@ -44,7 +44,7 @@ class Catalogue:
             names: Resource types.
             types: The group of entry points of resource types.
             constraints: That of custom constraints.
-            clients: That of client plug-ins.
+            clients: That of client plugins.
 
         Raises:
             NotFound: there is no such type; the sentence names the nearest.
@@ -116,7 +116,7 @@ def _describe_client(name: str, kind: type[ClientPlugin], origin: Origin) -> dic
             "entities": sorted(map(text, kind.entities)),
         }
     except Exception as error:
-        message = f"client plug-in {name!r} cannot be described: {error or type(error).__name__}"
+        message = f"client plugin {name!r} cannot be described: {error or type(error).__name__}"
         raise PluginMistake(message) from error
 
 

@@ -59,7 +59,7 @@ class Examples:
                 written = yaml_text.write(plain(each), ascii_only=False)
                 if self.shows(written, name):
                     return written
-        except Exception:  # noqa: BLE001  # constraints of plug-ins are asked: where one fails, nothing is made up
+        except Exception:  # noqa: BLE001  # constraints of plugins are asked: where one fails, nothing is made up
             return None
         return None
 
@@ -73,7 +73,7 @@ class Examples:
                 examined = examine_job(
                     job, self._types, self._settings, offline=True, values_required=False, stack_id="example"
                 )
-        except Exception:  # noqa: BLE001  # whatever a plug-in does to its own example, there is just none
+        except Exception:  # noqa: BLE001  # whatever a plugin does to its own example, there is just none
             return False
         return any(each.type == name for each in examined.template.resources.values())
 

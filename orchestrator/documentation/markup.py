@@ -1,4 +1,4 @@
-"""What plug-ins say, as HTML and as Markdown: text, in which only backticks mean something, code."""
+"""What plugins say, as HTML and as Markdown: text, in which only backticks mean something, code."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Which package brings a plug-in, and in which version."""
+"""Which package brings a plugin, and in which version."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a plug-in comes from."""
+    """Where a plugin comes from."""
 
     package: str
     version: str
@@ -25,7 +25,7 @@ UNKNOWN_ORIGIN: Final = Origin(package="", version="", target="")
 
 
 def origins(namespace: str) -> Mapping[str, Origin]:
-    """Return the origins of the plug-ins in a group of entry points, by name.
+    """Return the origins of the plugins in a group of entry points, by name.
 
     Of several packages that bring the same class under the same name, the first in the alphabet counts.
     """

@@ -19,12 +19,12 @@ ITEM: Final = "*"
 
 
 def text(said: object, longest: int = LONGEST_TEXT) -> str:
-    """Return what a plug-in says as text that can be written as UTF-8, its ends trimmed, cut where it is too long."""
+    """Return what a plugin says as text that can be written as UTF-8, its ends trimmed, cut where it is too long."""
     return cut(str(said).strip(), longest).encode(errors="backslashreplace").decode()
 
 
 def plain(value: Any) -> Any:
-    """Return a value of a plug-in's as JSON types; what JSON cannot say becomes text.
+    """Return a value of a plugin's as JSON types; what JSON cannot say becomes text.
 
     Raises:
         ValueError: it holds itself.

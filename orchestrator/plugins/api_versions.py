@@ -55,7 +55,7 @@ class AllowedVersions:
 
 
 def is_allowed(version: str, allowed: Iterable[AllowedVersions]) -> bool:
-    """Tell whether a version that a client plug-in speaks is allowed; an empty text (there are none) never is.
+    """Tell whether a version that a client plugin speaks is allowed; an empty text (there are none) never is.
 
     Raises:
         ValueError: it is no version.

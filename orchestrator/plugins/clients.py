@@ -1,4 +1,4 @@
-"""Client plug-ins: how Isotherm speaks to one external system, for resource types and for constraints.
+"""Client plugins: how Isotherm speaks to one external system, for resource types and for constraints.
 
 A package adds one by an entry point in the group ``isotherm.clients``. A client is built once for each process and
 context, when it is first needed, from what the settings say under ``[clients.NAME]``.
@@ -28,7 +28,7 @@ from orchestrator.plugins.properties import (
 from orchestrator.settings import Settings
 from orchestrator.template.budget import outside
 
-#: The entry point group of client plug-ins.
+#: The entry point group of client plugins.
 NAMESPACE = "isotherm.clients"
 #: The key, among a client's settings, of those that hold for single projects.
 PROJECTS: Final = "projects"
@@ -59,14 +59,14 @@ class RemembersYes(Protocol):
 
 
 class ClientPlugin(ABC):
-    """Base of client plug-ins; one serves all threads of a process."""
+    """Base of client plugins; one serves all threads of a process."""
 
     name: ClassVar[str]
     #: One sentence for people.
     description: ClassVar[str] = ""
     #: What the settings may say; ``options`` is converted by it, and every name of it is a key there.
     options_schema: ClassVar[Mapping[str, Property]] = {}
-    #: The client plug-in whose settings it has; empty: its own.
+    #: The client plugin whose settings it has; empty: its own.
     settings_of: ClassVar[str] = ""
     #: The kinds of things that can be looked up, by the names that sentences use; empty: it looks nothing up.
     entities: ClassVar[frozenset[str]] = frozenset()
@@ -192,23 +192,23 @@ class ClientPlugin(ABC):
 
 
 class ClientPlugins(Mapping[str, type[ClientPlugin]]):
-    """The client plug-ins there are, by name; immutable."""
+    """The client plugins there are, by name; immutable."""
 
     def __init__(self, plugins: Mapping[str, type[ClientPlugin]]) -> None:
         self._plugins = dict(plugins)
 
     @classmethod
     def load(cls, namespace: str = NAMESPACE) -> "ClientPlugins":
-        """Return the installed client plug-ins; they are looked for once per process.
+        """Return the installed client plugins; they are looked for once per process.
 
         Raises:
-            PluginMistake: one cannot be imported, is no client plug-in, has another name than its entry point, or its
+            PluginMistake: one cannot be imported, is no client plugin, has another name than its entry point, or its
                 name is taken.
         """
         return _load(namespace)
 
     def find(self, name: str) -> type[ClientPlugin]:
-        """Return the client plug-in called ``name``.
+        """Return the client plugin called ``name``.
 
         Raises:
             NotFound: there is none; the sentence names the nearest.
@@ -218,7 +218,7 @@ class ClientPlugins(Mapping[str, type[ClientPlugin]]):
         except KeyError:
             near = get_close_matches(name, self._plugins, 1, 0.5)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise NotFound(f"there is no client plug-in {name!r} here{hint}") from None
+            raise NotFound(f"there is no client plugin {name!r} here{hint}") from None
 
     def __getitem__(self, name: str) -> type[ClientPlugin]:
         return self._plugins[name]
@@ -243,7 +243,7 @@ class ProjectClients:
         """Return the client called ``name``, built when it is first asked for.
 
         Raises:
-            NotFound: there is no such client plug-in.
+            NotFound: there is no such client plugin.
             ClientMisconfigured: it cannot be built from the settings.
         """
         with self._lock:
@@ -350,19 +350,19 @@ def option_fault(fault: PropertyError) -> tuple[str, str]:
 
 @cache
 def _load(namespace: str) -> ClientPlugins:
-    kinds = load_classes(namespace, ClientPlugin, "client plug-in")  # type: ignore[type-abstract]  # a base
+    kinds = load_classes(namespace, ClientPlugin, "client plugin")  # type: ignore[type-abstract]  # a base
     for name, kind in kinds.items():
         refuse_other_name(name, kind)
     return ClientPlugins(kinds)
 
 
 def refuse_other_name(name: str, kind: type[ClientPlugin]) -> None:
-    """Refuse a client plug-in that is not called as its entry point is.
+    """Refuse a client plugin that is not called as its entry point is.
 
     Raises:
         PluginMistake: it is called otherwise.
     """
     said = getattr(kind, "name", None)
     if said != name:
-        described = f"client plug-in {name!r} ({kind.__module__}:{kind.__qualname__})"
+        described = f"client plugin {name!r} ({kind.__module__}:{kind.__qualname__})"
         raise PluginMistake(f"{described} must have the name of its entry point, not {said!r}")

@@ -39,7 +39,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 4]}...{text[-1]}"
 
 
-#: What a pattern of a plug-in may take to match one text.
+#: What a pattern of a plugin may take to match one text.
 PATTERN_SECONDS: Final = 1.0
 _PATTERN_MEMORY_MIB: Final = 256
 _SANDBOX: Final = Sandbox("orchestrator.template.pattern_matching")
@@ -76,7 +76,7 @@ class Constraint(ABC):
 
     @property
     def needs_nothing(self) -> bool:
-        """Whether it can be asked here: it needs no plug-in that is missing."""
+        """Whether it can be asked here: it needs no plugin that is missing."""
         return True
 
     def check(self, value: Any, *, secret: bool = False, clients: AskedClients | None = None) -> str | None:

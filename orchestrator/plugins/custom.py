@@ -48,7 +48,7 @@ class ClientConstraint(CustomConstraint):
     """Base of constraints that demand that something exists in another system, by its id or name."""
 
     asks_outside = True
-    #: The client plug-in that knows, and the kind of thing that is looked up.
+    #: The client plugin that knows, and the kind of thing that is looked up.
     client: ClassVar[str]
     entity: ClassVar[str]
 
@@ -127,11 +127,11 @@ class Custom(Constraint):
 
     @property
     def needs_nothing(self) -> bool:
-        """Whether the plug-in is installed here."""
+        """Whether the plugin is installed here."""
         return self.name in CustomConstraints.load()
 
     def unknown(self) -> str:
-        """Return the sentence that there is no such plug-in here, with the nearest; empty if there is."""
+        """Return the sentence that there is no such plugin here, with the nearest; empty if there is."""
         try:
             CustomConstraints.load().find(self.name)
         except NotFound as error:
@@ -143,14 +143,14 @@ class Custom(Constraint):
         return f"must satisfy the custom constraint {self.name!r}"
 
     def fault(self, value: Any) -> str | None:
-        """Return what the plug-in says of the value without asking anybody; see :meth:`fault_by`."""
+        """Return what the plugin says of the value without asking anybody; see :meth:`fault_by`."""
         return self.fault_by(value, None)
 
     def fault_by(self, value: Any, clients: AskedClients | None) -> str | None:
-        """Return what the plug-in says of the value, or of the first item of a list that it refuses.
+        """Return what the plugin says of the value, or of the first item of a list that it refuses.
 
         Raises:
-            Unanswered: there is no such plug-in.
+            Unanswered: there is no such plugin.
             NotVerified: it was to ask another system, which does not tell.
             PluginMistake: it failed, or returned something else.
         """
@@ -163,7 +163,7 @@ class Custom(Constraint):
 
 
 def _said(plugin: CustomConstraint, value: Any, clients: AskedClients | None) -> str | None:
-    """Return what a plug-in says, held to its contract."""
+    """Return what a plugin says, held to its contract."""
     try:
         found: object = plugin.fault(value) if clients is None else plugin.fault_by(value, clients)
     except IsothermError:

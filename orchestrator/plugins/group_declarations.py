@@ -143,7 +143,7 @@ def _versioned(declared: Any, where: str) -> VersionedProperties:
     plugin = declared[CLIENT_PLUGIN]
     if not isinstance(plugin, str) or not plugin:
         raise PluginMistake(
-            f"{where}.{CLIENT_PLUGIN}: expected the name of a client plug-in, found {plugin!r}"
+            f"{where}.{CLIENT_PLUGIN}: expected the name of a client plugin, found {plugin!r}"
         )
     versions, paths = f"{where}.{VERSIONS}", f"{where}.{PROPERTIES}"
     return VersionedProperties(

@@ -1,7 +1,7 @@
 """Which properties of a resource go together: expressions over what is given, evaluated and put into words.
 
 A *properties group* is declared by a resource type (:mod:`orchestrator.plugins.group_declarations` reads it). It looks
-at which properties are given, never at their values. Nothing here asks anybody: which API version a client plug-in
+at which properties are given, never at their values. Nothing here asks anybody: which API version a client plugin
 speaks is a function that is passed in.
 """
 
@@ -92,7 +92,7 @@ Expression = GivenPath | Combination
 
 @dataclass(frozen=True, slots=True)
 class VersionedProperties:
-    """Properties that may be given only where the client plug-in speaks one of these API versions."""
+    """Properties that may be given only where the client plugin speaks one of these API versions."""
 
     client_plugin: str
     versions: tuple[AllowedVersions, ...]
@@ -100,7 +100,7 @@ class VersionedProperties:
 
 
 PropertiesGroup = Combination | VersionedProperties
-#: Returns the API version that the client plug-in of a name speaks now.
+#: Returns the API version that the client plugin of a name speaks now.
 VersionOf = Callable[[str], str]
 
 
@@ -115,7 +115,7 @@ def group_errors(
     Without ``clients``, groups that limit API versions are left out.
 
     Raises:
-        PropertyNotVerified: a client plug-in cannot tell which API version it speaks.
+        PropertyNotVerified: a client plugin cannot tell which API version it speaks.
         PluginMistake: what it tells is no version.
     """
     version_of = None if clients is None else partial(_spoken, clients)
@@ -132,7 +132,7 @@ def _spoken(clients: AskedClients, name: str) -> str:
     except Exception as error:
         # Whatever it is, the properties may be right.
         why = str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
-        message = f"nobody can tell which API version the client plug-in {name!r} speaks: {why}"
+        message = f"nobody can tell which API version the client plugin {name!r} speaks: {why}"
         raise NotVerified(message) from error
 
 
@@ -245,7 +245,7 @@ def _version_error(
         raise PropertyNotVerified(PropertyError(_common(found), str(error))) from error
     except ValueError as error:
         raise PluginMistake(
-            f"the API version that the client plug-in {group.client_plugin!r} tells: {error}"
+            f"the API version that the client plugin {group.client_plugin!r} tells: {error}"
         ) from error
     now = f"version {spoken}" if spoken else "a system without versions"
     return PropertyError(_common(found), f"{message}, found {now}")
@@ -319,4 +319,4 @@ def versions_in_words(group: VersionedProperties) -> str:
     """Return which versions a group allows, and of what."""
     several = "s" if len(group.versions) > 1 else ""
     allowed = series(list(map(str, group.versions)), "or")
-    return f"API version{several} {allowed} of the client plug-in {group.client_plugin!r}"
+    return f"API version{several} {allowed} of the client plugin {group.client_plugin!r}"

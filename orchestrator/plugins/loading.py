@@ -1,6 +1,6 @@
 """How classes that packages bring are found: entry points, by name.
 
-Nothing is registered as a side effect of an import. A plug-in that cannot be loaded stops the process: otherwise what
+Nothing is registered as a side effect of an import. A plugin that cannot be loaded stops the process: otherwise what
 needs it would fail later, in one process and not in the next.
 """
 

@@ -27,7 +27,7 @@ class ResourceTypes(Mapping[str, type[Resource]]):
 
         Raises:
             PluginMistake: there are none (a source tree that is not installed), a type cannot be imported, is
-                no resource type, its name is taken by another, or its groups name a client plug-in that is not there.
+                no resource type, its name is taken by another, or its groups name a client plugin that is not there.
         """
         return _load(namespace)
 
@@ -63,10 +63,10 @@ def _load(namespace: str) -> ResourceTypes:
 
 
 def refuse_unknown_clients(name: str, kind: type[Resource]) -> None:
-    """Refuse a type whose groups name a client plug-in that is not installed; none is imported for that.
+    """Refuse a type whose groups name a client plugin that is not installed; none is imported for that.
 
     Raises:
-        PluginMistake: there is no such plug-in; the sentence names the nearest.
+        PluginMistake: there is no such plugin; the sentence names the nearest.
     """
     installed = entry_points(group=CLIENTS).names
     for group in kind.properties_groups:
@@ -78,6 +78,6 @@ def refuse_unknown_clients(name: str, kind: type[Resource]) -> None:
                 else f"there are: {', '.join(sorted(installed)) or 'none'}"
             )
             raise PluginMistake(
-                f"resource type {name!r} has properties that depend on API versions of the client plug-in "
+                f"resource type {name!r} has properties that depend on API versions of the client plugin "
                 f"{group.client_plugin!r}, which is not installed ({hint})"
             )

@@ -210,10 +210,10 @@ class Resource:
         self.watched_metadata: Mapping[str, Any] = watched_metadata or {}
 
     def client(self, name: str) -> ClientPlugin:
-        """Return the client plug-in called ``name``.
+        """Return the client plugin called ``name``.
 
         Raises:
-            NotFound: there is no such client plug-in.
+            NotFound: there is no such client plugin.
             ClientMisconfigured: it cannot be built from the settings.
         """
         return self.clients.get(name)

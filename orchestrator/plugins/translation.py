@@ -80,7 +80,7 @@ class Replace(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class Resolve(Rule):
-    """A name becomes the id that the client plug-in ``client`` finds for it, as does each item of a list of names.
+    """A name becomes the id that the client plugin ``client`` finds for it, as does each item of a list of names.
 
     Only where clients are there: where a template is looked at without them, names stay names.
     """

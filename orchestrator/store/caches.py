@@ -23,7 +23,7 @@ _ADD = sa.text(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheTotals:
-    """What all processes counted of one client plug-in's cache."""
+    """What all processes counted of one client plugin's cache."""
 
     counts: Counts
     #: When counting began.
@@ -34,14 +34,14 @@ class CacheTotals:
 class Flushes:
     """When caches were flushed last."""
 
-    #: By client plug-in.
+    #: By client plugin.
     at: Mapping[str, float]
     #: What time it is now.
     now: float
 
 
 class CacheCounters:
-    """The counters of constraint caches, by the name of the client plug-in."""
+    """The counters of constraint caches, by the name of the client plugin."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -87,7 +87,7 @@ class CacheFlushes:
 
     @retrying
     def note(self, clients: Collection[str]) -> None:
-        """Leave word that the caches of these client plug-ins are to be emptied now."""
+        """Leave word that the caches of these client plugins are to be emptied now."""
         sql = sa.text(
             "INSERT INTO cache_flush (client, flushed_at) VALUES (:client, :now) "
             "ON CONFLICT (client) DO UPDATE SET flushed_at = excluded.flushed_at"

@@ -357,7 +357,7 @@ chore = sa.Table(
     sa.Column("begun_at", sa.Double, nullable=False),
 )
 
-#: What the constraint caches of all processes counted together, by client plug-in.
+#: What the constraint caches of all processes counted together, by client plugin.
 cache_counter = sa.Table(
     "cache_counter",
     metadata,

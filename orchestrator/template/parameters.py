@@ -52,7 +52,7 @@ class ParameterSchema:
     def value_of(self, raw: Any, *, offline: bool = False, clients: AskedClients | None = None) -> Any:
         """Return ``raw`` as this parameter holds it.
 
-        If ``offline``, constraints are left out whose plug-in is not installed here; without ``clients``, those that
+        If ``offline``, constraints are left out whose plugin is not installed here; without ``clients``, those that
         ask other systems.
 
         Raises:

@@ -186,7 +186,7 @@ class Draft:
     ) -> Settled:
         """Return the value of every parameter, ``UNKNOWN`` for one that has none, and what is wrong with them.
 
-        If ``offline``, constraints are left out whose plug-in is not installed here; without ``clients``, those that
+        If ``offline``, constraints are left out whose plugin is not installed here; without ``clients``, those that
         ask other systems.
 
         Raises:

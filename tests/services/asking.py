@@ -19,7 +19,7 @@ class Asking:
     """The processes and commands of one installation, each with the same settings."""
 
     def __init__(self, directory: Path, *, clients: Mapping[str, Any], **settings: Any) -> None:
-        """Prepare; nothing is started. ``clients`` are the options of client plug-ins, by their names."""
+        """Prepare; nothing is started. ``clients`` are the options of client plugins, by their names."""
         self.directory = directory
         package = install(directory / "site")
         given = {"clients": clients, "state_directory": directory / "state", "log_level": "INFO", **settings}

@@ -1,4 +1,4 @@
-"""The client plug-in ``http``: any REST API, as ``[clients.http]`` in the settings describes it, or several by name.
+"""The client plugin ``http``: any REST API, as ``[clients.http]`` in the settings describes it, or several by name.
 
 A *path* is looked up by asking for it: one that answers with success exists. ``/images/cirros`` is one of the API that
 ``[clients.http]`` itself describes, ``images:/cirros`` one of ``[clients.http.apis.images]``.

@@ -95,7 +95,7 @@ def test_each_client_is_told_of_with_what_all_processes_counted(world: World) ->
     assert b.counters == Counts(hits=4, misses=1, generated=1)
     assert b.hit_rate == 0.8
     assert b.since is not None
-    # What was counted before its plug-in was removed.
+    # What was counted before its plugin was removed.
     assert (gone.client, gone.state, gone.counters.errors) == ("gone", "unknown", 2)
     assert b.to_dict()["counters"]["hits"] == 4
     assert b.to_dict()["hit_rate"] == 0.8
@@ -145,7 +145,7 @@ def test_one_client_may_be_asked_for_and_the_nearest_is_named(world: World) -> N
     assert [view.client for view in admin.stats("nova")] == ["nova"]
     assert [view.client for view in admin.flush("nova")] == ["nova"]
     for ask in (admin.stats, admin.flush):
-        with pytest.raises(NotFound, match=r"no client plug-in 'novva' here; did you mean 'nova'\?"):
+        with pytest.raises(NotFound, match=r"no client plugin 'novva' here; did you mean 'nova'\?"):
             ask("novva")
 
 
@@ -153,7 +153,7 @@ def test_what_the_settings_call_otherwise_than_any_client_is_told_as_unknown(wor
     admin = world.admin({"nova": {}}, unknown={"novva": {}})
     nova, novva = admin.stats()
     assert (nova.state, novva.state) == ("ok", "unknown")
-    assert novva.detail == "there is no such client plug-in here; did you mean 'nova'?"
+    assert novva.detail == "there is no such client plugin here; did you mean 'nova'?"
     assert [view.client for view in admin.flush()] == ["nova"]
 
 

@@ -72,7 +72,7 @@ def found(clients: Mapping[str, Any], patience_seconds: float = 10) -> dict[str,
 
 def test_it_says_how_many_there_are() -> None:
     assert found({}) == {
-        "clients": Check(name="clients", ok=True, detail="4 plug-ins installed, 0 configured")
+        "clients": Check(name="clients", ok=True, detail="4 plugins installed, 0 configured")
     }
 
 
@@ -100,7 +100,7 @@ def test_projects_with_settings_of_their_own_are_looked_at_by_themselves() -> No
         (
             {"image": {"url": "x"}},
             "client image",
-            "there is no client plug-in 'image' here; did you mean 'images'?",
+            "there is no client plugin 'image' here; did you mean 'images'?",
             "correct the name in settings.clients",
         ),
         (
@@ -127,7 +127,7 @@ def test_projects_with_settings_of_their_own_are_looked_at_by_themselves() -> No
             "its settings are those of images: nobody reads settings.clients.sizes",
             "move what is there to settings.clients.images",
         ),
-        ({"broken": {}}, "client broken", "the plug-in failed: KeyError: 'a bug'", "tell whoever wrote it"),
+        ({"broken": {}}, "client broken", "the plugin failed: KeyError: 'a bug'", "tell whoever wrote it"),
     ],
     ids=["unknown", "option", "projects", "refused", "misplaced", "bug"],
 )

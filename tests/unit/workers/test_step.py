@@ -277,7 +277,7 @@ class Versioned(Resource):
             "2.9",
             Ending.FAILED,
             (
-                "properties.tags: expected tags only with API version >=2.19 of the client plug-in 'versions', "
+                "properties.tags: expected tags only with API version >=2.19 of the client plugin 'versions', "
                 "found version 2.9"
             ),
         ),
@@ -285,7 +285,7 @@ class Versioned(Resource):
             "",
             Ending.RETRY,
             (
-                "properties.tags: nobody can tell which API version the client plug-in 'versions' speaks: "
+                "properties.tags: nobody can tell which API version the client plugin 'versions' speaks: "
                 "ConnectionError: no route"
             ),
         ),

@@ -41,7 +41,7 @@ class AskedObject(Resource):
         client = self.client("http")
         if not isinstance(client, HttpClient):
             raise PluginMistake(
-                f"the client plug-in 'http' is a {type(client).__name__}, which {self.type_name} cannot use"
+                f"the client plugin 'http' is a {type(client).__name__}, which {self.type_name} cannot use"
             )
         return client
 

@@ -106,7 +106,7 @@ class Never(Resource):
 class Broken(Resource):
     @classmethod
     def validate(cls, properties: Any) -> None:
-        raise KeyError("a plug-in's mistake")
+        raise KeyError("a plugin's mistake")
 
 
 @pytest.mark.parametrize("kind", [Never, Broken])

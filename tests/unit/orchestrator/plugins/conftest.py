@@ -1,4 +1,4 @@
-"""Packages that bring plug-ins."""
+"""Packages that bring plugins."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Client plug-ins: built once for each context from the settings, and what a constraint makes of their answers."""
+"""Client plugins: built once for each context from the settings, and what a constraint makes of their answers."""
 
 import threading
 from collections.abc import Mapping
@@ -164,7 +164,7 @@ def test_wrong_options_are_told_by_the_settings_path_without_values(
 
 
 def test_a_client_that_is_not_installed_is_named_with_the_nearest() -> None:
-    with pytest.raises(NotFound, match="there is no client plug-in 'image' here; did you mean 'images'"):
+    with pytest.raises(NotFound, match="there is no client plugin 'image' here; did you mean 'images'"):
         clients_of().of("p").get("image")
 
 

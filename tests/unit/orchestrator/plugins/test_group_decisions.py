@@ -497,7 +497,7 @@ def test_malformed_versions_are_found_when_the_class_is_defined(declared: Any, m
 def test_a_property_that_the_version_does_not_have_is_refused() -> None:
     group = versioned(["2.26-2.90", ">=3"], paths=[["a"], ["b"]])
     assert said(group, {"a": "x"}, "2.1") == [
-        "a: expected a only with API versions 2.26 to 2.90 or >=3 of the client plug-in 'cloud', found version 2.1"
+        "a: expected a only with API versions 2.26 to 2.90 or >=3 of the client plugin 'cloud', found version 2.1"
     ]
     assert said(group, {"a": "x", "b": "x"}, "2.1")[0].startswith("expected a and b only with API versions")
 
@@ -518,7 +518,7 @@ def test_a_system_without_versions_has_none_of_them() -> None:
 
 @case("a version that is none")
 def test_a_client_plug_in_that_tells_no_version_breaks_its_contract() -> None:
-    with pytest.raises(PluginMistake, match="the client plug-in 'cloud' tells: 'newest' is no version"):
+    with pytest.raises(PluginMistake, match="the client plugin 'cloud' tells: 'newest' is no version"):
         said(versioned(), {"a": "x"}, "newest")
 
 
@@ -527,11 +527,11 @@ def test_where_no_system_may_be_asked_versions_are_left_out() -> None:
     assert said(versioned(["9"]), {"a": "x"}) == []
 
 
-@case("the client plug-in")
+@case("the client plugin")
 def test_a_client_plug_in_is_meant_by_its_name() -> None:
     where = "properties_groups_schema[0].API_VERSIONS.CLIENT_PLUGIN"
-    assert mistake(versioned(plugin="")) == f"{where}: expected the name of a client plug-in, found ''"
-    assert mistake(versioned(plugin=None)) == f"{where}: expected the name of a client plug-in, found None"
+    assert mistake(versioned(plugin="")) == f"{where}: expected the name of a client plugin, found ''"
+    assert mistake(versioned(plugin=None)) == f"{where}: expected the name of a client plugin, found None"
 
 
 @case("API_VERSIONS inside another group")
@@ -547,7 +547,7 @@ def test_versions_are_a_group_of_their_own() -> None:
     assert len(property_faults(kind, {"a": "x"}, clients=Speaking())) == 1
 
 
-@case("a client plug-in that fails")
+@case("a client plugin that fails")
 @pytest.mark.parametrize(
     "failure", [ConnectionError("no route"), Unavailable("no route"), NotVerified("no route")], ids=repr
 )

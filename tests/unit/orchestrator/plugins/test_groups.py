@@ -128,7 +128,7 @@ def test_paths_are_written_as_whoever_asks_wants_them() -> None:
     assert in_words(group, "<{}>".format) == "exactly one of <a> and <b.c> must be given"
     assert columns(group, "<{}>".format) == ("<a>", "<b.c>", "allowed")
     assert in_words(versions, "<{}>".format) == (
-        "<a> and <b> may be given only with API versions 2.1 to 2.3 or >=3 of the client plug-in 'cloud'"
+        "<a> and <b> may be given only with API versions 2.1 to 2.3 or >=3 of the client plugin 'cloud'"
     )
     assert columns(versions, "<{}>".format) == ("<a> and <b>", "API version of cloud", "allowed")
     assert rows(versions) == (

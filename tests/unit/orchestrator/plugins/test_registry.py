@@ -61,7 +61,7 @@ def test_type_whose_groups_need_a_client_plug_in_that_is_not_there_is_refused(in
     entries = {"My::Type": "Versioned"}
     with pytest.raises(
         PluginMistake,
-        match=r"'My::Type' .* client plug-in 'htpt', which is not installed \(did you mean 'http'\?\)",
+        match=r"'My::Type' .* client plugin 'htpt', which is not installed \(did you mean 'http'\?\)",
     ):
         ResourceTypes.load(install("typo", entries, VERSIONED.format(client="htpt")))
 

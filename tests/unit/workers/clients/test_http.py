@@ -1,4 +1,4 @@
-"""The client plug-in ``http`` knows which paths exist, in which API, for whom, and what its errors mean."""
+"""The client plugin ``http`` knows which paths exist, in which API, for whom, and what its errors mean."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
