@@ -26,6 +26,7 @@ from orchestrator.plugins.resource import (
 from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Ending, Outcome
+from orchestrator.store.ledger import TakenOver
 from workers.attributes import read_attributes
 from workers.changing import is_doubted
 from workers.creating import with_mark
@@ -121,6 +122,9 @@ class Outcomes(Rebuilding):
                 # Nobody got to look at what is under way: it goes on.
                 self.over = [self.claim.token]
             return self.retry_or_fail(self.tellable(error.fault).told, untouched=untouched)
+        if isinstance(error, TakenOver):
+            # Nothing was begun: another process is at it, or died at it and holds it no longer than its lease.
+            return self._again(str(error), untouched=untouched)
         if isinstance(error, RetryableFailure) or getattr(error, "retryable", False):
             return self.retry_or_fail(str(error), untouched=untouched)
         return self.failed(str(error), untouched=untouched)

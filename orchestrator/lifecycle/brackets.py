@@ -32,6 +32,7 @@ from orchestrator.errors import Conflict, IsothermError
 from orchestrator.lifecycle.answers import agreed_of, answer_from_wire
 from orchestrator.lifecycle.asking import answer_of
 from orchestrator.lifecycle_views import shown_from_wire, shown_to_wire, stack_shown, with_rows
+from orchestrator.nested import Fence
 from orchestrator.settings import Settings
 from orchestrator.store import ledger
 from orchestrator.store.ledger import CallRow, NewOperation, OperationRow, TakenOver
@@ -108,7 +109,7 @@ class Brackets:
         current = self._now(now) if keeps else stack
         wanted = NewOperation(
             id=new.id,
-            cause=f"{_action(new)}:{new.stack_id}:{new.job_id or (now.traversal_id if now else '')}",
+            cause=f"{_action(new)}:{new.stack_id}:{_cause(new, now)}",
             stack_id=new.stack_id,
             stack=new.stack,
             project=new.project,
@@ -384,3 +385,17 @@ class _Working:
 def _action(new: NewTraversal) -> str:
     """Return what plugins are told that is to be done."""
     return "ABANDON" if new.options.get("abandon") else new.plan.action
+
+
+def _cause(new: NewTraversal, now: StackRow | None) -> str:
+    """Return what makes an operation the one that plugins were asked about before, if its process died over it.
+
+    Of a stack in a stack, that is what is being done with that; there is no job that would come again.
+    """
+    present = now.traversal_id if now else ""
+    if isinstance(new.fence, Fence):
+        return f"{new.fence.traversal_id}:{present}"
+    is_nested = now is not None and now.parent_id is not None
+    if is_nested and new.plan.action == "DELETE":
+        return present
+    return new.job_id or present

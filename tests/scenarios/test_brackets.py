@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from hooks.lifecycle import Annotations
+from hooks.lifecycle import Annotations, LifecycleContext
+from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.messages import (
     AdoptJob,
@@ -28,9 +29,9 @@ from orchestrator.messages import (
     StackJob,
 )
 from orchestrator.store.tables import annotation
-from tests.scenarios.bracket_book import ENTER, LATE, LEAVE, RAISES, REFUSES, YES, Book, Call, Player
+from tests.scenarios.bracket_book import ENTER, LATE, LEAVE, RAISES, REFUSES, YES, Book, Call, Death, Player
 from tests.scenarios.test_updates import template, value
-from tests.scenarios.world import World
+from tests.scenarios.world import Crash, World
 
 EXAMPLES: Final = int(os.environ.get("ISOTHERM_HISTORIES", "0"))
 FILES: Final = {"pair.yaml": template({"disk": value("1")})}
@@ -392,3 +393,82 @@ def test_who_is_told_and_takes_too_long_is_left_behind_and_the_others_are_told()
         assert [call.error for call in row.calls] == ["", "it has not answered within 0.5 s", ""]
         slow.answer.set()
         play.end()
+
+
+class Deadly(Player):
+    """May take long, and the process dies the first time that it is asked about something with a stack in a stack."""
+
+    time_limit_seconds = 600.0
+
+    def __init__(self, name: str, book: Book, *, action: str) -> None:
+        super().__init__(name, book)
+        self._action = action
+
+    def do_pre_op(
+        self, context: LifecycleContext, stack: FrozenStack, current_stack: FrozenStack | None, action: str
+    ) -> Annotations | None:
+        if stack.parent_id and action == self._action:
+            self._action = ""
+            raise Crash
+        return super().do_pre_op(context, stack, current_stack, action)
+
+
+@pytest.mark.parametrize("action", ["CREATE", "SUSPEND", "DELETE"])
+def test_a_worker_that_dies_asking_about_a_stack_in_a_stack_fails_nothing_however_long_plugins_may_take(
+    action: str,
+) -> None:
+    """Nobody goes on with it for longer than a worker tries what cannot be done."""
+    with capture_logs():
+        play = Play()
+        play.world.plug(Deadly("a", play.book, action=action))
+        play.do(Command(what=CREATE, template=TEMPLATES.index(NESTED)))
+        play.settle()
+        if action != "CREATE":
+            assert play.world.state() == "CREATE_COMPLETE"
+            play.do(Command(what=DELETE if action == "DELETE" else SUSPEND))
+            play.settle()
+        with play.book.aside() as connection:
+            (state,) = connection.execute(
+                sa.text("SELECT action || '_' || status FROM stack WHERE name = 's'")
+            ).scalars()
+        assert state == f"{action}_COMPLETE"
+        assert _deaths(play)
+        # Whoever goes on with it goes on with the same operation: one on the outer stack, one on that in it.
+        assert len({each.operation for each in _calls(play) if each.action == action}) == 2
+        play.end()
+
+
+def test_what_plugins_said_of_one_definition_is_no_answer_about_another() -> None:
+    """A worker dies asking about a stack in a stack, which is given another definition before anybody goes on."""
+    with capture_logs():
+        play = Play()
+        world = play.world
+        asked: list[Any] = []
+
+        class Reader(Player):
+            def do_pre_op(self, context: LifecycleContext, stack: FrozenStack, *rest: Any) -> None:
+                if stack.parent_id and rest[-1] == "UPDATE":
+                    asked.append(stack.resource("disk").properties["value"])
+                super().do_pre_op(context, stack, *rest)
+
+        world.plug(Reader("a", play.book), Deadly("b", play.book, action="UPDATE"))
+        play.do(Command(what=CREATE, template=TEMPLATES.index(NESTED)))
+        play.settle()
+        for text in ("2", "3"):
+            files = {"pair.yaml": template({"disk": value(text)})}
+            job = StackJob(name="s", template=NESTED, files=files, job_id=text)
+            world.coordinator.update(job)
+            while world.messages and text == "2" and not _deaths(play):
+                play._deliver(keep=False)
+        play.settle()
+        assert world.state() == "UPDATE_COMPLETE"
+        assert asked == [2, 3]
+        play.end()
+
+
+def _calls(play: Play) -> list[Call]:
+    return [each for each in play.book.entries if isinstance(each, Call)]
+
+
+def _deaths(play: Play) -> list[Death]:
+    return [each for each in play.book.entries if isinstance(each, Death)]
