@@ -35,7 +35,7 @@ def call_within(call: Callable[[], T], *, seconds: float, name: str) -> T:
 
     Raises:
         TookTooLong: it has not ended in time, or too many earlier calls have not ended yet.
-        HookError: it tried to end the process.
+        HookError: it raised what is no error, but ends a process or a thread.
     """
     with _counting:
         if _left[name] >= MOST_LEFT:
@@ -64,7 +64,12 @@ def call_within(call: Callable[[], T], *, seconds: float, name: str) -> T:
                 _left[name] += 1
                 raise TookTooLong(f"it has not answered within {seconds:g} s")
     if errors:
-        if isinstance(errors[0], SystemExit):
-            raise HookError("it tried to end the process") from errors[0]
-        raise errors[0]
+        (error,) = errors
+        if isinstance(error, Exception):
+            raise error
+        # Whoever waits here has not been interrupted: nothing of it is this thread's end.
+        what = (
+            "tried to end the process" if isinstance(error, SystemExit) else f"raised {type(error).__name__}"
+        )
+        raise HookError(f"it {what}") from error
     return answers[0]

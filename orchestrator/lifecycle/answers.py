@@ -7,6 +7,7 @@ import msgpack
 
 from hooks.frozen import frozen, thawed
 from hooks.lifecycle import Annotations
+from hooks.words import tellable
 from orchestrator.store.ledger import Agreed, CallRow, OperationRow
 
 #: So many warnings of one plugin about one operation are kept, each so long.
@@ -38,7 +39,9 @@ def answer_to_wire(answer: object) -> dict[str, Any] | None:
         raise BadAnswer("its annotations of a resource are no map")
     if isinstance(answer.warnings, str):
         raise BadAnswer("its warnings are one text, where a list was expected")
-    warnings = [str(each)[:MOST_CHARACTERS] for each in answer.warnings]
+    if not all(isinstance(name, str) and name == tellable(name) for name in answer.resources):
+        raise BadAnswer("its annotations are of what no resource can be called")
+    warnings = [tellable(str(each), most=MOST_CHARACTERS) for each in answer.warnings]
     if len(warnings) > MOST_WARNINGS:
         more = len(warnings) - MOST_WARNINGS + 1
         warnings = [*warnings[: MOST_WARNINGS - 1], f"and {more} more"]

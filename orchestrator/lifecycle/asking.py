@@ -8,6 +8,7 @@ import structlog
 from hooks.calling import TookTooLong, call_within
 from hooks.errors import LifecycleRefused, Refusal
 from hooks.lifecycle import Annotations, LifecyclePlugin
+from hooks.words import tellable, words_of
 from orchestrator.lifecycle.answers import BadAnswer, answer_to_wire
 
 log = structlog.get_logger()
@@ -22,13 +23,19 @@ def answer_of(
         TookTooLong: it does not in time.
         LifecycleRefused: it refuses, or fails.
     """
+
+    def answer() -> dict[str, Any] | None:
+        # What it answers may be made only as it is read.
+        return answer_to_wire(ask())
+
     try:
-        return answer_to_wire(call_within(ask, seconds=plugin.time_limit_seconds, name=plugin.name))
+        return call_within(answer, seconds=plugin.time_limit_seconds, name=f"lifecycle {plugin.name}")
     except TookTooLong:
         raise
     except (Refusal, BadAnswer) as error:
-        raise LifecycleRefused(plugin.name, str(error) or "it gave no reason") from error
+        said = words_of(error, plugin.options) if any(error.args) else "it gave no reason"
+        raise LifecycleRefused(plugin.name, said) from error
     except Exception as error:
         log.error("a lifecycle plugin failed", plugin=plugin.name, stack=stack, action=action, exc_info=error)
-        reason = f"it failed: {type(error).__name__}: {error}"
+        reason = tellable(f"it failed: {type(error).__name__}: {words_of(error, plugin.options)}")
         raise LifecycleRefused(plugin.name, reason) from error

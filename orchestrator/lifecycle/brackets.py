@@ -28,6 +28,7 @@ from hooks.lifecycle import (
 )
 from hooks.ordering import in_order
 from hooks.stack import FrozenStack
+from hooks.words import tellable, words_of
 from orchestrator.errors import Conflict, IsothermError
 from orchestrator.lifecycle.answers import agreed_of, answer_from_wire
 from orchestrator.lifecycle.asking import answer_of
@@ -304,12 +305,13 @@ class Brackets:
             call_within(
                 lambda: plugin.do_post_op(context, stack, current, row.action, row.outcome != COMPLETE),
                 seconds=plugin.time_limit_seconds,
-                name=plugin.name,
+                name=f"lifecycle {plugin.name}",
             )
         except Exception as raised:  # the operation is over; a plugin's fault must not stop the others
             # What a hook says on purpose needs no traceback; that it tried to change something is a bug of it.
             is_said = isinstance(raised, HookError) and not isinstance(raised, ReadOnly)
-            error = str(raised) if is_said else f"{type(raised).__name__}: {raised}"
+            said = words_of(raised, plugin.options)
+            error = said if is_said else tellable(f"{type(raised).__name__}: {said}")
             log.error(
                 "a lifecycle plugin failed after the operation",
                 plugin=plugin.name,

@@ -1,8 +1,9 @@
 """How much a sink is told at once, and when it is tried again: pure functions."""
 
 import random
-import re
 from typing import Final
+
+from hooks import words
 
 #: A sink is told at most so many events at once.
 MOST_EVENTS: Final = 500
@@ -39,5 +40,4 @@ def next_number(number: int, *, took_seconds: float, limit_seconds: float) -> in
 
 def words_of(error: BaseException) -> str:
     """Return what an error says, on one line, without what stands before an @ in a URL: it may be a password."""
-    said = " ".join(str(error).split())
-    return re.sub(r"(\w+://)[^/@\s]*@", r"\1******@", said) or type(error).__name__
+    return " ".join(words.words_of(error).split()) or type(error).__name__

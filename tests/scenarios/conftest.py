@@ -1,10 +1,32 @@
 """Every world ends with its test."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from tests.scenarios.world import World
+from hooks.calling import call_within
+from hooks.errors import HookError
+from orchestrator.lifecycle import asking, brackets
+from tests.scenarios.world import Crash, World
+
+
+@pytest.fixture(scope="session", autouse=True)
+def processes_die_of_calls() -> Iterator[None]:
+    """Let a process die that dies within a call of a plugin: what else ends a thread there is the plugin's fault."""
+
+    def call_or_die(call: Callable[[], Any], **arguments: Any) -> Any:
+        try:
+            return call_within(call, **arguments)
+        except HookError as error:
+            if isinstance(error.__cause__, Crash):
+                raise error.__cause__ from None
+            raise
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asking, "call_within", call_or_die)
+        patch.setattr(brackets, "call_within", call_or_die)
+        yield
 
 
 @pytest.fixture(autouse=True)

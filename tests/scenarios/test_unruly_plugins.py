@@ -1,0 +1,106 @@
+"""Lifecycle plugins that do what no plugin should: the operation, the others and the process go on."""
+
+import asyncio
+import itertools
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from hooks.lifecycle import Annotations, LifecyclePlugin
+from orchestrator.errors import Conflict
+from tests.scenarios.test_updates import template, value
+from tests.scenarios.world import World
+
+
+@pytest.fixture(autouse=True)
+def logs() -> Iterator[None]:
+    with capture_logs():
+        yield
+
+
+class Speechless(Exception):
+    """Cannot be told in words."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class Unruly(LifecyclePlugin):
+    """Answers or raises what it is given."""
+
+    time_limit_seconds = 2.0
+
+    def __init__(self, name: str, *, asked: Any = None, told: Any = None) -> None:
+        super().__init__()
+        self.name, self._asked, self._told = name, asked, told
+        self.words: list[str] = []
+
+    def do_pre_op(self, *_: Any) -> Any:
+        self.words.append("pre")
+        if isinstance(self._asked, BaseException):
+            raise self._asked
+        return self._asked
+
+    def do_post_op(self, *_: Any) -> None:
+        self.words.append("post")
+        if self._told is not None:
+            raise self._told
+
+
+UNRULY = {
+    "speechless": (Speechless(), "Speechless, whose words cannot be told"),
+    "interrupted": (KeyboardInterrupt(), "it raised KeyboardInterrupt"),
+    "cancelled": (asyncio.CancelledError(), "it raised CancelledError"),
+    "surrogates": (ValueError("\ud800"), "ValueError: ?"),
+    "zero": (ValueError("a\0b"), "ValueError: a\ufffdb"),
+}
+
+
+@pytest.mark.parametrize("kind", UNRULY)
+def test_whatever_is_raised_after_an_operation_it_ends_and_the_others_are_told(kind: str) -> None:
+    error, told = UNRULY[kind]
+    world = World()
+    first, last = Unruly("a"), Unruly("c")
+    world.plug(first, Unruly("b", told=error), last)
+    stack_id = world.create(template({"a": value("1")}))
+    world.settle()
+    assert world.state() == "CREATE_COMPLETE"
+    assert first.words == last.words == ["pre", "post"]
+    (row,) = world.store.ledger.of_stack(stack_id, limit=10)
+    assert (row.state, row.outcome) == ("over", "complete")
+    assert told in row.calls[1].error
+
+
+@pytest.mark.parametrize("kind", UNRULY)
+def test_whatever_is_raised_before_an_operation_refuses_it_in_words(kind: str) -> None:
+    error, told = UNRULY[kind]
+    world = World()
+    first = Unruly("a")
+    world.plug(first, Unruly("b", asked=error))
+    with pytest.raises(Conflict) as refused:
+        world.create(template({"a": value("1")}))
+    assert told in str(refused.value)
+    assert first.words == ["pre", "post"]
+
+
+def test_an_answer_that_never_ends_is_late() -> None:
+    world = World()
+    go = threading.Event()
+    endless = Unruly("b", asked=Annotations(warnings=(str(go.wait()) for _ in itertools.count())))  # type: ignore[arg-type]  # that is the point
+    endless.time_limit_seconds = 0.05
+    world.plug(endless)
+    answers: list[str] = []
+
+    def create() -> None:
+        with pytest.raises(Conflict) as refused:
+            world.create(template({"a": value("1")}))
+        answers.append(str(refused.value))
+
+    try:
+        create()
+    finally:
+        go.set()
+    assert "it has not answered within 0.05 s" in answers[0]
