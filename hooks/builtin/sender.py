@@ -18,6 +18,7 @@ from typing import Any, Final
 import httpx
 import tenacity
 
+from hooks.builtin.cutting import Cutter
 from hooks.builtin.sender_options import SenderOptions
 from hooks.builtin.signing import HEADER, signature
 from hooks.builtin.undelivered import NotDelivered, of_answer, of_transport
@@ -26,6 +27,8 @@ from hooks.builtin.undelivered import NotDelivered, of_answer, of_transport
 for _name in ("httpx", "httpcore"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
+#: A client's own time-outs come first, where they come at all.
+_MARGIN_SECONDS: Final = 0.1
 #: So much of an answer's words is shown to people.
 _SHOWN_CHARACTERS: Final = 300
 
@@ -86,7 +89,7 @@ class SignedSender:
         self._tls = options.tls()
         # A client that threads share closes a connection now and then on which another has just begun: each client has
         # one connection, and is used by one thread at a time.
-        self._free: deque[httpx.Client] = deque()
+        self._free: deque[tuple[httpx.Client, Cutter]] = deque()
         self._known = options.all_secrets()
 
     def __repr__(self) -> str:
@@ -100,7 +103,7 @@ class SignedSender:
     def close(self) -> None:
         """Close the connections that nobody uses now; sending opens new ones."""
         while self._free:
-            self._free.pop().close()
+            self._free.pop()[0].close()
 
     def send(
         self,
@@ -173,9 +176,16 @@ class SignedSender:
         signed = {HEADER: signature(self._known, wire.body, int(self._clock()))}
         patience = httpx.Timeout(left, connect=min(left, self.options.connect_seconds))
         with (
-            self._client() as client,
+            self._client() as (client, cutter),
+            _told_as_timeout(cutter),
+            cutter.within(left + _MARGIN_SECONDS),
             client.stream(
-                wire.method, wire.url, content=wire.body, headers={**wire.headers, **signed}, timeout=patience
+                wire.method,
+                wire.url,
+                content=wire.body,
+                headers={**wire.headers, **signed},
+                timeout=patience,
+                extensions={"trace": cutter.trace},
             ) as response,
         ):
             content = bytearray()
@@ -194,10 +204,11 @@ class SignedSender:
             )
 
     @contextmanager
-    def _client(self) -> Iterator[httpx.Client]:
+    def _client(self) -> Iterator[tuple[httpx.Client, Cutter]]:
         try:
-            client = self._free.pop()
+            client, cutter = self._free.pop()
         except IndexError:
+            cutter = Cutter()
             client = httpx.Client(
                 headers={
                     "Accept": "application/json",
@@ -210,9 +221,9 @@ class SignedSender:
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             )
         try:
-            yield client
+            yield client, cutter
         finally:
-            self._free.append(client)
+            self._free.append((client, cutter))
 
     def shown(self, text: str) -> str:
         """Return a server's words for people: on one line, cut, and without our secrets."""
@@ -238,6 +249,16 @@ class _Wire:
     def asked(self) -> str:
         """The message for sentences: without path and query, which may hold a secret."""
         return f"{self.method} {_origin(self.url)}"
+
+
+@contextmanager
+def _told_as_timeout(cutter: Cutter) -> Iterator[None]:
+    try:
+        yield
+    except httpx.TransportError:
+        if cutter.has_cut:
+            raise httpx.ReadTimeout("the answer is too slow") from None
+        raise
 
 
 def _origin(url: httpx.URL) -> str:

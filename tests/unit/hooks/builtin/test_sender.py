@@ -1,8 +1,11 @@
 """Claims about sending signed messages, held against a real server on loopback."""
 
+import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +135,48 @@ def test_all_tries_together_have_an_end(receiver: Receiver, total: float, within
         sender(receiver.url, total_seconds=total).send({}, within_seconds=within)
     held.set()
     assert len(receiver.messages) == 1
+
+
+@contextmanager
+def dribbled(head: bytes, again: bytes, certificate: Path | None) -> Iterator[str]:
+    """Yield the URL of a server that never comes to the end of an answer's head, though it never stops sending."""
+    done = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            raw, _ = listening.accept()
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            if certificate is not None:
+                context.load_cert_chain(certificate)
+            with raw if certificate is None else context.wrap_socket(raw, server_side=True) as client:
+                client.recv(65536)
+                client.sendall(head)
+                with suppress(OSError):
+                    while not done.wait(0.02):
+                        client.sendall(again)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"{'http' if certificate is None else 'https'}://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            done.set()
+            thread.join()
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
+@pytest.mark.parametrize(
+    ("head", "again"),
+    [(b"HTTP/1.1 200 OK\r\nX-Long: ", b"a"), (b"", b"HTTP/1.1 102 Processing\r\n\r\n")],
+    ids=["header", "go-on"],
+)
+def test_answer_that_never_begins_holds_nobody(tmp_path: Path, head: bytes, again: bytes, tls: bool) -> None:
+    certificate = write_certificate(tmp_path / "server.pem") if tls else None
+    with ThreadPoolExecutor(1) as threads, dribbled(head, again, certificate) as url:
+        sending = sender(url, total_seconds=0.4, verify=False)
+        with pytest.raises(NotDelivered, match="no whole answer came in time"):
+            threads.submit(sending.send, {}).result(timeout=10)
+        sending.close()
 
 
 def test_nobody_there_is_a_failure_that_may_pass() -> None:
