@@ -146,7 +146,7 @@ class Teller:
         if claim is None:
             return
         self._close()
-        self._cursors.release(claim.name, claim.attempt)
+        self._cursors.release(claim.name, owner=claim.owner, attempt=claim.attempt)
 
     # -- the cursor --------------------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class Teller:
             return claim
         holder = self._cursors.holder(self.name)
         if holder is not None and self._is_dead(holder.owner):
-            self._cursors.release(self.name, holder.attempt)
+            self._cursors.release(self.name, owner=holder.owner, attempt=holder.attempt)
         elif holder is None and self._registers and not self._cursors.exists(self.name):
             self._cursors.register([self.name])
         else:

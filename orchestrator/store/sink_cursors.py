@@ -54,8 +54,10 @@ class CursorClaim:
     stack_id: str | None
     #: Options of a sink that an environment names.
     options: Mapping[str, Any] = field(repr=False)
-    #: The fence: what is done under an older attempt changes nothing.
+    #: The fence: what is done under an older attempt, or by another process, changes nothing. A cursor that was
+    #: forgotten and made anew counts its attempts anew.
     attempt: int
+    owner: str
     position: int
     #: What the sink saved with that position; empty if nothing.
     state: bytes = field(repr=False)
@@ -129,6 +131,7 @@ class SinkCursors:
             stack_id=row.stack_id,
             options=self._codec.unpack(row.options) if row.options else {},
             attempt=row.attempt,
+            owner=row.owner,
             position=row.position,
             state=self._codec.unpack(row.state) if row.state else b"",
             failures=row.failures,
@@ -221,10 +224,10 @@ class SinkCursors:
             return connection.execute(cursor.update().where(_mine(claim)).values(**values)).rowcount == 1
 
     @retrying
-    def release(self, name: str, attempt: int) -> bool:
-        """Let go of a cursor that was taken in this attempt; False if it was not any more."""
+    def release(self, name: str, *, owner: str, attempt: int) -> bool:
+        """Let go of a cursor that a process took in this attempt; False if it has not got it any more."""
         cursor = tables.sink_cursor
-        which = (cursor.c.name == name) & (cursor.c.attempt == attempt) & cursor.c.leased_until.is_not(None)
+        which = _held(name, owner, attempt) & cursor.c.leased_until.is_not(None)
         with self._db.write() as connection:
             freed = connection.execute(cursor.update().where(which).values(owner=None, leased_until=None))
             return freed.rowcount == 1
@@ -369,8 +372,12 @@ def _beyond(waiting: sa.ColumnElement[bool], most: int) -> sa.ScalarSelect[int]:
 
 
 def _mine(claim: CursorClaim) -> sa.ColumnElement[bool]:
+    return _held(claim.name, claim.owner, claim.attempt)
+
+
+def _held(name: str, owner: str, attempt: int) -> sa.ColumnElement[bool]:
     cursor = tables.sink_cursor
-    return (cursor.c.name == claim.name) & (cursor.c.attempt == claim.attempt)
+    return (cursor.c.name == name) & (cursor.c.owner == owner) & (cursor.c.attempt == attempt)
 
 
 def _event(row: sa.Row[Any]) -> Event:

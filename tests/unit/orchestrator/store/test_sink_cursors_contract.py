@@ -97,7 +97,7 @@ def test_what_was_told_and_saved_is_noted_together(bench: Bench) -> None:
     assert (claim.position, claim.state) == (0, b"")
     assert cursors.advance(claim, 2, state=b"\x00totals", lease_seconds=LEASE)
     assert [event.id for event in all_behind(cursors, replace(claim, position=2))] == [3, 4]
-    assert cursors.release("mail", claim.attempt)
+    assert cursors.release("mail", owner=claim.owner, attempt=claim.attempt)
     again = taken(cursors, owner="another")
     assert (again.position, again.state) == (2, b"\x00totals")
     assert again.attempt > claim.attempt
@@ -124,7 +124,7 @@ def test_whoever_was_followed_by_another_changes_nothing_any_more(bench: Bench) 
     assert not cursors.advance(first, 7, state=b"x", lease_seconds=LEASE)
     assert not cursors.renew(first, lease_seconds=LEASE)
     assert not cursors.fail(first, "too late", pause_seconds=1)
-    assert not cursors.release(first.name, first.attempt)
+    assert not cursors.release(first.name, owner=first.owner, attempt=first.attempt)
     assert cursors.all() == before
     holder = cursors.holder("mail")
     assert holder is not None
@@ -190,6 +190,24 @@ def test_a_forgotten_cursor_is_gone_also_for_whoever_has_it(bench: Bench) -> Non
     assert not cursors.forget("mail")
     assert not cursors.advance(claim, 1, state=b"", lease_seconds=LEASE)
     assert cursors.all() == []
+
+
+def test_whoever_has_a_cursor_that_was_forgotten_leaves_the_next_of_that_name_alone(bench: Bench) -> None:
+    cursors = bench.store.sink_cursors
+    cursors.register(["mail"])
+    bench.begin({"a": set()})
+    first = taken(cursors)
+    cursors.forget("mail")
+    cursors.register(["mail"])
+    second = taken(cursors, owner="another")
+    assert second.attempt == first.attempt
+    before = cursors.all()
+    assert not cursors.advance(first, 0, state=b"of the first", lease_seconds=LEASE)
+    assert not cursors.renew(first, lease_seconds=LEASE)
+    assert not cursors.fail(first, "too late", pause_seconds=1)
+    assert not cursors.release("mail", owner=first.owner, attempt=first.attempt)
+    assert cursors.all() == before
+    assert cursors.advance(second, 1, state=b"", lease_seconds=LEASE)
 
 
 def test_what_a_sink_saves_is_as_secret_as_all_values(bench: Bench) -> None:

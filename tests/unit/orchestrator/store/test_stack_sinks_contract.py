@@ -39,7 +39,7 @@ def claim(bench: Bench, name: str) -> CursorClaim:
 def tell(bench: Bench, name: str, position: int) -> None:
     taken = claim(bench, name)
     assert bench.store.sink_cursors.advance(taken, position, state=b"", lease_seconds=60)
-    assert bench.store.sink_cursors.release(name, taken.attempt)
+    assert bench.store.sink_cursors.release(name, owner=taken.owner, attempt=taken.attempt)
 
 
 def due(bench: Bench, types: Sequence[str] = ("mail", "hook"), limit: int = 99) -> list[str]:
