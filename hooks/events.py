@@ -52,6 +52,7 @@ class EventSink(Hook):
     new one is made that goes on from what is on record.
     """
 
+    noun = "event sink"
     #: Whether the environment of a stack may name it, as ``{type: NAME, ...}``. Such a sink is told of that stack and
     #: of those in it only; of each by an object of its own, which is made anew whenever there is something to tell.
     in_environments: ClassVar[bool] = False

@@ -19,6 +19,8 @@ class Hook:
 
     #: What logs and errors call it: the class's name, or the entry point's once it is loaded from one.
     name: str = ""
+    #: What people call hooks of this kind.
+    noun: ClassVar[str] = "hook"
     #: One sentence for people.
     description: ClassVar[str] = ""
     #: Whether it is at work once it is installed; if not, the settings must say so.
@@ -33,7 +35,7 @@ class Hook:
         """Keep the options, an instance of ``Options``; do not connect yet.
 
         Raises:
-            ValueError: the options contradict each other; the sentence is for people and holds no secret.
+            ValueError: the options contradict each other; each line is a sentence for people and holds no secret.
         """
         self.options = self.Options() if options is None else options
 

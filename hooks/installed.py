@@ -98,13 +98,13 @@ def find_hooks(
     for entry in entry_points(group=namespace):
         by_name.setdefault(entry.name, []).append(entry)
     hooks = tuple(
-        _Finding(entries, f"settings.{section}.{name}", said.get(name, {})).installed(kind, check)
+        _Finding(kind, entries, f"settings.{section}.{name}", said.get(name, {})).installed(check)
         for name, entries in sorted(by_name.items())
     )
     strays = tuple(
         Fault(
             path=f"settings.{section}.{name}",
-            message="no such hook is installed",
+            message=f"no such {kind.noun} is installed",
             hint=nearest(name, by_name),
             hooks=(name,),
         )
@@ -112,11 +112,6 @@ def find_hooks(
         if name not in by_name
     )
     return Installed(hooks=hooks, strays=strays)
-
-
-def describe(entry: EntryPoint) -> str:
-    """Name an entry point so that its package can be found: name, target, group and package."""
-    return f"hook {entry.name!r} ({origin_of(entry)})"
 
 
 class _Unusable(Exception):
@@ -127,21 +122,20 @@ class _Unusable(Exception):
         self.faults = faults
 
 
-class _Finding:
+class _Finding(Generic[AnyHook]):
     """One name on its way from entry points to a hook."""
 
-    def __init__(self, entries: Sequence[EntryPoint], path: str, said: Any) -> None:
+    def __init__(self, base: type[AnyHook], entries: Sequence[EntryPoint], path: str, said: Any) -> None:
+        self._base = base
         self._entries, self._entry, self._path, self._said = entries, entries[0], path, said
         self._kind: Any = None
         self._enabled: bool | None = None
 
-    def installed(
-        self, kind: type[AnyHook], check: Callable[[AnyHook], Sequence[str]]
-    ) -> InstalledHook[AnyHook]:
+    def installed(self, check: Callable[[AnyHook], Sequence[str]]) -> InstalledHook[AnyHook]:
         hook: AnyHook | None = None
         faults: tuple[Fault, ...] = ()
         try:
-            hook = self._hook(kind, check)
+            hook = self._hook(check)
         except _Unusable as error:
             faults = error.faults
         return InstalledHook(
@@ -153,10 +147,10 @@ class _Finding:
             faults=faults,
         )
 
-    def _hook(self, kind: type[AnyHook], check: Callable[[AnyHook], Sequence[str]]) -> AnyHook | None:
+    def _hook(self, check: Callable[[AnyHook], Sequence[str]]) -> AnyHook | None:
         settings = self._settings()
         self._enabled = settings.enabled
-        self._kind = self._loaded(kind)
+        self._kind = self._loaded()
         if self._enabled is None:
             self._enabled = self._kind.enabled_by_default
         own = settings.model_extra or {}
@@ -175,7 +169,7 @@ class _Finding:
             raise _Unusable(Fault(path=self._path, message="expected a table", hooks=(self._entry.name,)))
         return self._validated(HookSettings, self._said)
 
-    def _loaded(self, kind: type[AnyHook]) -> type[AnyHook]:
+    def _loaded(self) -> type[AnyHook]:
         found: dict[int, Any] = {}
         for entry in self._entries:
             try:
@@ -187,10 +181,12 @@ class _Finding:
         (plugin, *others) = found.values()
         if others:
             origins = " and ".join(sorted(f"({origin_of(entry)})" for entry in self._entries))
-            message = f"hook {self._entry.name!r} is brought by two packages, {origins}: remove one"
+            message = (
+                f"{self._base.noun} {self._entry.name!r} is brought by two packages, {origins}: remove one"
+            )
             raise _Unusable(Fault(message=message, hooks=(self._entry.name,)))
-        if not (isinstance(plugin, type) and issubclass(plugin, kind)):
-            raise _Unusable(self._fault(f"is {plugin!r}, not a class derived from {kind.__name__}"))
+        if not (isinstance(plugin, type) and issubclass(plugin, self._base)):
+            raise _Unusable(self._fault(f"is {plugin!r}, not a class derived from {self._base.__name__}"))
         options: object = plugin.Options
         if not (isinstance(options, type) and issubclass(options, HookOptions)):
             raise _Unusable(self._fault(f"has Options that are {options!r}, not derived from HookOptions"))
@@ -232,8 +228,9 @@ class _Finding:
             if settings.time_limit_seconds is not None:
                 hook.time_limit_seconds = settings.time_limit_seconds
         except ValueError as error:
-            message = without_secrets(str(error), options)
-            raise _Unusable(Fault(path=self._path, message=message, hooks=(self._entry.name,))) from error
+            lines = without_secrets(str(error), options).splitlines() or ["its options are refused"]
+            faults = (Fault(path=self._path, message=line, hooks=(self._entry.name,)) for line in lines)
+            raise _Unusable(*faults) from error
         except (Exception, SystemExit) as error:
             message = without_secrets(f"cannot be made: {error!r}", options)
             raise _Unusable(self._fault(message)) from error
@@ -269,7 +266,10 @@ class _Finding:
             )
 
     def _fault(self, message: str, entry: EntryPoint | None = None) -> Fault:
-        return Fault(message=f"{describe(entry or self._entry)} {message}", hooks=(self._entry.name,))
+        """Return what is wrong with the hook itself, named so that its package can be found."""
+        found = entry or self._entry
+        said = f"{self._base.noun} {found.name!r} ({origin_of(found)}) {message}"
+        return Fault(message=said, hooks=(self._entry.name,))
 
 
 def _time_faults(hook: Hook) -> list[str]:

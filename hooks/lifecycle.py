@@ -69,6 +69,7 @@ class LifecyclePlugin(Hook):
     ``stack`` is what the stack is to be, ``current_stack`` what it is at that moment: None while there is none.
     """
 
+    noun = "lifecycle plugin"
     #: Lower ones are asked earlier and told later; equal ones go by name.
     ordinal: int = 100
     #: The names of plugins that come later than this one, whatever their ordinals.

@@ -18,6 +18,17 @@ _FOUND: Final = {
     list: "a list",
 }
 
+#: Pydantic's words for the same.
+_EXPECTED: Final = {
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "a text",
+    "dictionary": "a table",
+    "list": "a list",
+    "tuple": "a list",
+}
+
 
 def sentence_of(fault: ErrorDetails) -> str:
     """Return in words what is wrong with an option: what was expected, and of which kind what was found is."""
@@ -25,6 +36,8 @@ def sentence_of(fault: ErrorDetails) -> str:
         return "it must be given"
     said = fault["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     said = f"{said[:1].lower()}{said[1:]}".replace("input should be", "expected", 1)
+    for pythonic, word in _EXPECTED.items():
+        said = said.replace(f"expected a valid {pythonic}", f"expected {word}")
     found = _FOUND.get(type(fault["input"]))
     if found and fault["type"].rpartition("_")[2] in ("type", "parsing"):
         return f"{said.partition(',')[0]}, found {found}"

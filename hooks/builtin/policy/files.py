@@ -57,7 +57,10 @@ class RuleFiles:
         except ValueError as error:
             if str(error) != self._told:
                 self._told = str(error)
-                log.error("new policy rules are wrong: the old ones stay in force", reason=self._told)
+                log.error(
+                    "new policy rules are wrong: the old ones stay in force",
+                    reason="; ".join(self._told.splitlines()),
+                )
             return
         self._told = ""
         log.info("policy rules were read again", rules=len(self._rules))
@@ -87,7 +90,7 @@ def _read(paths: Sequence[Path]) -> tuple[Rule, ...]:
         try:
             found = read_rules(_text(path), os.fspath(path))
         except Unreadable as error:
-            faults.append(str(error))
+            faults += str(error).splitlines()
             continue
         for rule in found:
             home = homes.setdefault(rule.name, path)
@@ -95,7 +98,7 @@ def _read(paths: Sequence[Path]) -> tuple[Rule, ...]:
                 faults.append(f"{path}: there is a rule of the name {rule.name!r} in {home} already")
         rules += found
     if faults:
-        raise Unreadable("; ".join(faults))
+        raise Unreadable("\n".join(faults))
     return tuple(rules)
 
 

@@ -83,7 +83,7 @@ class Reader:
                 *(f"{self._file}:{line}:{column}: {message}" for line, column, message in first),
                 *([f"and {more} more"] if more > 0 else []),
             ]
-            raise Unreadable("; ".join(told))
+            raise Unreadable("\n".join(told))
 
     # -- what stands there -----------------------------------------------------------------------------------------
 

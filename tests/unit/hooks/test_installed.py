@@ -86,7 +86,7 @@ def test_hook_that_cannot_be_used_names_itself_and_its_package(
     name, _ = entry.split(" ", 1)
     with pytest.raises(HookNotLoaded, match=sentence) as error:
         load_lifecycle_plugins(namespace=group)
-    assert f"hook {name!r}" in str(error.value)
+    assert f"lifecycle plugin {name!r}" in str(error.value)
     assert f"{group} of acme" in str(error.value)
 
 
@@ -97,7 +97,7 @@ def test_two_hooks_of_one_name_are_refused(tmp_path: Path, install: Install) -> 
     (rival / "METADATA").write_text("Metadata-Version: 2.1\nName: rival\nVersion: 1.0\n")
     module = next(tmp_path.glob("acme*.py")).stem
     (rival / "entry_points.txt").write_text(f"[{group}]\ntwin = {module}:Late\n")
-    with pytest.raises(HookNotLoaded, match=r"hook 'twin'.* is brought by two packages"):
+    with pytest.raises(HookNotLoaded, match=r"lifecycle plugin 'twin'.* is brought by two packages"):
         load_lifecycle_plugins(namespace=group)
 
 
@@ -179,8 +179,8 @@ def faults_of(group: str, said: dict[str, Any]) -> list[str]:
         ({"house": {"rooms": 0}}, "house.rooms: expected greater than or equal to 1"),
         ({"house": {"rooms": 4}}, "house.rooms: rooms come in odd numbers"),
         ({"needy": {}}, "needy.url: it must be given"),
-        ({"hous": {}}, "hous: no such hook is installed; did you mean 'house'?"),
-        ({"house": {"enabled": "perhaps"}}, "house.enabled: expected a valid boolean, found a text"),
+        ({"hous": {}}, "hous: no such lifecycle plugin is installed; did you mean 'house'?"),
+        ({"house": {"enabled": "perhaps"}}, "house.enabled: expected true or false, found a text"),
         ({"house": {"time_limit_seconds": 0}}, "house.time_limit_seconds: expected greater than 0"),
         (
             {"house": {"time_limit_seconds": float("inf")}},
@@ -226,8 +226,11 @@ def test_all_mistakes_are_told_at_once_and_no_value_is(install: Install) -> None
         "settings.lifecycle.needi",
     ]
     assert "settings.lifecycle.sure: the key ****** is no key" in found
-    assert any("hook 'gone'" in fault and "cannot be loaded" in fault for fault in found)
-    assert any("hook 'unsure'" in fault and "LookupError('no lock for ******')" in fault for fault in found)
+    assert any("lifecycle plugin 'gone'" in fault and "cannot be loaded" in fault for fault in found)
+    assert any(
+        "lifecycle plugin 'unsure'" in fault and "LookupError('no lock for ******')" in fault
+        for fault in found
+    )
     assert secret not in "\n".join(found)
 
 
@@ -307,14 +310,14 @@ def test_a_class_that_breaks_the_contract_is_told_what_it_demands(
     head = "from hooks.hook import HookOptions\nfrom hooks.lifecycle import LifecyclePlugin\n"
     group = install(f"{head}class Odd(LifecyclePlugin):\n    {body}", "odd = acme:Odd")
     (found,) = faults_of(group, {})
-    assert found.startswith("hook 'odd' (acme")
+    assert found.startswith("lifecycle plugin 'odd' (acme")
     assert sentence in found
 
 
 @pytest.mark.parametrize("line", ["raise SystemExit(3)", "assert not 'ready'"])
 def test_a_module_that_ends_the_process_ends_only_the_plugin(line: str, install: Install) -> None:
     (found,) = faults_of(install(line, "rude = acme:Rude"), {})
-    assert "hook 'rude'" in found
+    assert "lifecycle plugin 'rude'" in found
     assert "cannot be loaded" in found
 
 
@@ -387,8 +390,8 @@ def test_texts_of_variables_are_read_as_json_where_something_else_is_expected(in
         "word": "4",
     }
     assert faults_of(group, {"house": {"doors": '{"front": "x"}', "names": "a"}}) == [
-        "settings.lifecycle.house.doors.front: expected a valid integer, found a text",
-        "settings.lifecycle.house.names: expected a valid tuple, found a text",
+        "settings.lifecycle.house.doors.front: expected a whole number, found a text",
+        "settings.lifecycle.house.names: expected a list, found a text",
     ]
 
 
@@ -430,3 +433,17 @@ def test_whatever_the_settings_say_is_either_right_or_told_without_values(
         name for fault in found.strays for name in fault.hooks
     }
     assert SECRET not in "\n".join(map(str, found.faults))
+
+
+def test_each_line_of_what_a_constructor_cannot_accept_is_a_fault(install: Install) -> None:
+    lines = """
+    from hooks.lifecycle import LifecyclePlugin
+
+    class Strict(LifecyclePlugin):
+        def __init__(self, options):
+            raise ValueError("a.yaml:1:1: one thing\\nb.yaml:2:1: another")
+    """
+    assert faults_of(install(lines, "strict = acme:Strict"), {}) == [
+        "settings.lifecycle.strict: a.yaml:1:1: one thing",
+        "settings.lifecycle.strict: b.yaml:2:1: another",
+    ]

@@ -115,7 +115,7 @@ def test_an_error_is_json_where_json_is_asked_for(machine: Machine) -> None:
     (problem,) = json.loads(refused.stderr)
     assert problem["error"] == "HooksNotLoaded"
     assert problem["path"] == "settings.lifecycle.usul"
-    assert problem["message"] == "no such hook is installed"
+    assert problem["message"] == "no such lifecycle plugin is installed"
     assert problem["hint"] == "did you mean 'usual'?"
 
 

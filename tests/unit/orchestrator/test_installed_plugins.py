@@ -167,7 +167,9 @@ def test_lifecycle_plugins_come_in_their_order_and_those_that_are_off_after_them
 def test_a_name_that_only_the_settings_know_is_listed_with_the_nearest() -> None:
     found = of_acme(settings_with(secnd={"enabled": True}))[("lifecycle", "secnd")]
     assert (found.package, found.target, found.enabled) == ("", "", None)
-    assert found.errors == ("settings.lifecycle.secnd: no such hook is installed; did you mean 'second'?",)
+    assert found.errors == (
+        "settings.lifecycle.secnd: no such lifecycle plugin is installed; did you mean 'second'?",
+    )
 
 
 def test_two_packages_that_bring_one_name_are_both_listed_with_each_other(

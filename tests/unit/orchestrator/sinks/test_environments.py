@@ -83,7 +83,7 @@ def test_what_is_not_allowed_is_refused_where_it_stands(
         (
             "{type: target, target: [s3cret]}",
             "event_sinks[1].target",
-            "expected a valid string, found a list",
+            "expected a text, found a list",
             "",
         ),
         (

@@ -49,7 +49,7 @@ def test_a_file_that_is_wrong_at_start_up_is_refused_and_so_are_others_beside_it
     paths[4].mkdir()
     with pytest.raises(ValueError) as error:
         RuleFiles(paths)
-    assert str(error.value).split("; ") == [
+    assert str(error.value).splitlines() == [
         f"{paths[0]}:1:8: expected a list of rules, found 'x'",
         f"{paths[1]}: it cannot be read: No such file or directory",
         f"{paths[2]}: it is no UTF-8 (at byte 7)",

@@ -169,11 +169,11 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         """
     )
     places = ["f.yaml:4:11", "f.yaml:5:17", "f.yaml:6:3", "f.yaml:7:3", "f.yaml:8:12", "f.yaml:8:26"]
-    assert [fault.partition(": ")[0] for fault in said.split("; ") if fault.startswith("f.")] == places
+    assert [fault.partition(": ")[0] for fault in said.splitlines() if fault.startswith("f.")] == places
 
 
 def test_of_very_many_mistakes_the_first_are_told() -> None:
-    assert refusal("rules: [" + "x, " * 30 + "]").endswith("; and 20 more")
+    assert refusal("rules: [" + "x, " * 30 + "]").endswith("\nand 20 more")
 
 
 def test_values_that_refer_to_each_other_without_end_are_not_expanded() -> None:
