@@ -236,20 +236,13 @@ class SinkCursors:
     def all(self) -> list[CursorRow]:
         """Return every cursor, those of the settings' sinks first, by name."""
         cursor, stack, event = tables.sink_cursor, tables.stack, tables.event
-        ours = sa.or_(cursor.c.stack_id.is_(None), event.c.stack_id == cursor.c.stack_id)
-        waiting = ours & (event.c.id > cursor.c.position)
-        first = sa.select(event.c.at).where(waiting).order_by(event.c.id).limit(1)
         sql = (
             sa.select(
                 *(cursor.c[name] for name in _SHOWN),
                 stack.c.name.label("stack_name"),
                 sa.literal_column(self._db.now).label("now"),
-                sa.select(sa.func.count())
-                .where(waiting)
-                .correlate(cursor)
-                .scalar_subquery()
-                .label("backlog"),
-                first.correlate(cursor).scalar_subquery().label("waiting_since"),
+                _of_waiting(sa.select(sa.func.count())).label("backlog"),
+                _of_waiting(sa.select(event.c.at).order_by(event.c.id).limit(1)).label("waiting_since"),
             )
             .outerjoin(stack, stack.c.id == cursor.c.stack_id)
             .order_by(cursor.c.stack_id.is_not(None), stack.c.name, cursor.c.name)
@@ -362,6 +355,20 @@ _SHOWN: Sequence[str] = (
     "error",
     "owner",
 )
+
+
+def _of_waiting(sql: sa.Select[Any]) -> sa.ColumnElement[Any]:
+    """Return what a query of events says of those alone that wait for a cursor.
+
+    In two queries, for one that says "of all stacks, or of this one" cannot use the index of a stack's events.
+    """
+    cursor, event = tables.sink_cursor, tables.event
+    of_all = sql.where(event.c.id > cursor.c.position)
+    of_stack = of_all.where(event.c.stack_id == cursor.c.stack_id)
+    return sa.case(
+        (cursor.c.stack_id.is_(None), of_all.correlate(cursor).scalar_subquery()),
+        else_=of_stack.correlate(cursor).scalar_subquery(),
+    )
 
 
 def _beyond(waiting: sa.ColumnElement[bool], most: int) -> sa.ScalarSelect[int]:
