@@ -87,7 +87,7 @@ class Lines:
 
 
 class Screen:
-    """A few lines that are redrawn, for a terminal; failures stay above them."""
+    """A few lines that are redrawn, for a terminal; failures and warnings stay above them."""
 
     def __init__(self, console: "Console") -> None:
         self._console = console
@@ -95,13 +95,15 @@ class Screen:
         self._progress: Progress | None = None
 
     def show(self, progress: Progress, events: list[EventView]) -> None:
-        """Remember what to draw next, and write the failures among the new events."""
+        """Remember what to draw next, and write the failures and warnings among the new events."""
         from rich.text import Text
 
         self._progress = progress
         for event in events:
             if event.status == "FAILED" and event.resource:
                 self._console.print(Text(event_line(event), style="red"), soft_wrap=True)
+            elif event.status == "IN_PROGRESS" and event.reason and not event.resource:
+                self._console.print(Text(event_line(event), style="yellow"), soft_wrap=True)
 
     def __rich__(self) -> "RenderableType":
         """Draw the present state; asked several times a second, so that the clock runs on."""

@@ -151,6 +151,37 @@ class TraversalEndings:
             )
 
     @retrying
+    def leave_failed(self, traversal_id: str, *, why: str) -> None:
+        """Write down why what failed is not rolled back: it is not tried again, and whoever looks reads the reason.
+
+        Nothing, if another traversal has the stack already. Safe to repeat.
+        """
+        traversal, stack = tables.traversal, tables.stack
+        with self._db.write() as connection:
+            stack_id = hold_stack(connection, traversal_id)
+            mine = (traversal.c.id == traversal_id) & (traversal.c.status == "FAILED")
+            if stack_id is None:
+                return
+            row = connection.execute(sa.select(traversal).where(mine)).first()
+            if row is None or not json.loads(row.options).get("rollback"):
+                return
+            now = database_time(connection, self._db)
+            reason = f"{row.reason}; it is not rolled back: {why}"
+            connection.execute(traversal.update().where(mine).values(options="{}", reason=reason))
+            connection.execute(
+                stack.update().where(stack.c.id == stack_id).values(reason=reason, updated_at=now)
+            )
+            insert_event(
+                connection,
+                now,
+                stack_id=stack_id,
+                traversal_id=traversal_id,
+                action="ROLLBACK",
+                status="FAILED",
+                reason=why,
+            )
+
+    @retrying
     def cancel(self, traversal_id: str, *, reason: str, job_id: str) -> CheckOrder | None:
         """Fail a traversal because somebody asked for it, without bringing anything back.
 

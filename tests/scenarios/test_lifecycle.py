@@ -211,9 +211,14 @@ def test_a_rollback_that_a_plugin_refuses_leaves_the_stack_as_it_failed() -> Non
     world.create(template({"a": value("1", "s")}))
     world.settle()
     world.cloud.failing_updates = {"a": True}
-    world.update(template({"a": value("1", "l")}), rollback=True)
+    stack_id = world.update(template({"a": value("1", "l")}), rollback=True)
     world.settle()
     assert world.state() == "UPDATE_FAILED"
+    refused = "refused by lifecycle plugin 'a': not on a Friday"
+    reason = world.store.stacks.find("s", project="default").reason
+    assert reason.endswith(f"no luck; it is not rolled back: {refused}")
+    last = world.store.events.read(stack_id)[-1]
+    assert (last.action, last.status, last.reason) == ("ROLLBACK", "FAILED", refused)
     assert all(is_closed(words) for words in brackets(book.calls).values())
 
 

@@ -63,7 +63,8 @@ class Totals:
             self.last_id, self.last_at = event.id, event.at
             if event.resource:
                 self.resources[event.action, event.status, self._kind(event.type)] += 1
-            else:
+            elif event.status != "IN_PROGRESS" or not event.reason:
+                # What has a reason as it begins is a warning about an operation that was counted.
                 self.stacks[event.action, event.status] += 1
                 self._time(event)
 

@@ -75,6 +75,17 @@ def test_each_event_is_written_once(service: FakeService, capsys: pytest.Capture
     ]
 
 
+def test_a_terminal_keeps_warnings_of_lifecycle_plugins() -> None:
+    console = Console(file=io.StringIO(), width=120, force_terminal=True, color_system=None)
+    done = Progress(stack=stack_view("web"), counts={}, running=(), total=0, done=0, finished=True)
+    begun = event_view(1, "", "CREATE", "IN_PROGRESS")
+    warning = event_view(2, "", "CREATE", "IN_PROGRESS", "Warning of lifecycle plugin 'a': nearly full")
+    with console.capture() as capture:
+        progress.Screen(console).show(done, [begun, warning])
+    (line,) = capture.get().splitlines()
+    assert line.endswith("CREATE_IN_PROGRESS Warning of lifecycle plugin 'a': nearly full")
+
+
 def test_a_terminal_keeps_failures_and_clears_the_rest_away(
     service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,16 @@ def test_an_operation_is_timed_from_its_beginning_to_its_end() -> None:
     assert taken.counts[BUCKETS.index(5.0)] == sum(taken.counts) == 1
 
 
+def test_warnings_of_lifecycle_plugins_are_no_further_operations() -> None:
+    counted = Totals()
+    begun = stack_event(1, status="IN_PROGRESS", at=100.0)
+    warning = stack_event(2, status="IN_PROGRESS", reason="Warning of lifecycle plugin 'a': nearly full")
+    counted.count([begun, warning, stack_event(3, at=102.0)])
+    assert counted.stacks == {("CREATE", "IN_PROGRESS"): 1, ("CREATE", "COMPLETE"): 1}
+    (taken,) = counted.durations.values()
+    assert (taken.seconds, counted.last_id) == (2.0, 3)
+
+
 def test_an_operation_that_began_unseen_is_not_timed() -> None:
     counted = Totals()
     counted.count([stack_event(1, status="COMPLETE")])
