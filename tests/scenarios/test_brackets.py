@@ -95,6 +95,8 @@ class Cast:
     after: frozenset[int] = frozenset()
     asked: tuple[str, ...] = (YES,)
     told: tuple[str, ...] = (YES,)
+    #: How long it may take; so long nobody goes on with what a process did that died over it.
+    limit_seconds: float = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +123,13 @@ told = st.lists(st.sampled_from([YES, YES, RAISES, LATE]), min_size=1, max_size=
 few = st.frozensets(st.integers(1, 4), max_size=1)
 casts = st.lists(
     st.builds(
-        Cast, ordinal=st.integers(99, 101), before=few, after=few, asked=moods | st.just((YES,)), told=told
+        Cast,
+        ordinal=st.integers(99, 101),
+        before=few,
+        after=few,
+        asked=moods | st.just((YES,)),
+        told=told,
+        limit_seconds=st.sampled_from([30.0, 600.0]),
     ),
     max_size=5,
 )
@@ -167,6 +175,7 @@ class Play:
         ]
         for no, (player, each) in enumerate(zip(players, cast, strict=True)):
             player.ordinal = each.ordinal
+            player.time_limit_seconds = each.limit_seconds
             # Only those further on in the list: so no circle comes of it.
             player.before = {players[no + by].name for by in each.before if no + by < len(players)}  # type: ignore[misc]
         for no, each in enumerate(cast):
