@@ -20,6 +20,7 @@ from hooks.events import Event, EventSink
 from hooks.masking import without_secrets
 from orchestrator.errors import IsothermError
 from orchestrator.sinks.pace import first_number, next_number, pause_seconds, words_of
+from orchestrator.sinks.served import Served
 from orchestrator.store.sink_cursors import CursorClaim, SinkCursors
 
 log = structlog.get_logger()
@@ -94,7 +95,7 @@ class Teller:
         self._chance = chance or random.Random()
         self._clock = clock
         self._claim: CursorClaim | None = None
-        self._sink: EventSink | None = None
+        self._served = Served()
         self._number = 0
         self._renewed_at = 0.0
         self._look_at = 0.0
@@ -158,8 +159,9 @@ class Teller:
             return None
         self._claim = claim
         self._number = first_number(claim.failures)
+        self._served = served = Served()
         try:
-            self._sink = self._call(lambda: self._made(claim))
+            self._call(lambda: self._make_into(served, claim))
         except Exception as error:  # noqa: BLE001  # whatever a sink raises
             self._failed(claim, error)
             return None
@@ -202,15 +204,17 @@ class Teller:
 
     # -- the sink ----------------------------------------------------------------------------------------------
 
-    def _made(self, claim: CursorClaim) -> EventSink:
-        sink = self._make(claim)
-        sink.restore(claim.state)
-        return sink
+    def _make_into(self, served: Served, claim: CursorClaim) -> None:
+        served.sink = self._make(claim)
+        served.sink.restore(claim.state)
 
     def _call(self, function: Callable[[], T]) -> T:
         """Make a call of the sink; whatever it raises comes as an ``Exception``."""
+        served = self._served
         try:
-            return self._call_within(function, seconds=self._limit_seconds, name=self._called)
+            return self._call_within(
+                lambda: served.call(function), seconds=self._limit_seconds, name=self._called
+            )
         except Exception:
             raise
         except BaseException as error:
@@ -218,7 +222,7 @@ class Teller:
             raise HookError(f"it raised {type(error).__name__}") from error
 
     def _tell(self, claim: CursorClaim, events: Sequence[Event]) -> float:
-        sink = self._sink
+        sink = self._served.sink
         assert sink is not None  # noqa: S101  # made with the claim
 
         def consume() -> bytes:
@@ -251,7 +255,7 @@ class Teller:
         """Note that the sink failed, and let go of it; return for how long it is left alone."""
         pause = pause_seconds(claim.failures + 1, self._chance)
         said = words_of(error)
-        options = self._sink.options if self._sink is not None else None
+        options = self._served.sink.options if self._served.sink is not None else None
         if isinstance(options, BaseModel):
             said = without_secrets(said, options)
         log.warning("an event sink failed", sink=self.name, error=said, again_in_seconds=round(pause, 1))
@@ -261,13 +265,15 @@ class Teller:
         return pause
 
     def _close(self, *, hangs: bool = False) -> None:
-        """Let go of the sink; one with a call that hangs is left as it is."""
-        sink = self._sink
-        self._claim = self._sink = None
-        if sink is None or hangs:
+        """Let go of the sink; one with a call that hangs is closed when that ends."""
+        served, self._claim = self._served, None
+        if hangs:
+            served.leave()
+            return
+        if served.sink is None:
             return
         try:
-            self._call(sink.close)
+            self._call(served.sink.close)
         except Exception as error:  # noqa: BLE001  # as above
             log.warning("an event sink failed while it was closed", sink=self.name, error=words_of(error))
 

@@ -1,7 +1,13 @@
 """A sink is told everything in order, by one process at a time, and what it does not take comes again."""
 
+import threading
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
+from hooks.calling import call_within
+from hooks.events import Event
 from orchestrator.sinks.teller import LOOK_SECONDS, MARGIN_SECONDS, POLL_SECONDS
 from tests.unit.orchestrator.sinks.world import (
     CANCELLED,
@@ -13,6 +19,7 @@ from tests.unit.orchestrator.sinks.world import (
     LIMIT_SECONDS,
     REFUSE,
     TAKE,
+    Sink,
     World,
 )
 
@@ -172,13 +179,56 @@ def test_a_sink_that_fails_is_given_less_at_once(world: World) -> None:
 
 def test_a_sink_that_took_too_long_is_not_called_again(world: World) -> None:
     world.happen()
+    made: list[Sink] = []
+    calls: list[tuple[Sink, str]] = []
+
+    class Watched(Sink):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+
+        def consume(self, events: Sequence[Event]) -> None:
+            calls.append((self, "consume"))
+            super().consume(events)
+
     world.outside.mood = HANG
+    teller = world.teller(make=lambda _: Watched())
     world.clock.pass_(world.step() or 0)
-    # Whatever its call is doing, it may be doing it still: a new one is made, and the old one is not closed.
-    assert world.outside.open == 1
     world.outside.mood = TAKE
     world.step()
-    assert (ids(world), world.outside.open) == ([1], 2)
+    first, second = made
+    assert calls == [(first, "consume"), (second, "consume")]
+    assert (ids(world), teller.has_cursor) == ([1], True)
+
+
+@pytest.mark.parametrize("where", ["restore", "consume", "kept"])
+def test_a_sink_that_took_too_long_is_closed_when_its_call_ends(world: World, where: str) -> None:
+    """What it holds, such as a port, another could never have."""
+    world.happen()
+    on, closed = threading.Event(), threading.Event()
+    hangs = iter([True])
+
+    class Holding(Sink):
+        def close(self) -> None:
+            super().close()
+            closed.set()
+
+    def hang(sink: Sink, *arguments: Any) -> None:
+        if next(hangs, False):
+            on.wait(30)
+        getattr(Sink, where)(sink, *arguments)
+
+    setattr(Holding, where, hang)
+    world.teller(make=lambda _: Holding(), call=call_within, limit_seconds=0.2)
+    world.clock.pass_(world.step() or 0)
+    assert world.cursor.error == "it has not answered within 0.2 s"
+    # Its call is going on: it is not called a second time.
+    assert not closed.is_set()
+    on.set()
+    assert closed.wait(30)
+    world.happen()
+    world.step()
+    assert world.cursor.position == 2
 
 
 def test_a_sink_hears_what_is_on_record(world: World) -> None:

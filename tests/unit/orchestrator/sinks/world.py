@@ -171,18 +171,16 @@ class World:
         if number not in self._processes:
             self._born += 1
             perilous: Any = Perilous(self.cursors)
-            teller = Teller(
-                "mail",
-                lambda _: Sink(),
-                cursors=perilous,
-                owner=f"process {number}, the {self._born}.",
-                limit_seconds=LIMIT_SECONDS,
-                is_dead=self._dead.__contains__,
-                call=call_directly,
-                chance=random.Random(0),
-                clock=self.clock,
-                **arguments,
-            )
+            said: dict[str, Any] = {
+                "make": lambda _: Sink(),
+                "limit_seconds": LIMIT_SECONDS,
+                "is_dead": self._dead.__contains__,
+                "call": call_directly,
+                "chance": random.Random(0),
+                "clock": self.clock,
+            }
+            owner = f"process {number}, the {self._born}."
+            teller = Teller("mail", cursors=perilous, owner=owner, **{**said, **arguments})
             self._processes[number] = teller, perilous
         return self._processes[number][0]
 
