@@ -38,7 +38,14 @@ BUSY_TIMEOUT_MS = 30_000
 READS = "isotherm_reads"
 #: How our sessions are set. Every statement of a check finds its rows by their keys, whatever the tables hold: one
 #: plan each, made once, is right for ever, where planning again at each call costs as much as the call.
-SESSION = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "jit": "off"}
+#: The server ends a transaction of a process that stands still in its middle; it is begun anew when the process goes
+#: on. Else it would hold locks, and commit at last what readers of the history have passed (see ``Horizon``).
+SESSION = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "jit": "off",
+    "idle_in_transaction_session_timeout": "60s",
+}
 #: PostgreSQL's codes for serialization failure and deadlock.
 TRANSIENT_SQLSTATES = frozenset({"40001", "40P01"})
 #: PostgreSQL's codes for a table and for a column that is not there.

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 
-#: No transaction that writes an event is open for longer than this.
+#: No transaction that writes an event is open for longer than this: the server ends those that stand still before it.
 SETTLED_SECONDS = 120
 #: How often it is looked again while transactions are open that somebody waits for.
 _PAUSE_SECONDS = 0.005

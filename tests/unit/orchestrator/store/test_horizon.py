@@ -1,6 +1,7 @@
 """Whoever reads the history up to the horizon, and on from there, misses nothing that is committed later."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from orchestrator.store import migrations
-from orchestrator.store.database import Database
+from orchestrator.store.database import SESSION, Database, retrying
 from orchestrator.store.events import Events
 from orchestrator.store.horizon import SETTLED_SECONDS, Horizon
 from tests.unit.orchestrator.store.conftest import FakeClock
@@ -151,6 +152,46 @@ def test_who_asks_waits_a_moment_for_writers_that_are_about_to_commit(ground: Gr
     committing.start()
     assert ground.horizon.reach(20) == newest
     committing.join()
+
+
+@pytest.mark.parametrize("way", ["write", "direct"])
+def test_a_writer_that_stands_still_is_ended_before_the_horizon_passes_it(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    patience_seconds = float(SESSION["idle_in_transaction_session_timeout"].removesuffix("s"))
+    assert patience_seconds <= SETTLED_SECONDS / 2
+    monkeypatch.setitem(SESSION, "idle_in_transaction_session_timeout", "100ms")
+    database = Database(ground.database.url.render_as_string(hide_password=False))
+    written: list[int] = []
+    sql = "INSERT INTO event (at, stack_id, traversal_id, action, status) VALUES (0, 's', 't', 'A', 'B') RETURNING id"
+
+    def stand_still() -> None:
+        if len(written) > 1:
+            return
+        until = time.monotonic() + 30
+        still = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+        with ground.database.read() as connection:
+            while connection.execute(sa.text(still)).scalar_one():
+                assert time.monotonic() < until
+                time.sleep(0.01)
+
+    @retrying
+    def write() -> None:
+        if way == "write":
+            with database.write() as connection:
+                written.append(connection.execute(sa.text(sql)).scalar_one())
+                stand_still()
+        else:
+            with database.direct(statements=2) as direct:
+                written.append(direct.rows(sql, {})[0].id)
+                stand_still()
+
+    write()
+    lost, kept = written
+    with ground.database.read() as connection:
+        assert connection.execute(sa.text("SELECT id FROM event")).scalars().all() == [kept]
+    assert lost < kept
+    database.dispose()
 
 
 def test_sqlite_has_no_gaps(tmp_path: Any) -> None:
