@@ -441,13 +441,21 @@ class Coordinator:
 
     # -- the sweep ---------------------------------------------------------------------------------------------
 
-    def sweep(self) -> Swept:
-        """Publish what is due (see :class:`orchestrator.store.sweeping.Sweeper`), then keep house for a moment."""
+    def sweep(self, *, unwinds: bool = True) -> Swept:
+        """Publish what is due (see :class:`orchestrator.store.sweeping.Sweeper`), then keep house for a moment.
+
+        Lifecycle plugins are told of what is lost, unless the caller sees to that: ``unwinds``.
+        """
         swept = self._store.sweeper.sweep(backlog=self._publisher.backlog())
         publish_or_leave(self._publisher, swept.orders)
-        self._brackets.unwind(swept.lost)
+        if unwinds:
+            self.unwind(swept.lost)
         self._housekeeping.go_on()
         return swept
+
+    def unwind(self, lost: Sequence[str]) -> None:
+        """Tell lifecycle plugins of operations that nobody sees to any more; it takes as long as they do."""
+        self._brackets.unwind(lost)
 
 
 def _id_of_new_stack(job: StackJob) -> str:

@@ -30,6 +30,7 @@ class Embedded:
         self._orders: queue.SimpleQueue[CheckOrder | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._unwinding: threading.Thread | None = None
         self._settings = settings
         self._starting = threading.Lock()
         self.runtime = Runtime(settings, self, kind="embedded", store=store)
@@ -86,6 +87,8 @@ class Embedded:
             self._orders.put(None)
         for thread in self._threads:
             thread.join()
+        if self._unwinding:
+            self._unwinding.join()
         self.runtime.close()
 
     def _work(self) -> None:
@@ -111,9 +114,19 @@ class Embedded:
         pause = 0.0
         while not self._stopping.wait(pause):
             try:
-                more = self.runtime.coordinator.sweep().more
-                due = self.runtime.store.sweeper.next_due()
-                pause = 0.0 if more else min(SWEEP_SECONDS, SWEEP_SECONDS if due is None else max(due, 0.001))
+                swept = self.runtime.coordinator.sweep(unwinds=False)
+                self._unwind(swept.lost)
+                due = None if swept.lost else self.runtime.store.sweeper.next_due()
+                wait = SWEEP_SECONDS if due is None else max(due, 0.001)
+                pause = 0.0 if swept.more else min(SWEEP_SECONDS, wait)
             except Exception:
                 log.exception("the sweep failed; it is tried again")
                 pause = SWEEP_SECONDS
+
+    def _unwind(self, lost: Sequence[str]) -> None:
+        """Have lifecycle plugins told of what is lost: beside the sweep, for they may take their time."""
+        if lost and not (self._unwinding and self._unwinding.is_alive()):
+            self._unwinding = threading.Thread(
+                target=self.runtime.coordinator.unwind, args=(lost,), name="unwinding", daemon=True
+            )
+            self._unwinding.start()

@@ -10,6 +10,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -48,6 +49,8 @@ log = structlog.get_logger()
 _OUTCOMES: Final = {"COMPLETE": COMPLETE, "FAILED": FAILED, "SUPERSEDED": SUPERSEDED}
 #: Who is told that an operation is over: whoever agreed to it, and whoever may have.
 _ENTERED: Final = frozenset({ledger.AGREED, ledger.LATE, ledger.ASKING, ledger.TELLING})
+#: Of lost operations no further one is begun with after so long.
+UNWINDING_SECONDS: Final = 1.0
 _NOBODY_CAME: Final = "the process that was to begin it is gone, and no other went on with it"
 
 
@@ -221,15 +224,29 @@ class Brackets:
         )
 
     def unwind(self, lost: Iterable[str]) -> None:
-        """Tell those that were asked about operations which nobody sees to any more; no fault ever comes of it."""
+        """Tell those that were asked about operations which nobody sees to any more; no fault ever comes of it.
+
+        What is left after a while the next sweep finds: plugins that hang must not hold up what else it does.
+        """
+        until = time.monotonic() + UNWINDING_SECONDS
         for operation_id in lost:
             states = (ledger.ENTERING, ledger.LEAVING)
             try:
                 self._tell_all(operation_id, states=states, outcome=REFUSED, reason=_NOBODY_CAME)
-            except IsothermError as error:
+            except Exception as error:  # noqa: BLE001  # whatever is wrong with one operation, the others are seen to
                 log.warning(
-                    "a lost operation is left to the next sweep", operation=operation_id, reason=str(error)
+                    "a lost operation is left to a later sweep",
+                    operation=operation_id,
+                    reason=words_of(error),
                 )
+                self._put_off(operation_id)
+            if time.monotonic() > until:
+                return
+
+    def _put_off(self, operation_id: str) -> None:
+        """Leave a lost operation alone for a while: else it would be looked at again at once, and for ever."""
+        with suppress(IsothermError):
+            self._store.ledger.put_off(operation_id, seconds=self._margin_seconds)
 
     def _tell_all(
         self,

@@ -146,16 +146,17 @@ class Database:
             max_overflow=10,
             pool_recycle=1800,
             connect_args={"options": options},
+            hide_parameters=True,
             **(arguments if autocommit else {}),
         )
 
     def _sqlite_engine(self, clock: Clock) -> sa.Engine:
-        if self.url.database in (None, "", ":memory:"):
-            engine = sa.create_engine(
-                self.url, poolclass=sa.StaticPool, connect_args={"check_same_thread": False}
-            )
-        else:
-            engine = sa.create_engine(self.url, pool_size=32, connect_args={"check_same_thread": False})
+        in_memory = self.url.database in (None, "", ":memory:")
+        pool: dict[str, Any] = {"poolclass": sa.StaticPool} if in_memory else {"pool_size": 32}
+        # What a statement was to write may be a secret; its errors are logged, and told to those who wait for it.
+        engine = sa.create_engine(
+            self.url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool
+        )
 
         @sa.event.listens_for(engine, "connect")
         def prepare(connection: sqlite3.Connection, _record: Any) -> None:

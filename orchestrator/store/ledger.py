@@ -324,6 +324,16 @@ class Ledger:
         return at_last
 
     @retrying
+    def put_off(self, operation_id: str, *, seconds: float) -> None:
+        """Let nobody find a lost operation for so many seconds, unless somebody sees to it by now."""
+        operation = tables.operation
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            mine = (operation.c.id == operation_id) & (operation.c.leased_until <= now)
+            # What has not begun is lost only a while after its lease.
+            connection.execute(operation.update().where(mine).values(leased_until=now + seconds))
+
+    @retrying
     def take_over(self, is_dead: Callable[[str], bool]) -> None:
         """Make lost at once what processes held that are known to be dead; in embedded mode, jobs died with them."""
         operation = tables.operation

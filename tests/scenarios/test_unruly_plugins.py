@@ -4,15 +4,17 @@ import asyncio
 import itertools
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from structlog.testing import capture_logs
 
 from hooks.lifecycle import Annotations, LifecyclePlugin
 from orchestrator.errors import Conflict
 from tests.scenarios.test_updates import template, value
-from tests.scenarios.world import World
+from tests.scenarios.world import Crash, World
 
 
 @pytest.fixture(autouse=True)
@@ -104,3 +106,31 @@ def test_an_answer_that_never_ends_is_late() -> None:
     finally:
         go.set()
     assert "it has not answered within 0.05 s" in answers[0]
+
+
+def test_a_lost_operation_that_cannot_be_read_keeps_nobody_from_being_told_of_others() -> None:
+    class Deadly(Unruly):
+        dies = True
+
+        def do_pre_op(self, *_: Any) -> None:
+            super().do_pre_op()
+            if self.dies:
+                raise Crash
+
+    world = World()
+    plugin = Deadly("a")
+    world.plug(plugin)
+    for name in "st":
+        assert not world.survive(partial(world.create, template({"a": value("1")}), name))
+        world.now += 1
+    plugin.dies = False
+    with world.store.database.write() as connection:
+        connection.execute(sa.text("UPDATE operation SET shown = x'01ff' WHERE stack = 's'"))
+    world.sweep(after=1000)
+    with world.store.database.read() as connection:
+        rows = connection.execute(sa.text("SELECT stack, state FROM operation ORDER BY stack")).all()
+    assert [tuple(row) for row in rows] == [("s", "entering"), ("t", "over")]
+    # Nor is it looked at again and again meanwhile.
+    due = world.store.sweeper.next_due()
+    assert due is not None
+    assert due >= 60

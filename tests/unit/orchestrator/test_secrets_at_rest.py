@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from pydantic import SecretStr
+from sqlalchemy.exc import DBAPIError
 
 from orchestrator.messages import StackJob
 from orchestrator.service import Service
 from orchestrator.settings import Settings
+from orchestrator.store.database import Database
 
 KEY = "Y1bBqCh5B1mYV0gxbQ7rVbW6Tq7l4V3m1t5i0y3r2nA="
 PASSWORD = "correct horse battery staple"
@@ -67,3 +70,19 @@ def test_secrets_are_readable_in_no_file_of_the_database_once_there_is_a_key(set
     }
     # Without a key they are there: the search is able to find them.
     assert readable == (set() if settings.encryption_keys else {PASSWORD, outputs["random"]})
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///{path}/s.db"])
+def test_what_a_statement_was_to_write_is_in_no_error_about_it(url: str, tmp_path: Path) -> None:
+    database = Database(url.format(path=tmp_path))
+    with pytest.raises(DBAPIError) as failed, database.write() as connection:
+        connection.execute(sa.text("INSERT INTO nothing VALUES (:value)"), {"value": PASSWORD})
+    assert "nothing" in str(failed.value)
+    assert PASSWORD not in str(failed.value)
+
+
+def test_nor_where_the_database_is_a_server(postgres_url: str) -> None:
+    database = Database(postgres_url)
+    with pytest.raises(DBAPIError) as failed, database.write() as connection:
+        connection.execute(sa.text("INSERT INTO nothing VALUES (:value)"), {"value": PASSWORD})
+    assert PASSWORD not in str(failed.value)
