@@ -3,7 +3,7 @@
 It prints what becomes of each resource as soon as it is known, and needs nothing but kombu (with ``redis`` for Redis)
 and msgpack. What it has seen it keeps in a file, so that it can be killed at any time: started again, it takes what
 waited in its queue, notices by ``previous_id`` what is missing nevertheless, and with ``--history isotherm`` reads that
-in the history.
+in the history. There it also looks, when nothing comes, whether it has seen the last event.
 """
 
 import argparse
@@ -12,7 +12,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -72,11 +71,14 @@ class Follower:
         """Take messages until it is over, or there is reason to connect again."""
         with connection.Consumer(self.queue, on_message=self.take, accept=KINDS, prefetch_count=100):
             complain(f"following {self.said.stack}")
-            self.heard_at = time.monotonic()
+            self.heard_at = looked_at = time.monotonic()
+            is_sure = False
             while not self.is_over and time.monotonic() - self.heard_at < SILENCE_SECONDS:
                 with suppress(TimeoutError):
                     connection.drain_events(timeout=0.5)
                 self.look_for_gaps()
+                if not is_sure and time.monotonic() - max(self.heard_at, looked_at) > self.said.patience:
+                    is_sure, looked_at = self.look_for_the_end(), time.monotonic()
 
     def take(self, message: Message) -> None:
         """Keep an event, and only then let the broker forget it."""
@@ -103,31 +105,42 @@ class Follower:
         if now - self.whole_at < self.said.patience:
             return
         for after, before in gaps:
-            if self.said.history:
-                complain(f"reading in the history what came after {after}")
-                for event in self.history(after):
-                    self.keep(event)
-            else:
+            if not self.said.history:
                 complain(
                     f"something may be missing between {after} and {before}: --history isotherm reads it"
                 )
+            elif not self.read(after):
+                self.whole_at = now
+                return
             self.record.loose.pop(before, None)
 
-    def history(self, after: int) -> Iterator[Event]:
-        """Yield the events behind one as the history tells them, in the words of the messages."""
+    def look_for_the_end(self) -> bool:
+        """Read in the history what came after the last event that was seen: no other tells of it. False: not yet."""
+        if not self.said.history or not self.record.seen:
+            return True
+        return self.read(max(self.record.seen))
+
+    def read(self, after: int) -> bool:
+        """Keep what the history tells from behind an event on; False if nobody answers."""
+        complain(f"reading in the history what came after {after}")
         command = [self.said.history, "stack", "event", "list", self.record.stack_id]
         command += ["--marker", str(after), "-f", "json"]
-        told = subprocess.run(command, check=True, stdout=subprocess.PIPE)  # noqa: S603 -- what the caller names
+        told = subprocess.run(command, check=False, stdout=subprocess.PIPE)  # noqa: S603 -- what the caller names
+        if told.returncode:
+            return False
         for view in json.loads(told.stdout):
-            yield {
-                **{field: view[field] for field in ("id", "at", "resource", "type")},
-                **{field: view[field] for field in ("action", "status", "reason", "physical_id")},
-                "operation_id": view["traversal_id"],
-                "resource_id": view["resource_uuid"] or "",
-                "stack_id": self.record.stack_id,
-                "stack_name": self.said.stack,
-                "project": self.said.project,
-            }
+            self.keep(
+                {
+                    **{field: view[field] for field in ("id", "at", "resource", "type")},
+                    **{field: view[field] for field in ("action", "status", "reason", "physical_id")},
+                    "operation_id": view["traversal_id"],
+                    "resource_id": view["resource_uuid"] or "",
+                    "stack_id": self.record.stack_id,
+                    "stack_name": self.said.stack,
+                    "project": self.said.project,
+                }
+            )
+        return True
 
     @property
     def is_over(self) -> bool:

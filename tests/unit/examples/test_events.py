@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -94,3 +96,29 @@ def test_what_was_before_it_began_is_not_missing(tmp_path: Path) -> None:
     assert record.gaps == []
     record.add(told(12, None, "disk", "COMPLETE"))
     assert record.gaps == [(9, 12)]
+
+
+@pytest.mark.parametrize("history_is_away", [False, True], ids=["told", "away-at-first"])
+def test_the_last_event_is_missed_by_nobody_who_was_killed_when_he_took_it(
+    tmp_path: Path, history_is_away: bool
+) -> None:
+    file = tmp_path / "seen"
+    record = example.Record(file)
+    for event in HISTORY[:-1]:
+        record.add(event)
+    last = told(14, 13, "", "FAILED")
+    views = [{**last, "at": 0.0, "type": "stack", "reason": "no", "physical_id": None}]
+    views[0] |= {"traversal_id": "t", "resource_uuid": None}
+    program = tmp_path / "isotherm"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'if [ ! -e "{tmp_path}/asked" ] && {str(history_is_away).lower()}; then touch "{tmp_path}/asked"; exit 1; fi\n'
+        f'test "$*" = "stack event list stack-1 --marker 13 -f json" && cat "{tmp_path}/views"\n'
+    )
+    program.chmod(0o755)
+    (tmp_path / "views").write_text(json.dumps(views))
+    follow = ROOT / "examples" / "events" / "follow.py"
+    command = [sys.executable, str(follow), "memory://", "s", "--record", str(file), "--until-done"]
+    command += ["--history", str(program), "--patience", "0.2"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.splitlines()[-2:] == ["s CREATE_FAILED", "port CREATE_FAILED"]
