@@ -33,6 +33,7 @@ from hooks.words import tellable, words_of
 from orchestrator.errors import Conflict, IsothermError
 from orchestrator.lifecycle.answers import agreed_of, answer_from_wire
 from orchestrator.lifecycle.asking import answer_of
+from orchestrator.lifecycle.copies import own_copy
 from orchestrator.lifecycle_views import shown_from_wire, shown_to_wire, stack_shown, with_rows
 from orchestrator.nested import Fence
 from orchestrator.settings import Settings
@@ -145,7 +146,8 @@ class Brackets:
             state, reason, wire = ledger.AGREED, "", None
             begun = time.monotonic()
             try:
-                ask = partial(plugin.do_pre_op, context, stack, current, row.action)
+                shown, present = own_copy(plugin, stack), own_copy(plugin, current)
+                ask = partial(plugin.do_pre_op, replace(context), shown, present, row.action)
                 wire = answer_of(plugin, ask, stack=row.stack, action=row.action)
             except TookTooLong as error:
                 state, reason = ledger.LATE, str(error)
@@ -317,10 +319,12 @@ class Brackets:
             reason=row.reason,
             annotations=answer_from_wire(call.annotations),
         )
+        shown, present = own_copy(plugin, stack), own_copy(plugin, current)
+        is_failure = row.outcome != COMPLETE
         error, begun = "", time.monotonic()
         try:
             call_within(
-                lambda: plugin.do_post_op(context, stack, current, row.action, row.outcome != COMPLETE),
+                partial(plugin.do_post_op, context, shown, present, row.action, is_failure),
                 seconds=plugin.time_limit_seconds,
                 name=f"lifecycle {plugin.name}",
             )

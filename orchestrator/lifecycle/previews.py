@@ -1,7 +1,7 @@
 """What lifecycle plugins say of an operation that somebody only wants to see."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, Problem
 from orchestrator.lifecycle.answers import STACK
 from orchestrator.lifecycle.asking import answer_of
+from orchestrator.lifecycle.copies import own_copy
 
 #: The operation's id, of one that is only looked at.
 NO_OPERATION: Final = ""
@@ -44,7 +45,8 @@ def advice_of(
     warnings: list[Problem] = []
     said: dict[str, Mapping[str, Any]] = {}
     for plugin in plugins:
-        ask = partial(plugin.do_preview, context, stack, current, action)
+        shown_now, present = own_copy(plugin, stack), own_copy(plugin, current)
+        ask = partial(plugin.do_preview, replace(context), shown_now, present, action)
         try:
             answer = answer_of(plugin, ask, stack=stack.name, action=action)
         except TookTooLong as error:

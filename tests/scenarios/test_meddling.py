@@ -169,3 +169,36 @@ def test_whoever_goes_round_what_is_frozen_changes_nothing_that_the_engine_reads
     assert sorted(world.cloud.sizes.values()) == ["", "l"]
     stack = world.store.stacks.find("s", project="default")
     assert world.store.stacks.resource(stack.id, "b").requires != ()
+
+
+def test_whoever_goes_round_what_is_frozen_changes_what_nobody_else_is_shown_then_or_later(
+    world: World,
+) -> None:
+    """Not those that are asked after him, nor those that are told, nor anybody about another operation."""
+
+    def force(stack: FrozenStack) -> None:
+        dict.__setitem__(_properties(stack), "size", "XXL")
+        stack.parameters["where"].__init__(zone="south")
+        object.__setattr__(stack.resource("b"), "requires", ())
+        object.__setattr__(stack, "name", "mine")
+
+    def look(stack: FrozenStack) -> None:
+        seen.append(
+            (_properties(stack)["size"], stack.parameters["where"], stack.resource("b").requires, stack.name)
+        )
+
+    seen: list[Any] = []
+    for word in ("pre", "post"):
+        for present in (False, True):
+            first = Meddler(force, word=word, present=present)
+            second = Meddler(look, word=word, present=present)
+            # Asked first, or told first.
+            first.ordinal = 1 if word == "pre" else 200
+            first.name, second.name = "first", "second"
+            world.plug(first, second)
+            world.coordinator.update(StackJob(name="s", template=TEMPLATE.format(size="l")))
+            world.settle()
+            assert (first.tried, second.tried) == (1, 1)
+    assert {each[0] for each in seen} <= {"s", "l"}
+    assert {each[2:] for each in seen} == {(("a",), "s")}
+    assert all(each[1] == {"zone": "north"} for each in seen)
