@@ -11,7 +11,7 @@ from orchestrator.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
-from orchestrator.store.unneeded import SINK_PATIENCE_SECONDS
+from orchestrator.store.unneeded import SINK_PATIENCE_SECONDS, waits
 
 #: How many events are read at once.
 BATCH = 500
@@ -172,7 +172,10 @@ class SinkCursors:
             .limit(limit)
         )
         if claim.stack_id is not None:
-            sql = sql.where(event.c.stack_id == claim.stack_id)
+            # The environment may have ceased to name it since it was taken.
+            cursor = tables.sink_cursor
+            until = sa.select(cursor.c.until).where(cursor.c.name == claim.name).scalar_subquery()
+            sql = sql.where(event.c.stack_id == claim.stack_id, event.c.id <= sa.func.coalesce(until, up_to))
         with self._db.read() as connection:
             return [_event(row) for row in connection.execute(sql)]
 
@@ -258,9 +261,7 @@ class SinkCursors:
         tried again.
         """
         cursor, event = tables.sink_cursor, tables.event
-        waiting = sa.exists().where(
-            event.c.stack_id == cursor.c.stack_id, event.c.id > cursor.c.position, event.c.id <= up_to
-        )
+        waiting = sa.exists().where(event.c.stack_id == cursor.c.stack_id, waits(), event.c.id <= up_to)
         now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
         held = cursor.c.leased_until.is_not(None) & (cursor.c.leased_until > now)
         sql = (
@@ -274,14 +275,20 @@ class SinkCursors:
 
     @retrying
     def remove_done(self) -> None:
-        """Remove the cursors of deleted stacks that were told everything, or did not listen for a long time."""
+        """Remove cursors that were told everything, or did not listen for a long time.
+
+        Those, that is, of deleted stacks, and of sinks that their stack's environment names no more.
+        """
         cursor, event, stack = tables.sink_cursor, tables.event, tables.stack
-        waiting = sa.exists().where(event.c.stack_id == cursor.c.stack_id, event.c.id > cursor.c.position)
+        waiting = sa.exists().where(event.c.stack_id == cursor.c.stack_id, waits())
         now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
         mine = stack.c.id == cursor.c.stack_id
         is_there = sa.exists().where(mine, stack.c.deleted_at.is_(None))
         was_lately = sa.exists().where(mine, stack.c.deleted_at > now - SINK_PATIENCE_SECONDS)
-        which = cursor.c.stack_id.is_not(None) & ~is_there & ~(was_lately & waiting)
+        of_deleted = ~is_there & ~(was_lately & waiting)
+        was_left_lately = cursor.c.left_at > now - SINK_PATIENCE_SECONDS
+        was_left = cursor.c.until.is_not(None) & ~(was_left_lately & waiting)
+        which = cursor.c.stack_id.is_not(None) & (of_deleted | was_left)
         with self._db.read() as connection:
             names = connection.execute(sa.select(cursor.c.name).where(which)).scalars().all()
         if names:
@@ -297,13 +304,12 @@ class SinkCursors:
         """
         cursor, event = tables.sink_cursor, tables.event
         newest = sa.select(sa.func.max(event.c.id)).scalar_subquery()
-        waiting = event.c.id > cursor.c.position
-        of_stack = waiting & (event.c.stack_id == cursor.c.stack_id)
-        far = sa.select(cursor.c.name, cursor.c.stack_id, cursor.c.position).where(
+        of_stack = waits() & (event.c.stack_id == cursor.c.stack_id)
+        far = sa.select(cursor.c.name, cursor.c.stack_id, cursor.c.position, cursor.c.until).where(
             # Ids may have gaps: there cannot be too many for any others.
             newest - cursor.c.position > most,
             sa.case(
-                (cursor.c.stack_id.is_(None), _beyond(waiting, most)), else_=_beyond(of_stack, most)
+                (cursor.c.stack_id.is_(None), _beyond(waits(), most)), else_=_beyond(of_stack, most)
             ).is_not(None),
         )
         if stack_id is not None:
@@ -318,6 +324,8 @@ class SinkCursors:
         waiting = event.c.id > row.position
         if row.stack_id is not None:
             waiting &= event.c.stack_id == row.stack_id
+        if row.until is not None:
+            waiting &= event.c.id <= row.until
         kept = sa.select(event.c.id).where(waiting).order_by(event.c.id.desc()).offset(most - 1).limit(1)
         with self._db.write() as connection:
             first = connection.execute(kept).scalar_one_or_none()
@@ -363,7 +371,7 @@ def _of_waiting(sql: sa.Select[Any]) -> sa.ColumnElement[Any]:
     In two queries, for one that says "of all stacks, or of this one" cannot use the index of a stack's events.
     """
     cursor, event = tables.sink_cursor, tables.event
-    of_all = sql.where(event.c.id > cursor.c.position)
+    of_all = sql.where(waits())
     of_stack = of_all.where(event.c.stack_id == cursor.c.stack_id)
     return sa.case(
         (cursor.c.stack_id.is_(None), of_all.correlate(cursor).scalar_subquery()),

@@ -24,29 +24,41 @@ def write_stack_sinks(
     """Give a stack the cursors of the sinks that its environment names now.
 
     One that was named before, with the same options, goes on where it is; one that is new is told what happens from
-    here on; one that is not named any more is told no more.
+    here on; one that is not named any more is told what happened until here.
     """
     cursor, event = tables.sink_cursor, tables.event
     if is_new and not wanted:
         return
     mine = cursor.c.stack_id == stack_id
-    known = [] if is_new else connection.execute(sa.select(cursor).where(mine)).all()
+    # Those that are named come before those that were.
+    order = (cursor.c.until.is_not(None), cursor.c.name)
+    known = [] if is_new else connection.execute(sa.select(cursor).where(mine).order_by(*order)).all()
+    if not known and not wanted:
+        return
     left: list[tuple[str, Sink]] = [
         (row.name, (row.type, codec.unpack(row.options) if row.options else {})) for row in known
     ]
     new: list[Sink] = []
+    same: list[str] = []
     for sink in _sinks(wanted):
-        same = next((each for each in left if each[1] == sink), None)
-        if same is None:
+        match = next((each for each in left if each[1] == sink), None)
+        if match is None:
             new.append(sink)
         else:
-            left.remove(same)
-    if left:
-        connection.execute(cursor.delete().where(cursor.c.name.in_([name for name, _ in left])))
-    if not new:
-        return
+            left.remove(match)
+            same.append(match[0])
     newest = sa.select(sa.func.coalesce(sa.func.max(event.c.id), 0)).where(event.c.stack_id == stack_id)
     position = connection.execute(newest).scalar_one()
+    again = cursor.c.name.in_(same) & cursor.c.until.is_not(None)
+    connection.execute(cursor.update().where(again).values(until=None, left_at=None))
+    gone = cursor.c.name.in_([name for name, _ in left])
+    connection.execute(cursor.delete().where(gone, cursor.c.position >= position))
+    # Of those that are to be told a little more, some were left before.
+    connection.execute(
+        cursor.update().where(gone, cursor.c.until.is_(None)).values(until=position, left_at=now)
+    )
+    if not new:
+        return
     first = 1 + max((int(row.name.rpartition(":")[2]) for row in known), default=-1)
     rows = [
         {

@@ -467,6 +467,9 @@ sink_cursor = sa.Table(
     sa.Column("options", sa.LargeBinary),
     #: The id of the last event that it was told.
     sa.Column("position", sa.BigInteger, nullable=False),
+    #: Of one that the environment names no more: the id of the last event that it is to be told, and since when.
+    sa.Column("until", sa.BigInteger),
+    sa.Column("left_at", sa.Double),
     #: What it saved with that, packed.
     sa.Column("state", sa.LargeBinary),
     #: How many events were removed before it was told.

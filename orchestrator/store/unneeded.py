@@ -18,6 +18,9 @@ Condition = sa.ColumnElement[bool]
 #: An event sink that an environment names holds a deleted stack's events for no longer than this.
 SINK_PATIENCE_SECONDS = 7 * 86400.0
 
+#: No event has a higher id.
+_NO_END = 2**63 - 1
+
 #: The states of a node that may still be worked on.
 _LIVE = ("blocked", "ready", "waiting", "running")
 
@@ -56,8 +59,9 @@ def deleted_stacks(old: float, project: str | None, now: float) -> sa.Select[Any
     stack, resource, traversal = tables.stack, tables.resource, tables.traversal
     cursor, event = tables.sink_cursor, tables.event
     newest = sa.select(sa.func.max(event.c.id)).where(event.c.stack_id == stack.c.id).scalar_subquery()
+    last = sa.case((cursor.c.until < newest, cursor.c.until), else_=newest)
     patient = (cursor.c.stack_id == stack.c.id) & (stack.c.deleted_at > now - SINK_PATIENCE_SECONDS)
-    told_of = sa.exists().where(cursor.c.stack_id.is_(None) | patient, cursor.c.position < newest)
+    told_of = sa.exists().where(cursor.c.stack_id.is_(None) | patient, cursor.c.position < last)
     outer = stack.alias("outer_stack")
     mine = traversal.c.stack_id == stack.c.id
     waited_for = sa.exists().where(
@@ -209,9 +213,18 @@ def is_told(event: sa.Table, stack_id: str) -> Condition:
     """Return which events of a stack every sink was told that is to be told of them."""
     cursor = tables.sink_cursor
     told = sa.select(sa.func.min(cursor.c.position)).where(
-        cursor.c.stack_id.is_(None) | (cursor.c.stack_id == stack_id)
+        cursor.c.stack_id.is_(None) | (cursor.c.stack_id == stack_id),
+        cursor.c.until.is_(None) | (cursor.c.position < cursor.c.until),
     )
     return event.c.id <= sa.func.coalesce(told.scalar_subquery(), event.c.id)
+
+
+def waits() -> Condition:
+    """Return which events a cursor is still to be told, of whatever stack."""
+    cursor, event = tables.sink_cursor, tables.event
+    # Not "there is no end, or it is later": that could not use an index.
+    last = sa.func.coalesce(cursor.c.until, sa.literal(_NO_END, sa.BigInteger))
+    return (event.c.id > cursor.c.position) & (event.c.id <= last)
 
 
 # -- templates ---------------------------------------------------------------------------------------------------------

@@ -56,6 +56,8 @@ def upgrade() -> None:
         sa.Column("type", sa.Text(), nullable=False),
         sa.Column("options", sa.LargeBinary()),
         sa.Column("position", sa.BigInteger(), nullable=False),
+        sa.Column("until", sa.BigInteger()),
+        sa.Column("left_at", sa.Double()),
         sa.Column("state", sa.LargeBinary()),
         sa.Column("lost", sa.BigInteger(), nullable=False, server_default="0"),
         sa.Column("failing_since", sa.Double()),

@@ -63,12 +63,75 @@ def test_with_a_new_definition_those_that_stay_go_on_where_they_are(bench: Bench
     name_sinks(bench, MAIL, HOOK, is_new=True)
     bench.run_all(bench.begin({"a": set()}))
     tell(bench, "s-id:1", 3)
+    tell(bench, "s-id:0", 4)
     # In another order, with another.
     name_sinks(bench, HOOK, OTHER)
     assert positions(bench) == {"s-id:1": ("hook", 3), "s-id:2": ("hook", 4)}
     assert claim(bench, "s-id:2").options == {"target": "http://b/"}
+    tell(bench, "s-id:1", 4)
     name_sinks(bench)
     assert positions(bench) == {}
+
+
+def test_one_that_is_named_no_more_is_told_what_happened_until_then(bench: Bench) -> None:
+    cursors = bench.store.sink_cursors
+    name_sinks(bench, MAIL, HOOK, is_new=True)
+    created(bench, {"a": set()})
+    tell(bench, "s-id:0", 2)
+    before = claim(bench, "s-id:0")
+    name_sinks(bench)
+    name_sinks(bench, OTHER)
+    assert begin_delete(bench)
+    assert [event.id for event in cursors.read(before, up_to=99)] == [3, 4]
+    assert cursors.release("s-id:0", owner=before.owner, attempt=before.attempt)
+    assert sorted(positions(bench)) == ["s-id:0", "s-id:1", "s-id:2"]
+    assert {row.name: row.backlog for row in cursors.all()} == {"s-id:0": 2, "s-id:1": 4, "s-id:2": 1}
+    assert due(bench) == ["s-id:1", "s-id:0", "s-id:2"]
+    assert [event.id for event in cursors.read(claim(bench, "s-id:0"), up_to=99)] == [3, 4]
+    cursors.remove_done()
+    assert len(positions(bench)) == 3
+    tell(bench, "s-id:0", 4)
+    assert due(bench) == ["s-id:1", "s-id:2"]
+    cursors.remove_done()
+    assert sorted(positions(bench)) == ["s-id:1", "s-id:2"]
+    # One that does not listen is not waited for for ever.
+    bench.clock.pass_(SINK_PATIENCE_SECONDS + 1)
+    cursors.remove_done()
+    assert sorted(positions(bench)) == ["s-id:2"]
+
+
+def test_one_that_is_named_again_goes_on_where_it_is(bench: Bench) -> None:
+    name_sinks(bench, MAIL, is_new=True)
+    created(bench, {"a": set()})
+    tell(bench, "s-id:0", 2)
+    name_sinks(bench, HOOK)
+    assert begin_delete(bench)
+    name_sinks(bench, MAIL)
+    assert [event.id for event in bench.store.sink_cursors.read(claim(bench, "s-id:0"), up_to=99)] == [
+        3,
+        4,
+        5,
+    ]
+    assert {row.name: row.backlog for row in bench.store.sink_cursors.all()} == {"s-id:0": 3, "s-id:1": 1}
+
+
+def test_what_is_lost_to_one_that_is_named_no_more_is_what_it_was_to_be_told(bench: Bench) -> None:
+    name_sinks(bench, MAIL, is_new=True)
+    created(bench, {"a": set()})
+    name_sinks(bench)
+    assert begin_delete(bench)
+    bench.store.sink_cursors.bound(3)
+    (row,) = bench.store.sink_cursors.all()
+    assert (row.lost, row.backlog) == (1, 3)
+
+
+def test_one_that_is_named_no_more_and_was_told_holds_up_nothing(bench: Bench) -> None:
+    name_sinks(bench, MAIL, is_new=True)
+    created(bench, {"a": set(), "b": set()})
+    name_sinks(bench)
+    assert bench.store.purger.trim_events("s-id", most=1) == 0
+    tell(bench, "s-id:0", 6)
+    assert bench.store.purger.trim_events("s-id", most=1) == 5
 
 
 def test_one_that_is_named_twice_is_told_twice(bench: Bench) -> None:
