@@ -1,6 +1,7 @@
 """What hooks say in words, as it can be kept and shown: whatever an author or a server made of it."""
 
 import re
+import traceback
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -21,9 +22,18 @@ def words_of(error: BaseException, options: Any = None) -> str:
         said = str(error)
     except Exception as fault:  # noqa: BLE001  # an author's own method
         return f"{type(error).__name__}, whose words cannot be told: {type(fault).__name__}"
+    return tellable(_masked(said, options)) or type(error).__name__
+
+
+def trace_of(error: BaseException, options: Any = None) -> str:
+    """Return an error of a hook with the frames that it came through, for the log, without the same."""
+    return _masked("".join(traceback.format_exception(error)), options)
+
+
+def _masked(said: str, options: Any) -> str:
     if isinstance(options, BaseModel):
         said = without_secrets(said, options)
-    return tellable(_IN_URL.sub(rf"\1{MASK}@", said)) or type(error).__name__
+    return _IN_URL.sub(rf"\1{MASK}@", said)
 
 
 def tellable(text: str, *, most: int = MOST_CHARACTERS) -> str:

@@ -8,7 +8,7 @@ import structlog
 from hooks.calling import TookTooLong, call_within
 from hooks.errors import LifecycleRefused, Refusal
 from hooks.lifecycle import Annotations, LifecyclePlugin
-from hooks.words import tellable, words_of
+from hooks.words import tellable, trace_of, words_of
 from orchestrator.lifecycle.answers import BadAnswer, answer_to_wire
 
 log = structlog.get_logger()
@@ -36,6 +36,9 @@ def answer_of(
         said = words_of(error, plugin.options) if any(error.args) else "it gave no reason"
         raise LifecycleRefused(plugin.name, said) from error
     except Exception as error:
-        log.error("a lifecycle plugin failed", plugin=plugin.name, stack=stack, action=action, exc_info=error)
+        trace = trace_of(error, plugin.options)
+        log.error(
+            "a lifecycle plugin failed", plugin=plugin.name, stack=stack, action=action, exception=trace
+        )
         reason = tellable(f"it failed: {type(error).__name__}: {words_of(error, plugin.options)}")
         raise LifecycleRefused(plugin.name, reason) from error

@@ -29,7 +29,7 @@ from hooks.lifecycle import (
 )
 from hooks.ordering import in_order
 from hooks.stack import FrozenStack
-from hooks.words import tellable, words_of
+from hooks.words import tellable, trace_of, words_of
 from orchestrator.errors import Conflict, IsothermError
 from orchestrator.lifecycle.answers import agreed_of, answer_from_wire
 from orchestrator.lifecycle.asking import answer_of
@@ -328,7 +328,7 @@ class Brackets:
                 seconds=plugin.time_limit_seconds,
                 name=f"lifecycle {plugin.name}",
             )
-        except Exception as raised:  # the operation is over; a plugin's fault must not stop the others
+        except Exception as raised:  # noqa: BLE001  # the operation is over; a plugin's fault must not stop the others
             # What a hook says on purpose needs no traceback; that it tried to change something is a bug of it.
             is_said = isinstance(raised, HookError) and not isinstance(raised, ReadOnly)
             said = words_of(raised, plugin.options)
@@ -340,7 +340,7 @@ class Brackets:
                 stack=row.stack,
                 action=row.action,
                 reason=error,
-                exc_info=None if is_said else raised,
+                exception=None if is_said else trace_of(raised, plugin.options),
             )
         return error, time.monotonic() - begun
 

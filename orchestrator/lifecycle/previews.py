@@ -13,6 +13,7 @@ from orchestrator.errors import Conflict, Problem
 from orchestrator.lifecycle.answers import STACK
 from orchestrator.lifecycle.asking import answer_of
 from orchestrator.lifecycle.copies import own_copy
+from orchestrator.template.budget import outside
 
 #: The operation's id, of one that is only looked at.
 NO_OPERATION: Final = ""
@@ -48,7 +49,8 @@ def advice_of(
         shown_now, present = own_copy(plugin, stack), own_copy(plugin, current)
         ask = partial(plugin.do_preview, replace(context), shown_now, present, action)
         try:
-            answer = answer_of(plugin, ask, stack=stack.name, action=action)
+            with outside():
+                answer = answer_of(plugin, ask, stack=stack.name, action=action)
         except TookTooLong as error:
             raise Conflict(str(LifecycleRefused(plugin.name, str(error)))) from error
         except LifecycleRefused as error:

@@ -4,13 +4,16 @@ import asyncio
 import itertools
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from pydantic import SecretStr
 from structlog.testing import capture_logs
 
+from hooks.hook import HookOptions
 from hooks.lifecycle import Annotations, LifecyclePlugin
 from orchestrator.errors import Conflict
 from tests.scenarios.test_updates import template, value
@@ -134,3 +137,26 @@ def test_a_lost_operation_that_cannot_be_read_keeps_nobody_from_being_told_of_ot
     due = world.store.sweeper.next_due()
     assert due is not None
     assert due >= 60
+
+
+class Token(HookOptions):
+    """What must be told to nobody."""
+
+    token: SecretStr = SecretStr("s3cr3t")
+
+
+@pytest.mark.parametrize("word", ["asked", "told"])
+def test_the_secrets_among_a_plugins_options_are_in_no_sentence_and_in_no_log(word: str) -> None:
+    world = World()
+    plugin = Unruly("a", **{word: ValueError("the server does not know s3cr3t")})
+    plugin.options = Token()
+    world.plug(plugin)
+    with capture_logs() as lines, suppress(Conflict):
+        world.create(template({"a": value("1")}))
+        world.settle()
+    with world.store.database.read() as connection:
+        (error,) = connection.execute(sa.text("SELECT error FROM operation_call")).scalars()
+    assert "ValueError: the server does not know ******" in error
+    (line,) = (line for line in lines if line["log_level"] == "error")
+    assert "Traceback" in line["exception"]
+    assert "s3cr3t" not in str(lines)

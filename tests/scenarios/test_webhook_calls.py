@@ -109,4 +109,4 @@ def test_receiver_that_is_away_afterwards_is_told_of_in_a_sentence(
     (call,) = operation.calls
     assert call.error == f"POST {receiver.url}: it cannot be connected to"
     (line,) = [each for each in lines if each["event"] == "a lifecycle plugin failed after the operation"]
-    assert (line["reason"], line["exc_info"]) == (call.error, None)
+    assert (line["reason"], line["exception"]) == (call.error, None)

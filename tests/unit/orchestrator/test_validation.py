@@ -1,5 +1,7 @@
 """What is told of a template, and of a stack that is not there yet."""
 
+import time
+
 import pytest
 
 from hooks.errors import Refusal
@@ -189,3 +191,16 @@ def test_a_preview_tells_what_lifecycle_plugins_say(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("orchestrator.validation.lifecycle_plugins", lambda _: (Says(), Refuses()))
     with pytest.raises(Conflict, match="too dear"):
         preview_job(wanted, Settings())
+
+
+def test_the_time_that_lifecycle_plugins_take_is_no_time_of_evaluating(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Slow(LifecyclePlugin):
+        def do_preview(self, *_: object) -> None:
+            late = time.monotonic() + 1000
+            monkeypatch.setattr("orchestrator.template.budget.time.monotonic", lambda: late)
+
+    monkeypatch.setattr("orchestrator.validation.lifecycle_plugins", lambda _: (Slow(),))
+    source = "{heat_template_version: 2021-04-16, outputs: {o: {value: {list_join: ['-', [a, b]]}}}}"
+    assert preview_job(StackJob(name="web", template=source), Settings()).outputs == {"o": "a-b"}
