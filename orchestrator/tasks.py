@@ -38,7 +38,15 @@ def runtime() -> Runtime:
 def carry_out(task: str, job: Mapping[str, Any]) -> None:
     """Begin what the job of a task says. A refusal is written down under its id, where the sender looks for it."""
     kind = KINDS[task]
-    _carry_out(job, lambda: kind.begin(runtime().coordinator, kind.read(job)))
+
+    def begin() -> None:
+        read = kind.read(job)
+        with _told_if_not_loaded():
+            # Whoever is to be told is known before anything happens; the pump's own threads may come later.
+            runtime().pump.register()
+        kind.begin(runtime().coordinator, read)
+
+    _carry_out(job, begin)
     with _told_if_not_loaded():
         runtime().pump.wake()
 

@@ -46,17 +46,20 @@ class Pump:
         self._news = [threading.Event() for _ in self._tellers]
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()
+        self._is_registered = False
         self._stopping = threading.Event()
         #: When everything is to be over, once it is stopping.
         self._until = 0.0
 
     def register(self) -> None:
-        """Have every sink told what happens from now on, unless it is being told already.
+        """Have every sink told what happens from now on, unless it is being told already; once it was done, do nothing.
 
         Raises:
             Unavailable: the database does not answer.
         """
-        self._cursors.register([teller.name for teller in self._tellers])
+        if not self._is_registered:
+            self._cursors.register([teller.name for teller in self._tellers])
+            self._is_registered = True
 
     def start(self) -> None:
         """Start the threads, unless that was done."""

@@ -92,6 +92,21 @@ def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach(
         assert rejected.value.requeue
 
 
+def test_a_sink_is_told_of_the_first_job_though_nobody_tells_it_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(state_directory=tmp_path, event_sinks={"log": {"enabled": True}})
+    runtime = Runtime(settings, Silent(), kind="coordinator")
+    migrations.upgrade(settings.effective_database_url)
+    monkeypatch.setattr(tasks, "runtime", lambda: runtime)
+    template = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::TestResource}}"
+    for number in range(2):
+        tasks.carry_out(CREATE_TASK, {"job_id": f"{number}", "name": f"s{number}", "template": template})
+    (cursor,) = runtime.store.sink_cursors.all()
+    assert (cursor.name, cursor.position, cursor.backlog) == ("log", 0, 2)
+    runtime.close()
+
+
 def test_a_job_that_another_process_is_at_goes_back_to_the_queue_after_a_while(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
