@@ -34,13 +34,19 @@ def sentence_of(fault: ErrorDetails) -> str:
     """Return in words what is wrong with an option: what was expected, and of which kind what was found is."""
     if fault["type"] == "missing":
         return "it must be given"
-    said = fault["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    said = f"{said[:1].lower()}{said[1:]}".replace("input should be", "expected", 1)
-    for pythonic, word in _EXPECTED.items():
-        said = said.replace(f"expected a valid {pythonic}", f"expected {word}")
+    said = in_plain_words(fault["msg"])
     found = _FOUND.get(type(fault["input"]))
     if found and fault["type"].rpartition("_")[2] in ("type", "parsing"):
         return f"{said.partition(',')[0]}, found {found}"
+    return said
+
+
+def in_plain_words(message: str) -> str:
+    """Return what pydantic says without its Python."""
+    said = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    said = f"{said[:1].lower()}{said[1:]}".replace("input should be", "expected", 1)
+    for pythonic, word in _EXPECTED.items():
+        said = said.replace(f"expected a valid {pythonic}", f"expected {word}")
     return said
 
 

@@ -402,7 +402,7 @@ class Coordinator:
             raise
         except IsothermError as error:
             # What was complete once cannot be any more: a type is gone, a lifecycle plugin refuses.
-            log.warning("a stack cannot be rolled back", stack=stack.name, reason=str(error))
+            log.warning("a stack cannot be rolled back", stack_name=stack.name, reason=str(error))
             self._store.traversals.leave_failed(ending.traversal_id, why=str(error))
 
     def _completed(self, stack: StackRow, job_id: str = "") -> StackJob:

@@ -32,7 +32,7 @@ def _checks(what: str, section: str, installed: Installed[Any], lead: str) -> It
             if fault in installed.strays
             else f"correct it, or say {disabled}"
         )
-        otherwise = f"{remedy}; until then no coordinator starts"
+        otherwise = f"{remedy}; until then nothing that changes stacks starts"
         yield Check(
             name=f"{what} {name}", ok=False, detail=f"{place}{fault.message}", hint=fault.hint or otherwise
         )

@@ -39,7 +39,7 @@ def check_sink(view: SinkView, settings: Settings) -> Check:
         detail = f"not enabled here; {detail}"
         hint = f"if no coordinator is to tell it any more: isotherm event-sink forget {view.name}"
     elif is_failing:
-        hint = "see to what it says; events are kept meanwhile, and told when it takes them again"
+        hint = "put right what it says; events are kept meanwhile, and told when it takes them again"
     elif view.backlog > settings.max_sink_backlog_events * MUCH:
         hint = "it is too slow: see docs/operations.md; what is beyond max_sink_backlog_events is lost to it"
     elif not settings.embedded and view.behind_seconds > LONG_SECONDS:
@@ -78,7 +78,7 @@ def check_sinks_of_stacks(views: Sequence[SinkView]) -> Check:
 def state_of(view: SinkView) -> str:
     """Return in words how a sink is."""
     if view.position is None:
-        return "no coordinator has begun to tell it"
+        return "nothing has been told it yet"
     said = "told everything"
     if view.backlog:
         said = f"{view.backlog} events wait for it, the first for {view.behind_seconds:.0f} s"

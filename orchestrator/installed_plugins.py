@@ -93,8 +93,8 @@ def show_plugin(settings: Settings, name: str, namespace: str | None = None) -> 
     views = list_plugins(settings, namespace)
     found = {view.namespace: view for view in views if view.name == name}
     if not found:
-        near = Nearest().hint(name, sorted({view.name for view in views}))
-        raise NotFound(f"there is no plugin {name!r} here{'; ' if near else ''}{near}")
+        near = Nearest().hint(name, sorted({view.name for view in views}), "isotherm plugin list shows all")
+        raise NotFound(f"there is no plugin {name!r} here; {near}")
     if len(found) > 1:
         message = f"there are several plugins {name!r}: in {' and '.join(found)}"
         raise InvalidInput([Problem(message=message, hint="say which is meant with --namespace")])
@@ -111,7 +111,9 @@ def _namespace(said: str) -> str:
     known = _namespaces()
     name = said if said.startswith(_PREFIX) else f"{_PREFIX}{said}"
     if name not in known:
-        raise NotFound(f"there is no namespace {said!r}{did_you_mean(name, known)}")
+        # What all begin with would make any of them near.
+        short = [each.removeprefix(_PREFIX) for each in known]
+        raise NotFound(f"there is no namespace {said!r}{did_you_mean(name.removeprefix(_PREFIX), short)}")
     return name
 
 

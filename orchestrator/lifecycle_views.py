@@ -115,7 +115,7 @@ def stack_shown(store: Store, row: StackRow, settings: Settings) -> FrozenStack:
             return _merged(defined(), rows)
         except IsothermError as error:
             # A function or a file's format that it relies on is not installed any more: it can be deleted all the same.
-            log.warning("a stored definition cannot be read", stack=row.name, reason=str(error))
+            log.warning("a stored definition cannot be read", stack_name=row.name, reason=str(error))
             return _merged({}, rows, properties=_UNREADABLE)
 
     return FrozenStack(

@@ -155,7 +155,9 @@ def let_go(
             sentence = (
                 str(error) if isinstance(error, ResourceFailure) else f"{type(error).__name__}: {error}"
             )
-            log.warning("a snapshot cannot be deleted", stack=stack.name, resource=entry.name, exc_info=error)
+            log.warning(
+                "a snapshot cannot be deleted", stack_name=stack.name, resource=entry.name, exc_info=error
+            )
             faults.append(f"resources.{entry.name}: {sentence}")
     if faults:
         store.snapshots.fail_delete(row.id, cut("; ".join(faults), _LONGEST))

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from hooks.builtin.sender import Answer
 from hooks.builtin.undelivered import NotDelivered
+from hooks.masking import in_plain_words
 
 #: With this a server refuses.
 REFUSAL: Final = HTTPStatus.FORBIDDEN
@@ -35,10 +36,9 @@ def parsed(answer: Answer, model: type[AnyModel]) -> AnyModel:
 
 
 def _said(fault: Mapping[str, Any]) -> str:
-    if fault["type"] == "model_type":
-        # What the model is called here is nothing to those who write servers.
-        return f"{_place(fault['loc'])}: input should be an object"
-    return f"{_place(fault['loc'])}: {fault['msg'].lower()}"
+    # What the model is called here is nothing to those who write servers.
+    said = "expected an object" if fault["type"] == "model_type" else in_plain_words(fault["msg"])
+    return f"{_place(fault['loc'])}: {said}"
 
 
 def _place(location: tuple[int | str, ...]) -> str:

@@ -116,7 +116,7 @@ class License(LifecyclePlugin):
         log.warning(
             "an operation goes on without licences",
             hook=self.name,
-            stack=holder.stack_name,
+            stack_name=holder.stack_name,
             action=holder.action,
             operation=holder.operation_id,
             reason=str(error),

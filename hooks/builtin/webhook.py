@@ -149,7 +149,7 @@ class Webhook(LifecyclePlugin):
             log.warning(
                 "an operation goes on although its webhook could not be asked",
                 hook=self.name,
-                stack=call.stack.name,
+                stack_name=call.stack.name,
                 action=call.action,
                 operation=call.context.operation_id,
                 reason=str(error),

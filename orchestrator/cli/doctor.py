@@ -14,7 +14,8 @@ from orchestrator.cli.shell import Shell
 def doctor(shell: Shell, form: str) -> None:
     """Say what is wrong, and what to do.
 
-    Checks the settings and everything they point at: directories, keys, database, cache, broker, processes.
+    Checks the settings and everything they point at: directories, keys, lifecycle plugins, event sinks and what
+    waits for them, database, cache, broker, processes.
     Ends with 0 if all is well, 3 if a service cannot be reached, 2 if anything else is wrong.
     """
     from orchestrator.doctor import checks

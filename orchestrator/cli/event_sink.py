@@ -42,14 +42,15 @@ def list_sinks(shell: Shell, form: str) -> None:
     show(form, [view.to_dict() for view in views], Table(columns=columns, rows=rows))
 
 
-@event_sink.command(epilog=example("isotherm event-sink forget mail"))
+@event_sink.command(epilog=example("isotherm event-sink forget webhook"))
 @click.argument("name")
 @format_option()
 @click.pass_obj
 def forget(shell: Shell, name: str, form: str) -> None:
     """Keep no events any more for a sink.
 
-    For one that is gone: it is not enabled any more, or its target is not there. What waits for it is not told.
+    For one that is gone: disable it first, or remove its package. What waits for it is never told; if it is enabled
+    again, it is told what happens from then on. A sink that an environment names goes by the name in the list.
     """
     with shell.service() as service:
         service.forget_event_sink(name)

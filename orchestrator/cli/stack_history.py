@@ -25,7 +25,10 @@ SHORT = 12
     "--marker", default="", metavar="ID", help="Begin behind the operation with this id, with an older one."
 )
 @click.option(
-    "--traversal", "traversal_id", metavar="ID", help="Show this one, and how far its resources are."
+    "--traversal",
+    "traversal_id",
+    metavar="ID",
+    help="Show this one: how far its resources are, and what lifecycle plugins said.",
 )
 @format_option()
 @click.pass_obj
@@ -112,7 +115,7 @@ def _tables(view: TraversalView) -> list[Table]:
             )
             for each in view.plugins
         ]
-        columns = ("plugin", "state", "asked for", "told for", "error", "warnings")
+        columns = ("plugin", "state", "asking took", "telling took", "error", "warnings")
         tables.append(Table(columns=columns, rows=rows, title="lifecycle plugins"))
     return tables
 

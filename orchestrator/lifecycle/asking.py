@@ -38,7 +38,7 @@ def answer_of(
     except Exception as error:
         trace = trace_of(error, plugin.options)
         log.error(
-            "a lifecycle plugin failed", plugin=plugin.name, stack=stack, action=action, exception=trace
+            "a lifecycle plugin failed", plugin=plugin.name, stack_name=stack, action=action, exception=trace
         )
         reason = tellable(f"it failed: {type(error).__name__}: {words_of(error, plugin.options)}")
         raise LifecycleRefused(plugin.name, reason) from error

@@ -337,7 +337,7 @@ class Brackets:
                 "a lifecycle plugin failed after the operation",
                 plugin=plugin.name,
                 operation=row.id,
-                stack=row.stack,
+                stack_name=row.stack,
                 action=row.action,
                 reason=error,
                 exception=None if is_said else trace_of(raised, plugin.options),

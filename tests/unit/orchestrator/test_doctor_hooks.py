@@ -81,6 +81,6 @@ def test_each_that_is_wrong_is_told_by_itself_with_what_to_do_and_without_values
     assert hints["settings.lifecycle.erly"] == "did you mean 'early'?"
     assert hints["settings.lifecycle.needy.kee"] == "did you mean 'key'?"
     assert hints["settings.lifecycle.needy.key"] == (
-        "correct it, or say settings.lifecycle.needy.enabled = false; until then no coordinator starts"
+        "correct it, or say settings.lifecycle.needy.enabled = false; until then nothing that changes stacks starts"
     )
     assert not any(check.is_service for check in found.values())

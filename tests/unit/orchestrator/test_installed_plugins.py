@@ -194,7 +194,7 @@ def test_a_namespace_may_be_named_for_short(name: str) -> None:
 
 
 def test_a_namespace_that_is_not_there_is_told_with_the_nearest() -> None:
-    with pytest.raises(NotFound, match=r"no namespace 'lifecycel'; did you mean 'isotherm.lifecycle'"):
+    with pytest.raises(NotFound, match=r"no namespace 'lifecycel'; did you mean 'lifecycle'"):
         list_plugins(Settings(), "lifecycel")
 
 

@@ -101,7 +101,7 @@ def view(**fields: object) -> SinkView:
     ("fields", "detail", "hint"),
     [
         ({}, "told everything", ""),
-        ({"position": None}, "no coordinator has begun to tell it", ""),
+        ({"position": None}, "nothing has been told it yet", ""),
         (
             {"backlog": 3, "behind_seconds": 2.4, "lost": 8},
             "3 events wait for it, the first for 2 s; 8 were lost to it",
@@ -116,7 +116,7 @@ def view(**fields: object) -> SinkView:
         (
             {"backlog": 3, "failing_since": 5.0, "failing_seconds": 90.0, "error": "connection refused"},
             "3 events wait for it, the first for 0 s; failing for 90 s: connection refused",
-            "see to what it says",
+            "put right what it says",
         ),
         (
             {"enabled": False, "failing_since": 5.0, "failing_seconds": 9.0, "error": "gone"},
