@@ -179,10 +179,11 @@ class Coordinator:
             Conflict: the stack is being deleted or is suspended, a lifecycle plugin refused, or others kept taking
                 the stack.
         """
-        done = self._store.stacks.job(job.job_id)
-        if done is not None and done.stack_id is not None:
-            return done.stack_id
         for _ in range(TRIES):
+            # What took the stack first may have been the same job, delivered twice.
+            done = self._store.stacks.job(job.job_id)
+            if done is not None and done.stack_id is not None:
+                return done.stack_id
             stack = self._store.stacks.find(job.name, project=job.project)
             refuse_deleted(stack)
             refuse_nested(stack)

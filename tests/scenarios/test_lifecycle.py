@@ -246,3 +246,26 @@ def test_annotations_are_stored_with_the_stack_and_replaced_by_the_next_ones() -
     world.update(template({"a": value("1", "l")}))
     world.settle()
     assert world.store.annotations.all([stack_id]) == {(stack_id, "a"): {"a": {"node": "n3"}}}
+
+
+def test_an_update_that_the_same_job_overtakes_is_asked_about_no_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As when it is delivered twice, or the database's word that it has begun is lost."""
+    world = World()
+    stack_id = world.create(template({"a": value("1", "s")}))
+    world.settle()
+    book = Book()
+    world.plug(Writer("a", book))
+    begin_next = world.store.traversals.begin_next
+
+    def begun_by_another(*arguments: Any, **expected: str) -> None:
+        begin_next(*arguments, **expected)
+
+    monkeypatch.setattr(world.store.traversals, "begin_next", begun_by_another)
+    job = StackJob(name="s", template=template({"a": value("1", "l")}), job_id="1")
+    assert world.coordinator.update(job) == stack_id
+    monkeypatch.undo()
+    world.settle()
+    assert [word for word, _, _ in book.calls] == ["enter", "leave"]
+    assert book.failures == [False]
