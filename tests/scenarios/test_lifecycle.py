@@ -259,7 +259,7 @@ def test_an_update_that_the_same_job_overtakes_is_asked_about_no_further(
     world.plug(Writer("a", book))
     begin_next = world.store.traversals.begin_next
 
-    def begun_by_another(*arguments: Any, **expected: str) -> None:
+    def begun_by_another(*arguments: Any, **expected: Any) -> None:
         begin_next(*arguments, **expected)
 
     monkeypatch.setattr(world.store.traversals, "begin_next", begun_by_another)
