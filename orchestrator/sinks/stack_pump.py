@@ -12,6 +12,8 @@ from orchestrator.store.sink_cursors import CursorClaim, Due, SinkCursors
 
 #: So many sinks are told at the same time.
 MOST_AT_ONCE: Final = 8
+#: Of these so many that failed the last time: each may take long to fail again, and there may be many.
+MOST_FAILING_AT_ONCE: Final = 4
 #: One sink is told so many batches before others have their turn.
 MOST_BATCHES: Final = 4
 #: How often it is looked for those that failed and are due again, though nothing new has happened.
@@ -46,8 +48,9 @@ class StackPump:
         self._until = 0.0
         self._thread: threading.Thread | None = None
         self._telling = threading.Lock()
-        #: The cursors that threads of this process are at.
+        #: The cursors that threads of this process are at, and of which of them the sink failed the last time.
         self._told: set[str] = set()
+        self._failing: set[str] = set()
         self._looked_at = float("-inf")
         self._tidied_at = float("-inf")
         self._rests_until = float("-inf")
@@ -83,7 +86,7 @@ class StackPump:
         while monotonic() < self._until:
             self._looked_at = self._rests_until = float("-inf")
             self._look()
-            if not self._told and not self._due(MOST_AT_ONCE):
+            if not self._told and not self._due(failing=False) and not self._due(failing=True):
                 break
             self._news.wait(GATHER_SECONDS)
             self._news.clear()
@@ -107,28 +110,34 @@ class StackPump:
         free = MOST_AT_ONCE - len(self._told)
         if not free or now < self._rests_until:
             return POLL_SECONDS
-        # Those that are told already are found again.
-        due = self._due(MOST_AT_ONCE + free)
+        hale, failing = self._due(failing=False), self._due(failing=True)
         # Where many stacks name sinks, looking for those that are due takes a while: it is done less often then.
         self._rests_until = now + REST * (monotonic() - now)
-        for each in due[:free]:
-            self._begin(each)
-        if len(due) <= free:
+        again = failing[: min(free, MOST_FAILING_AT_ONCE - len(self._failing))]
+        first = hale[: free - len(again)]
+        for each in again:
+            self._begin(each, failing=True)
+        for each in first:
+            self._begin(each, failing=False)
+        if (first, again) == (hale, failing):
             self._seen, self._looked_at = up_to, now
         return POLL_SECONDS
 
-    def _due(self, most: int) -> list[Due]:
-        """Return sinks for which events wait and that nobody tells."""
+    def _due(self, *, failing: bool) -> list[Due]:
+        """Return sinks for which events wait and that nobody tells; as many as there are hands, if there are."""
         up_to = self._cursors.horizon.look()
-        found = self._cursors.due(self._sinks.told, up_to=up_to, limit=most)
+        # Those that are told already are found again.
+        found = self._cursors.due(self._sinks.told, up_to=up_to, limit=2 * MOST_AT_ONCE, failing=failing)
         return [each for each in found if each.name not in self._told and self._is_free(each)]
 
     def _is_free(self, due: Due) -> bool:
         return due.owner is None or self._is_dead(due.owner)
 
-    def _begin(self, due: Due) -> None:
+    def _begin(self, due: Due, *, failing: bool) -> None:
         with self._telling:
             self._told.add(due.name)
+            if failing:
+                self._failing.add(due.name)
         threading.Thread(target=self._tell, args=(due,), name=f"sink {due.name}", daemon=True).start()
 
     def _tell(self, due: Due) -> None:
@@ -154,6 +163,7 @@ class StackPump:
         finally:
             with self._telling:
                 self._told.discard(due.name)
+                self._failing.discard(due.name)
             # There may be more for it, and there is a hand free for others.
             self._seen = 0
             self._news.set()

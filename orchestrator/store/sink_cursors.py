@@ -254,11 +254,11 @@ class SinkCursors:
             return [CursorRow(**row._mapping) for row in connection.execute(sql)]
 
     @retrying
-    def due(self, types: Collection[str], *, up_to: int, limit: int) -> list[Due]:
+    def due(self, types: Collection[str], *, up_to: int, limit: int, failing: bool = False) -> list[Due]:
         """Return cursors of sinks that environments name for which events wait, none above ``up_to``.
 
-        First those that no process has, and of these who has waited longest. Of those that failed, those that are to be
-        tried again.
+        First those that no process has, and of these who has waited longest. ``failing``: of those that failed the last
+        time, those that are to be tried again; else, of all others.
         """
         cursor, event = tables.sink_cursor, tables.event
         waiting = sa.exists().where(event.c.stack_id == cursor.c.stack_id, waits(), event.c.id <= up_to)
@@ -267,6 +267,7 @@ class SinkCursors:
         sql = (
             sa.select(cursor.c.name, cursor.c.type, sa.case((held, cursor.c.owner)).label("owner"))
             .where(cursor.c.stack_id.is_not(None), cursor.c.type.in_(types), cursor.c.due_at <= now, waiting)
+            .where((cursor.c.failures > 0) if failing else (cursor.c.failures == 0))
             .order_by(held, cursor.c.position, cursor.c.name)
             .limit(limit)
         )

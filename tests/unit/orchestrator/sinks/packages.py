@@ -32,6 +32,8 @@ class Target(EventSink):
     time_limit_seconds = 5.0
     told: ClassVar[dict[str, list[Event]]] = {}
     stopped: ClassVar[dict[str, threading.Event]] = {}
+    #: Those that are called and do not answer.
+    waiting: ClassVar[set[str]] = set()
     broken: ClassVar[set[str]] = set()
     changed: ClassVar[threading.Condition] = threading.Condition()
 
@@ -40,7 +42,12 @@ class Target(EventSink):
         if target in self.broken:
             raise ConnectionError(f"{target} refused {self.options.secret.get_secret_value()}")
         if target in self.stopped:
+            with self.changed:
+                self.waiting.add(target)
+                self.changed.notify_all()
             assert self.stopped[target].wait(PATIENCE_SECONDS)
+            with self.changed:
+                self.waiting.discard(target)
         with self.changed:
             self.told.setdefault(target, []).extend(events)
             self.changed.notify_all()

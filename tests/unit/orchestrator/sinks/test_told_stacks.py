@@ -11,6 +11,7 @@ from orchestrator.errors import InvalidInput
 from orchestrator.messages import EnvironmentSource, StackJob
 from orchestrator.service import Service
 from orchestrator.settings import Settings
+from orchestrator.sinks.stack_pump import MOST_AT_ONCE, MOST_FAILING_AT_ONCE
 from tests.unit.orchestrator.sinks.packages import PATIENCE_SECONDS, Target, install
 
 TEMPLATE = """\
@@ -133,6 +134,28 @@ def test_targets_that_do_not_listen_delay_no_other(service: Service) -> None:
         Target.until("quick", 4)
         assert all(target not in Target.told for target in slow)
     for target in slow:
+        Target.until(target, 4)
+
+
+def test_many_targets_that_failed_and_now_hang_leave_hands_for_others(service: Service) -> None:
+    """They have waited longest, and go on doing so."""
+    dead = [f"dead-{number}" for number in range(12)]
+    Target.broken.update(dead)
+    made(service, "s", *dead)
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not all(view.failures for view in service.event_sinks()):
+        assert time.monotonic() < until
+    with Target.stops(*dead):
+        Target.broken.clear()
+        with Target.changed:
+            assert Target.changed.wait_for(
+                lambda: len(Target.waiting) == MOST_FAILING_AT_ONCE, PATIENCE_SECONDS
+            )
+        for number in range(3):
+            made(service, f"t{number}", f"quick-{number}")
+            Target.until(f"quick-{number}", 4)
+            assert len(Target.waiting) <= MOST_FAILING_AT_ONCE < MOST_AT_ONCE
+    for target in dead:
         Target.until(target, 4)
 
 

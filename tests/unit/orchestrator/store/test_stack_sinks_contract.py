@@ -191,6 +191,12 @@ def test_one_that_failed_is_due_when_its_pause_is_over(bench: Bench) -> None:
     bench.store.sink_cursors.fail(claim(bench, "s-id:0"), "no", pause_seconds=5)
     assert due(bench) == []
     bench.clock.pass_(5)
+    # There is a word of its own for those.
+    assert due(bench) == []
+    cursors = bench.store.sink_cursors
+    assert [each.name for each in cursors.due(["mail"], up_to=99, limit=9, failing=True)] == ["s-id:0"]
+    tell(bench, "s-id:0", 1)
+    assert cursors.due(["mail"], up_to=99, limit=9, failing=True) == []
     assert due(bench) == ["s-id:0"]
 
 
