@@ -148,7 +148,10 @@ class _Finding(Generic[AnyHook]):
         )
 
     def _hook(self, check: Callable[[AnyHook], Sequence[str]]) -> AnyHook | None:
-        settings = self._settings()
+        try:
+            settings = self._settings()
+        except _Unusable as error:
+            raise _Unusable(*error.faults, *self._faults_beside()) from None
         self._enabled = settings.enabled
         self._kind = self._loaded()
         if self._enabled is None:
@@ -168,6 +171,19 @@ class _Finding(Generic[AnyHook]):
         if not isinstance(self._said, Mapping):
             raise _Unusable(Fault(path=self._path, message="expected a table", hooks=(self._entry.name,)))
         return self._validated(HookSettings, self._said)
+
+    def _faults_beside(self) -> tuple[Fault, ...]:
+        """Return what is wrong with its own options where what the settings say of every hook is wrong."""
+        said = self._said if isinstance(self._said, Mapping) else {}
+        own = {name: value for name, value in said.items() if name not in HookSettings.model_fields}
+        if not own:
+            return ()
+        try:
+            self._kind = self._loaded()
+            self._validated(self._kind.Options, own)
+        except _Unusable as error:
+            return error.faults
+        return ()
 
     def _loaded(self) -> type[AnyHook]:
         found: dict[int, Any] = {}

@@ -447,3 +447,12 @@ def test_each_line_of_what_a_constructor_cannot_accept_is_a_fault(install: Insta
         "settings.lifecycle.strict: a.yaml:1:1: one thing",
         "settings.lifecycle.strict: b.yaml:2:1: another",
     ]
+
+
+def test_wrong_options_are_told_beside_what_is_wrong_with_the_rest(install: Install) -> None:
+    group = install(OPTIONS, "house = acme:House")
+    assert faults_of(group, {"house": {"enabled": "perhaps", "time_limit_seconds": 0, "roms": 1}}) == [
+        "settings.lifecycle.house.enabled: expected true or false, found a text",
+        "settings.lifecycle.house.time_limit_seconds: expected greater than 0",
+        "settings.lifecycle.house.roms: there is no such option; did you mean 'rooms'?",
+    ]
