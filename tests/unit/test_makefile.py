@@ -76,3 +76,48 @@ def test_machine_without_apt_is_told_what_to_install(ci: str, status: int, tmp_p
     )
     assert result.returncode == status
     assert "Not installed: redis-server memcached" in result.stderr
+
+
+@pytest.mark.parametrize(("ci", "status"), [("true", 1), ("", 0)])
+def test_server_that_cannot_be_had_keeps_no_other_away(ci: str, status: int, tmp_path: Path) -> None:
+    programs = {
+        "id": "echo 0",
+        # As it is where the tests run as root; nothing of this machine is touched.
+        "env": 'while case "$1" in *=*) true ;; *) false ;; esac; do shift; done; "$@"',
+        "apt-get": f"""case "$*" in *update*) exit 1 ;; *redis-server*) exit 100 ;; esac; echo "$*" >>{tmp_path}/log""",
+        "update-rc.d": f'echo "$*" >>{tmp_path}/log',
+        **dict.fromkeys(("tee", "chmod", "rm", "mv"), "exit 0"),
+    }
+    for name, script in programs.items():
+        (tmp_path / name).write_text(f"#!{shutil.which('bash')}\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    result = subprocess.run(
+        [str(shutil.which("bash")), ".ci/servers"],
+        cwd=ROOT,
+        env={"PATH": str(tmp_path), "CI": ci},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == status
+    assert "Not installed: redis-server. apt-get says why." in result.stderr
+    log = (tmp_path / "log").read_text().splitlines()
+    assert "-qq install --no-install-recommends memcached" in log
+    assert "memcached disable" in log
+    assert "redis-server disable" not in log
+
+
+def test_server_in_the_path_of_root_alone_is_found() -> None:
+    if not Path("/usr/lib/rabbitmq/bin/rabbitmq-server").exists():
+        pytest.skip("rabbitmq-server is not installed")
+    script = "source /dev/stdin && installed rabbitmq-server"
+    functions = (ROOT / ".ci" / "servers").read_text().partition("give_up()")[0]
+    result = subprocess.run(
+        [str(shutil.which("bash")), "-c", script],
+        input=functions,
+        env={"PATH": "/nowhere"},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
