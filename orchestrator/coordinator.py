@@ -5,7 +5,7 @@ what is published after a transaction is in the store already, and the sweep pub
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -79,6 +79,7 @@ class Coordinator:
         name: str,
         plugins: Sequence[LifecyclePlugin] = (),
         clients: Clients | None = None,
+        is_dead: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._clients = clients or Clients(settings)
         self._store = store
@@ -86,7 +87,7 @@ class Coordinator:
         self._settings = settings
         self._publisher = publisher
         self._name = name
-        self._brackets = Brackets(store, plugins, settings, owner=name)
+        self._brackets = Brackets(store, plugins, settings, owner=name, is_dead=is_dead)
         self._begin = Beginnings(store, types, settings, publisher, self._brackets, clients=self._clients)
         self._housekeeping = Housekeeping(store, settings)
 

@@ -123,6 +123,7 @@ class Runtime:
             name=self.name,
             plugins=self.plugins,
             clients=self.clients,
+            is_dead=is_dead_here,
         )
 
     @cached_property

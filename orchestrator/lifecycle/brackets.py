@@ -59,7 +59,13 @@ class Brackets:
     """Asks and tells the lifecycle plugins of one process."""
 
     def __init__(
-        self, store: Store, plugins: Sequence[LifecyclePlugin], settings: Settings, *, owner: str
+        self,
+        store: Store,
+        plugins: Sequence[LifecyclePlugin],
+        settings: Settings,
+        *,
+        owner: str,
+        is_dead: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """Keep what is needed.
 
@@ -68,11 +74,13 @@ class Brackets:
             plugins: Those that are enabled.
             settings: Whether stacks in stacks count.
             owner: The name of this process.
+            is_dead: Tells of the name of a process whether it surely is there no more: nobody waits for it then.
 
         Raises:
             HookNotLoaded: the plugins cannot be brought into an order.
         """
         self._store, self._settings, self._owner = store, settings, owner
+        self._is_dead = is_dead
         #: A lease is longer by this than a plugin may take: as long as a job may take besides, plans of large stacks
         #: and a database that is away included.
         self._margin_seconds = settings.job_lease_seconds
@@ -122,7 +130,11 @@ class Brackets:
             shown=shown_to_wire(stack) if keeps else None,
         )
         row = self._store.ledger.open(
-            wanted, owner=self._owner, lease_seconds=self._margin_seconds, mine=self._is_idle
+            wanted,
+            owner=self._owner,
+            lease_seconds=self._margin_seconds,
+            mine=self._is_idle,
+            is_dead=self._is_dead,
         )
         if row is None:
             raise TakenOver(
@@ -268,6 +280,7 @@ class Brackets:
             reason=reason,
             lease_seconds=self._margin_seconds,
             mine=self._is_idle,
+            is_dead=self._is_dead,
             attempt=attempt,
         )
         if row is None:

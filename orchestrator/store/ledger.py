@@ -112,11 +112,22 @@ class Ledger:
 
     @retrying
     def open(
-        self, new: NewOperation, *, owner: str, lease_seconds: float, mine: Callable[[str], bool]
+        self,
+        new: NewOperation,
+        *,
+        owner: str,
+        lease_seconds: float,
+        mine: Callable[[str], bool],
+        is_dead: Callable[[str], bool] = lambda _: False,
     ) -> OperationRow | None:
         """Hold the operation that has begun for this cause, or a new one; None while another process holds it.
 
-        ``mine`` tells, of an operation that this owner holds on record, that nothing works on it any more.
+        Args:
+            new: What plugins are to be asked about.
+            owner: The process that holds it from here on.
+            lease_seconds: For how long it is held.
+            mine: Tells, of an operation that this owner holds on record, that nothing works on it any more.
+            is_dead: Tells of the name of a process whether it surely is there no more: it holds nothing.
         """
         operation = tables.operation
         with self._db.write() as connection:
@@ -148,7 +159,7 @@ class Ledger:
                     return None
                 return self._read(connection, new.id)
             held = there.leased_until is not None and there.leased_until > now
-            if held and not (there.owner == owner and mine(there.id)):
+            if held and not (there.owner == owner and mine(there.id)) and not is_dead(there.owner):
                 return None
             self._take(connection, there.id, owner=owner, until=now + lease_seconds)
             return self._read(connection, there.id)
@@ -215,6 +226,7 @@ class Ledger:
         reason: str,
         lease_seconds: float,
         mine: Callable[[str], bool],
+        is_dead: Callable[[str], bool] = lambda _: False,
         attempt: int | None = None,
     ) -> OperationRow | None:
         """Hold an operation, so that plugins can be told that it is over; None if there is nothing to be told.
@@ -229,6 +241,7 @@ class Ledger:
             reason: Why it ended so.
             lease_seconds: For how long it is held.
             mine: As of :meth:`open`.
+            is_dead: As of :meth:`open`.
             attempt: It must be held under this attempt still, if given.
 
         Raises:
@@ -245,7 +258,8 @@ class Ledger:
             if attempt is not None and there.attempt != attempt:
                 return None
             held = there.leased_until is not None and there.leased_until > now
-            if held and attempt is None and not (there.owner == owner and mine(there.id)):
+            is_mine = attempt is not None or (there.owner == owner and mine(there.id))
+            if held and not is_mine and not is_dead(there.owner):
                 raise TakenOver(f"another process tells lifecycle plugins how operation {operation_id} ended")
             said = {} if there.state == LEAVING else {"state": LEAVING, "outcome": outcome, "reason": reason}
             self._take(connection, operation_id, owner=owner, until=now + lease_seconds, **said)

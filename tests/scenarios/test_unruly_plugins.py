@@ -15,7 +15,8 @@ from structlog.testing import capture_logs
 
 from hooks.hook import HookOptions
 from hooks.lifecycle import Annotations, LifecyclePlugin
-from orchestrator.errors import Conflict
+from orchestrator.errors import Conflict, Unavailable
+from orchestrator.messages import StackJob
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import Crash, World
 
@@ -53,6 +54,23 @@ class Unruly(LifecyclePlugin):
         self.words.append("post")
         if self._told is not None:
             raise self._told
+
+
+class Deadly(Unruly):
+    """Its process dies of a word, and might have taken long over it."""
+
+    time_limit_seconds = 600.0
+    dies_of = ""
+
+    def do_pre_op(self, *_: Any) -> None:
+        super().do_pre_op()
+        if self.dies_of == "pre":
+            raise Crash
+
+    def do_post_op(self, *_: Any) -> None:
+        super().do_post_op()
+        if self.dies_of == "post":
+            raise Crash
 
 
 UNRULY = {
@@ -112,21 +130,14 @@ def test_an_answer_that_never_ends_is_late() -> None:
 
 
 def test_a_lost_operation_that_cannot_be_read_keeps_nobody_from_being_told_of_others() -> None:
-    class Deadly(Unruly):
-        dies = True
-
-        def do_pre_op(self, *_: Any) -> None:
-            super().do_pre_op()
-            if self.dies:
-                raise Crash
-
     world = World()
     plugin = Deadly("a")
+    plugin.dies_of = "pre"
     world.plug(plugin)
     for name in "st":
         assert not world.survive(partial(world.create, template({"a": value("1")}), name))
         world.now += 1
-    plugin.dies = False
+    plugin.dies_of = ""
     with world.store.database.write() as connection:
         connection.execute(sa.text("UPDATE operation SET shown = x'01ff' WHERE stack = 's'"))
     world.sweep(after=1000)
@@ -160,3 +171,30 @@ def test_the_secrets_among_a_plugins_options_are_in_no_sentence_and_in_no_log(wo
     (line,) = (line for line in lines if line["log_level"] == "error")
     assert "Traceback" in line["exception"]
     assert "s3cr3t" not in str(lines)
+
+
+@pytest.mark.parametrize("word", ["pre", "post"])
+def test_nobody_waits_for_a_process_that_is_known_to_be_dead(word: str) -> None:
+    world = World()
+    plugin = Deadly("a")
+    plugin.dies_of = word
+    world.plug(plugin)
+    job = StackJob(name="s", template=template({"a": value("1")}), job_id="1")
+
+    def carry_out() -> None:
+        world.coordinator.create(job)
+        world.settle()
+
+    assert not world.survive(carry_out)
+    plugin.dies_of, died_at = "", world.now
+    brackets = world.coordinator._brackets
+    brackets._owner = "another"
+    if word == "pre":
+        with pytest.raises(Unavailable, match="another process asks"):
+            carry_out()
+    brackets._is_dead = {"coordinator"}.__contains__
+    carry_out()
+    assert world.state() == "CREATE_COMPLETE"
+    assert plugin.words == ["pre", word, "post"]
+    # Of the end of an operation, whoever claimed it has the word for as long as a worker has a check.
+    assert world.now - died_at < 100
