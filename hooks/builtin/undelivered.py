@@ -1,15 +1,13 @@
 """How sending a message can fail, and the sentences that say so without anything that was sent."""
 
-import ssl
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 
 import httpx
 
 from hooks.errors import HookError
+from hooks.http import is_distrust, retry_after_seconds
 
 #: What may be over the next time.
 _PASSING: Final = frozenset(
@@ -41,17 +39,14 @@ def of_answer(asked: str, status: int, headers: Mapping[str, str], words: str) -
         f"{asked}: it answered {status}{': ' if words else ''}{words}",
         status,
         passing=status in _PASSING,
-        retry_after=_retry_after_seconds(headers),
+        retry_after=retry_after_seconds(headers),
     )
 
 
 def of_transport(asked: str, error: httpx.HTTPError) -> NotDelivered:
     """Return the failure that it is not to be answered at all."""
-    cause: BaseException | None = error
-    for _ in range(10):
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return NotDelivered(f"{asked}: the server's certificate is not trusted (verify, ca_file)")
-        cause = cause and (cause.__cause__ or cause.__context__)
+    if is_distrust(error):
+        return NotDelivered(f"{asked}: the server's certificate is not trusted (verify, ca_file)")
     match error:
         case httpx.ConnectTimeout():
             why = "no connection came about in time"
@@ -65,23 +60,3 @@ def of_transport(asked: str, error: httpx.HTTPError) -> NotDelivered:
             # What it says may quote a header.
             return NotDelivered(f"{asked}: it cannot be sent ({type(error).__name__})")
     return NotDelivered(f"{asked}: {why}", passing=True)
-
-
-def _retry_after_seconds(headers: Mapping[str, str]) -> float:
-    """Return for how long a server wants to be left alone; 0 where it does not say so, or nobody understands it."""
-    text = headers.get("retry-after", "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    until = _time(text)
-    if until is None:
-        return 0.0
-    # By its own clock, which may be another than ours.
-    return max(0.0, (until - (_time(headers.get("date", "")) or datetime.now(UTC))).total_seconds())
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        parsed = parsedate_to_datetime(text)
-    except (ValueError, TypeError):
-        return None
-    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed

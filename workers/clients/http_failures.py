@@ -2,16 +2,14 @@
 
 import json
 import re
-import ssl
 from collections.abc import Collection, Iterator, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
 import httpx
 
+from hooks.http import is_distrust, retry_after_seconds
 from orchestrator.errors import IsothermError, cut
 from workers.masking import masked
 
@@ -91,18 +89,9 @@ def of_transport(asked: str, error: httpx.HTTPError) -> HttpError:
         case _:
             # What it says may quote a header.
             return HttpError(f"{asked}: it cannot be sent ({type(error).__name__})")
-    if _is_distrust(error):
+    if is_distrust(error):
         return HttpError(f"{asked}: the server's certificate is not trusted (verify, ca_file)")
     return HttpUnavailable(f"{asked}: {why}", undone=never_sent)
-
-
-def _is_distrust(error: BaseException | None) -> bool:
-    seen = 0
-    while error is not None and seen < 10:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return True
-        error, seen = error.__cause__ or error.__context__, seen + 1
-    return False
 
 
 def _words_of_system(error: Exception) -> str:
@@ -149,27 +138,6 @@ def texts_in(value: Any) -> Iterator[str]:
                 yield from texts_in(child)
         case _:
             yield str(value)
-
-
-def retry_after_seconds(headers: Mapping[str, str]) -> float:
-    """Return for how long a server wants to be left alone; 0 where it does not say so, or nobody understands it."""
-    text = headers.get("retry-after", "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    until = _time(text)
-    if until is None:
-        return 0.0
-    # By its own clock, which may be another than ours.
-    now = _time(headers.get("date", "")) or datetime.now(UTC)
-    return max(0.0, (until - now).total_seconds())
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        parsed = parsedate_to_datetime(text)
-    except (ValueError, TypeError):
-        return None
-    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed
 
 
 def shown_path(path: str) -> str:
