@@ -1,13 +1,13 @@
 """How far each event sink has been told: durable cursors, each moved by one process at a time."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sqlalchemy as sa
 
 from hooks.events import Event
-from orchestrator.codec import Codec
+from orchestrator.codec import Codec, UnreadableSecret
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
@@ -15,6 +15,8 @@ from orchestrator.store.unneeded import SINK_PATIENCE_SECONDS, waits
 
 #: How many events are read at once.
 BATCH = 500
+#: A cursor that no key opens is not tried again before: keys do not come by themselves.
+_LOCKED_SECONDS = 60.0
 #: An error's words are kept up to here.
 _ERROR_LENGTH = 1000
 
@@ -109,7 +111,10 @@ class SinkCursors:
 
     @retrying
     def claim(self, name: str, *, owner: str, lease_seconds: float) -> CursorClaim | None:
-        """Take a cursor; None if there is none, another process has it, or it failed and is not due yet."""
+        """Take a cursor; None if there is none, another process has it, or it failed and is not due yet.
+
+        None, too, if no key opens what is kept with it: that is a failure, and on record as one.
+        """
         cursor = tables.sink_cursor
         with self._db.write() as connection:
             now = database_time(connection, self._db)
@@ -122,20 +127,28 @@ class SinkCursors:
                 .values(owner=owner, leased_until=now + lease_seconds, attempt=cursor.c.attempt + 1)
                 .returning(*cursor.c)
             ).first()
-        return None if row is None else self._claim(row)
-
-    def _claim(self, row: sa.Row[Any]) -> CursorClaim:
-        return CursorClaim(
+        if row is None:
+            return None
+        claim = CursorClaim(
             name=row.name,
             type=row.type,
             stack_id=row.stack_id,
-            options=self._codec.unpack(row.options) if row.options else {},
+            options={},
             attempt=row.attempt,
             owner=row.owner,
             position=row.position,
-            state=self._codec.unpack(row.state) if row.state else b"",
+            state=b"",
             failures=row.failures,
         )
+        try:
+            return replace(
+                claim,
+                options=self._codec.unpack(row.options) if row.options else {},
+                state=self._codec.unpack(row.state) if row.state else b"",
+            )
+        except UnreadableSecret as error:
+            self.fail(claim, str(error), pause_seconds=_LOCKED_SECONDS)
+            return None
 
     @retrying
     def holder(self, name: str) -> Holder | None:

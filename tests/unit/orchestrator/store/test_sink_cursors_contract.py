@@ -5,8 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import sqlalchemy as sa
+from cryptography.fernet import Fernet
 
 from hooks.events import Event
+from orchestrator.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.sink_cursors import CursorClaim, CursorRow, SinkCursors
 from tests.unit.orchestrator.store.conftest import Bench
@@ -218,3 +220,26 @@ def test_what_a_sink_saves_is_as_secret_as_all_values(bench: Bench) -> None:
         stored = connection.execute(sa.select(tables.sink_cursor.c.state)).scalar_one()
     encrypted = bench.store.codec.pack(b"customers")[:1] == b"\x01"
     assert (b"customers" in stored) is not encrypted
+
+
+def test_a_cursor_that_no_key_opens_failed(bench: Bench) -> None:
+    cursors = bench.store.sink_cursors
+    cursors.register(["mail"])
+    cursors.advance(taken(cursors), 0, state=b"customers", lease_seconds=LEASE)
+    cursors.release("mail", owner="me", attempt=1)
+    keyless = SinkCursors(bench.store.database, Codec([Fernet.generate_key().decode()]), cursors.horizon)
+    if bench.store.codec.pack(b"")[:1] != b"\x01":
+        # What is not locked needs no key.
+        assert taken(keyless).state == b"customers"
+        return
+    assert keyless.claim("mail", owner="me", lease_seconds=LEASE) is None
+    found = row(cursors)
+    assert (found.owner, found.failures, found.error) == (
+        None,
+        1,
+        "no configured encryption key opens a stored value",
+    )
+    # Not again at once, nor for ever.
+    assert cursors.claim("mail", owner="another", lease_seconds=LEASE) is None
+    bench.clock.pass_(60)
+    assert taken(cursors, owner="another").state == b"customers"
