@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgpack
 
-from hooks.frozen import frozen, thawed
+from hooks.frozen import frozen
 from hooks.lifecycle import Annotations
 from hooks.words import tellable
 from orchestrator.store.ledger import Agreed, CallRow, OperationRow
@@ -45,7 +45,7 @@ def answer_to_wire(answer: object) -> dict[str, Any] | None:
     if len(warnings) > MOST_WARNINGS:
         more = len(warnings) - MOST_WARNINGS + 1
         warnings = [*warnings[: MOST_WARNINGS - 1], f"and {more} more"]
-    wire = {"warnings": warnings, "stack": thawed(answer.stack), "resources": thawed(answer.resources)}
+    wire = {"warnings": warnings, "stack": _plain(answer.stack), "resources": _plain(answer.resources)}
     try:
         size = len(msgpack.packb(wire))
     except (TypeError, ValueError, OverflowError) as error:
@@ -53,6 +53,22 @@ def answer_to_wire(answer: object) -> dict[str, Any] | None:
     if size > MOST_BYTES:
         raise BadAnswer(f"its annotations take {size} bytes; at most {MOST_BYTES} are kept")
     return wire
+
+
+def _plain(value: Any) -> Any:
+    """Return a copy made of plain maps and lists.
+
+    Raises:
+        BadAnswer: a map has a key that could be written, but not be read again.
+    """
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise BadAnswer(f"its annotations have a key that is no text, but {type(key).__name__}")
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return list(map(_plain, value))
+    return value
 
 
 def answer_from_wire(wire: Mapping[str, Any] | None) -> Annotations | None:

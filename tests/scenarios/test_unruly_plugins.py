@@ -109,6 +109,16 @@ def test_whatever_is_raised_before_an_operation_refuses_it_in_words(kind: str) -
     assert first.words == ["pre", "post"]
 
 
+@pytest.mark.parametrize("key", [(1, 2), b"a", 1])
+def test_annotations_that_could_not_be_read_again_refuse(key: Any) -> None:
+    world = World()
+    plugin = Unruly("a", asked=Annotations(resources={"a": {"deep": [{key: 1}]}}))
+    world.plug(plugin)
+    with pytest.raises(Conflict, match=f"a key that is no text, but {type(key).__name__}"):
+        world.create(template({"a": value("1")}))
+    assert plugin.words == ["pre"]
+
+
 def test_an_answer_that_never_ends_is_late() -> None:
     world = World()
     go = threading.Event()
