@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from orchestrator.store.events import EventRow
-from orchestrator.store.ledger import CallRow
+from orchestrator.store.operation_rows import CallRow
 from orchestrator.store.past import TraversalRow
 from orchestrator.store.stacks import StackRow
 from orchestrator.views import EventView, PluginCallView, TraversalView

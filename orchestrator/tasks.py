@@ -21,7 +21,7 @@ from orchestrator.queue import QueuePublisher, at_the_beginning, at_the_end, def
 from orchestrator.refusals import refusal_of
 from orchestrator.runtime import Runtime
 from orchestrator.settings import load_settings
-from orchestrator.store.ledger import TakenOver
+from orchestrator.store.operation_rows import TakenOver
 
 log = structlog.get_logger()
 

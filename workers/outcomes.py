@@ -26,7 +26,7 @@ from orchestrator.plugins.resource import (
 from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Ending, Outcome
-from orchestrator.store.ledger import TakenOver
+from orchestrator.store.operation_rows import TakenOver
 from workers.attributes import read_attributes
 from workers.changing import is_doubted
 from workers.creating import with_mark

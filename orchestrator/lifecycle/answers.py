@@ -8,7 +8,7 @@ import msgpack
 from hooks.frozen import frozen
 from hooks.lifecycle import Annotations
 from hooks.words import tellable
-from orchestrator.store.ledger import Agreed, CallRow, OperationRow
+from orchestrator.store.operation_rows import Agreed, CallRow, OperationRow
 
 #: So many warnings of one plugin about one operation are kept, each so long.
 MOST_WARNINGS: Final = 20

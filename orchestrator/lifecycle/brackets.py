@@ -37,9 +37,9 @@ from orchestrator.lifecycle.copies import own_copy
 from orchestrator.lifecycle_views import shown_from_wire, shown_to_wire, stack_shown, with_rows
 from orchestrator.nested import Fence
 from orchestrator.settings import Settings
-from orchestrator.store import ledger
-from orchestrator.store.ledger import CallRow, NewOperation, OperationRow, TakenOver
+from orchestrator.store import operation_rows
 from orchestrator.store.new_traversal import NewTraversal
+from orchestrator.store.operation_rows import CallRow, NewOperation, OperationRow, TakenOver
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversal_endings import Ending
@@ -49,7 +49,9 @@ log = structlog.get_logger()
 #: How an operation ended, by the status of its traversal.
 _OUTCOMES: Final = {"COMPLETE": COMPLETE, "FAILED": FAILED, "SUPERSEDED": SUPERSEDED}
 #: Who is told that an operation is over: whoever agreed to it, and whoever may have.
-_ENTERED: Final = frozenset({ledger.AGREED, ledger.LATE, ledger.ASKING, ledger.TELLING})
+_ENTERED: Final = frozenset(
+    {operation_rows.AGREED, operation_rows.LATE, operation_rows.ASKING, operation_rows.TELLING}
+)
 #: Of lost operations no further one is begun with after so long.
 UNWINDING_SECONDS: Final = 1.0
 _NOBODY_CAME: Final = "the process that was to begin it is gone, and no other went on with it"
@@ -155,17 +157,17 @@ class Brackets:
             if number == 0:
                 lease_seconds = self._lease_seconds(plugin)
                 self._store.ledger.ask(row, position, plugin.name, lease_seconds=lease_seconds)
-            state, reason, wire = ledger.AGREED, "", None
+            state, reason, wire = operation_rows.AGREED, "", None
             begun = time.monotonic()
             try:
                 shown, present = own_copy(plugin, stack), own_copy(plugin, current)
                 ask = partial(plugin.do_pre_op, replace(context), shown, present, row.action)
                 wire = answer_of(plugin, ask, stack=row.stack, action=row.action)
             except TookTooLong as error:
-                state, reason = ledger.LATE, str(error)
+                state, reason = operation_rows.LATE, str(error)
             except LifecycleRefused as error:
-                state, reason = ledger.REFUSED, error.reason
-            if state != ledger.AGREED:
+                state, reason = operation_rows.REFUSED, error.reason
+            if state != operation_rows.AGREED:
                 refused = LifecycleRefused(plugin.name, reason)
                 self._store.ledger.refuse(
                     row,
@@ -177,7 +179,7 @@ class Brackets:
                 )
                 self._tell_all(
                     row.id,
-                    states=(ledger.LEAVING,),
+                    states=(operation_rows.LEAVING,),
                     outcome=REFUSED,
                     reason=str(refused),
                     attempt=row.attempt,
@@ -185,7 +187,7 @@ class Brackets:
                 )
                 raise Conflict(str(refused)) from refused
             calls[plugin.name] = CallRow(
-                position=position, plugin=plugin.name, state=ledger.AGREED, annotations=wire
+                position=position, plugin=plugin.name, state=operation_rows.AGREED, annotations=wire
             )
             following = waiting[number + 1] if number + 1 < len(waiting) else None
             self._store.ledger.agree(
@@ -204,7 +206,7 @@ class Brackets:
         return [
             (plugin, calls[plugin.name].position if plugin.name in calls else next(places))
             for plugin in self._plugins
-            if plugin.name not in calls or calls[plugin.name].state != ledger.AGREED
+            if plugin.name not in calls or calls[plugin.name].state != operation_rows.AGREED
         ]
 
     def _lease_seconds(self, plugin: LifecyclePlugin | None) -> float:
@@ -218,7 +220,7 @@ class Brackets:
         if new.agreed is not None:
             self._tell_all(
                 new.id,
-                states=(ledger.ENTERING,),
+                states=(operation_rows.ENTERING,),
                 outcome=REFUSED,
                 reason=reason,
                 attempt=new.agreed.attempt,
@@ -232,7 +234,7 @@ class Brackets:
         """
         self._tell_all(
             ending.traversal_id,
-            states=(ledger.UNDER_WAY, ledger.LEAVING),
+            states=(operation_rows.UNDER_WAY, operation_rows.LEAVING),
             outcome=_OUTCOMES[ending.status],
             reason=ending.reason,
         )
@@ -244,7 +246,7 @@ class Brackets:
         """
         until = time.monotonic() + UNWINDING_SECONDS
         for operation_id in lost:
-            states = (ledger.ENTERING, ledger.LEAVING)
+            states = (operation_rows.ENTERING, operation_rows.LEAVING)
             try:
                 self._tell_all(operation_id, states=states, outcome=REFUSED, reason=_NOBODY_CAME)
             except Exception as error:  # noqa: BLE001  # whatever is wrong with one operation, the others are seen to

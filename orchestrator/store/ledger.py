@@ -5,101 +5,33 @@ attempt; what is written under an older one is refused.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from orchestrator.codec import Codec
-from orchestrator.errors import Unavailable
 from orchestrator.store import tables
 from orchestrator.store.claims import Timings
-from orchestrator.store.database import Database, bulk_insert, database_time, retrying
-from orchestrator.store.stack_events import insert_event
-
-#: The states of an operation.
-ENTERING: Final = "entering"
-UNDER_WAY: Final = "under_way"
-LEAVING: Final = "leaving"
-OVER: Final = "over"
-
-#: The states of a call.
-ASKING: Final = "asking"
-AGREED: Final = "agreed"
-REFUSED: Final = "refused"
-LATE: Final = "late"
-TELLING: Final = "telling"
-TOLD: Final = "told"
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.operation_rows import (
+    AGREED,
+    ASKING,
+    ENTERING,
+    LEAVING,
+    OVER,
+    TELLING,
+    TOLD,
+    CallRow,
+    NewOperation,
+    OperationRow,
+    TakenOver,
+)
 
 #: So many lost operations are seen to at a time.
 BATCH: Final = 20
 #: When an operation is lost, as SQL.
 _LOST_AT: Final = f"CASE state WHEN '{ENTERING}' THEN leased_until + :job_seconds ELSE leased_until END"
-
-
-class TakenOver(Unavailable):
-    """Another process sees to an operation now; what this one wanted to write down was not."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRow:
-    """What one plugin was asked and told."""
-
-    position: int
-    plugin: str
-    state: str
-    #: What it answered; None if nothing.
-    annotations: Mapping[str, Any] | None = None
-    error: str = ""
-    #: How long it took to answer, and to be told; None if it did not come to that.
-    asked_seconds: float | None = None
-    told_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationRow:
-    """An operation, with its calls in the order in which plugins were asked."""
-
-    id: str
-    stack_id: str
-    stack: str
-    project: str
-    action: str
-    state: str
-    outcome: str
-    reason: str
-    #: The stack that was shown, as plain types; None where the store can tell it.
-    shown: Mapping[str, Any] | None
-    attempt: int
-    created_at: float
-    ended_at: float | None
-    calls: tuple[CallRow, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewOperation:
-    """An operation that plugins are to be asked about."""
-
-    id: str
-    #: Whoever comes again for the same reason goes on with the same operation.
-    cause: str
-    stack_id: str
-    stack: str
-    project: str
-    action: str
-    shown: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreed:
-    """An operation that every plugin has agreed to: what its traversal writes as it begins."""
-
-    operation_id: str
-    attempt: int
-    #: What each plugin answered that answered something: warnings, and values by resource (the stack's own under "").
-    warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    annotations: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
 
 class Ledger:
@@ -441,44 +373,3 @@ class Ledger:
             )
             for each in connection.execute(mine.order_by(call.c.position))
         )
-
-
-def begin_operation(
-    connection: sa.Connection, codec: Codec, agreed: Agreed, *, stack_id: str, action: str, now: float
-) -> None:
-    """Write down, in the transaction in which it happens, that an operation begins, and what plugins said of it.
-
-    Raises:
-        TakenOver: another process has told the plugins by now that it never will; the transaction must not be kept.
-    """
-    operation = tables.operation
-    mine = (operation.c.id == agreed.operation_id) & (operation.c.attempt == agreed.attempt)
-    begun = operation.update().where(mine, operation.c.state == ENTERING)
-    if connection.execute(begun.values(state=UNDER_WAY, leased_until=None)).rowcount != 1:
-        raise TakenOver(f"another process sees to operation {agreed.operation_id}")
-    _annotate(connection, codec, agreed, stack_id=stack_id)
-    for plugin, warnings in agreed.warnings.items():
-        for warning in warnings:
-            insert_event(
-                connection,
-                now,
-                stack_id=stack_id,
-                traversal_id=agreed.operation_id,
-                action=action,
-                status="IN_PROGRESS",
-                reason=f"Warning of lifecycle plugin {plugin!r}: {warning}",
-            )
-
-
-def _annotate(connection: sa.Connection, codec: Codec, agreed: Agreed, *, stack_id: str) -> None:
-    """Put what each plugin says in the place of what it said before."""
-    annotation = tables.annotation
-    if agreed.annotations:
-        before = annotation.c.plugin.in_(list(agreed.annotations))
-        connection.execute(annotation.delete().where(annotation.c.stack_id == stack_id, before))
-    rows = [
-        {"stack_id": stack_id, "plugin": plugin, "resource": resource, "value": codec.pack(value)}
-        for plugin, said in agreed.annotations.items()
-        for resource, value in said.items()
-    ]
-    bulk_insert(connection, annotation, rows)

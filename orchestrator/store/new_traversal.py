@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.nested import AtRest, Family, Fence
 from orchestrator.plan import Plan
-from orchestrator.store.ledger import Agreed
+from orchestrator.store.operation_rows import Agreed
 from orchestrator.store.snapshots import NewSnapshot
 
 

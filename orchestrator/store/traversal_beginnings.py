@@ -16,8 +16,8 @@ from orchestrator.nested import AtRest, Fence
 from orchestrator.store import tables
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, bulk_insert, database_time, retrying
-from orchestrator.store.ledger import begin_operation
 from orchestrator.store.new_traversal import Fenced, NewTraversal
+from orchestrator.store.operation_beginnings import begin_operation
 from orchestrator.store.requirements import requirements_of, widen_requirements
 from orchestrator.store.serving import DEFINING
 from orchestrator.store.snapshots import fail_snapshot, insert_snapshot

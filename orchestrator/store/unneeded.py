@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from orchestrator.messages import CONVERGE, OPERATE
 from orchestrator.store import tables
-from orchestrator.store.ledger import OVER
+from orchestrator.store.operation_rows import OVER
 
 Condition = sa.ColumnElement[bool]
 

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from orchestrator.messages import CREATE_TASK, StackJob
 from orchestrator.queue import make_app, send_job
 from orchestrator.store import migrations, tables
-from orchestrator.store.ledger import OperationRow
+from orchestrator.store.operation_rows import OperationRow
 from orchestrator.store.store import Store
 from orchestrator.views import StackView
 from tests.faults import threaded_coordinator

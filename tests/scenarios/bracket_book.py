@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from hooks.calling import TookTooLong
 from hooks.errors import Refusal
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
-from orchestrator.store import ledger
+from orchestrator.store import operation_rows
 from orchestrator.store.tables import metadata
 from tests.scenarios.world import World
 
@@ -125,7 +125,7 @@ class Book:
         enters = [(no, call) for no, call in mine if call.word == ENTER]
         leaves = [(no, call) for no, call in mine if call.word == LEAVE]
         status = self.status(operation_id)
-        assert (row.state, row.leased_until) == (ledger.OVER, None), "nobody was told that it is over"
+        assert (row.state, row.leased_until) == (operation_rows.OVER, None), "nobody was told that it is over"
         assert {call.action for _, call in mine} <= {row.action}
         assert [no for no, _ in enters] == [no for no, _ in mine[: len(enters)]], "asked after it was over"
         self._check_repetitions(operation_id, enters)

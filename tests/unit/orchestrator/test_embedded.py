@@ -8,7 +8,7 @@ import pytest
 from orchestrator.embedded import Embedded
 from orchestrator.settings import Settings
 from orchestrator.store import migrations
-from orchestrator.store.ledger import NewOperation
+from orchestrator.store.operation_rows import NewOperation
 
 
 def test_a_plugin_that_hangs_over_what_is_lost_does_not_hold_up_the_sweep(

@@ -30,7 +30,7 @@ from orchestrator.refusals import raise_refusal, refusal_of
 from orchestrator.runtime import Runtime
 from orchestrator.settings import Settings
 from orchestrator.store import migrations
-from orchestrator.store.ledger import TakenOver
+from orchestrator.store.operation_rows import TakenOver
 from orchestrator.store.stacks import JobRow
 from tests.unit.packages import install
 

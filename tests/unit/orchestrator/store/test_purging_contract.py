@@ -9,14 +9,8 @@ import sqlalchemy as sa
 from orchestrator.purge import KINDS, Purge, Removed
 from orchestrator.store import tables
 from orchestrator.store.claims import Ending, Outcome
-from orchestrator.store.ledger import (
-    ENTERING,
-    UNDER_WAY,
-    Agreed,
-    NewOperation,
-    OperationRow,
-    begin_operation,
-)
+from orchestrator.store.operation_beginnings import begin_operation
+from orchestrator.store.operation_rows import ENTERING, UNDER_WAY, Agreed, NewOperation, OperationRow
 from orchestrator.store.removals import BATCH
 from orchestrator.store.templates import StoredTemplate
 from tests.unit.orchestrator.store.conftest import Bench
