@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import structlog
+
 from orchestrator.children import ChangesStacks, TakenOver
 from orchestrator.errors import Conflict
 from orchestrator.plugins.resource import Resource, ResourceFailure
@@ -19,6 +21,8 @@ from orchestrator.signals import SIGNAL_TRIES, UNSIGNALLED, signalled
 from orchestrator.store.scalings import Decided
 from orchestrator.store.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
+
+log = structlog.get_logger()
 
 #: What a signal comes to where somebody died over an earlier one.
 _LEFT_OVER: Final = Scaling(sentence="the group is still given the members of the last scaling")
@@ -77,11 +81,10 @@ class Scaler:
                 raise Conflict(f"resource {row.name!r} scales nothing")
             group = self._group_of(policy, stack)
             busy = group.why_busy()
-            is_left_over = not busy and not group.resource.is_as_asked()
+            is_done = bool(job_id) and self._store.stacks.job(job_id) is not None
+            is_left_over = not busy and not group.resource.is_as_asked() and self._goes_on(group)
             changed = group.row.id if is_left_over else None
-            if is_left_over:
-                self._begin(group)
-            if job_id and self._store.stacks.job(job_id) is not None:
+            if is_done:
                 return changed
             scaling = _LEFT_OVER if is_left_over else _asked(policy, group, busy, details)
             if scaling.size is None:
@@ -121,6 +124,17 @@ class Scaler:
             )
             self._store.scalings.undo(undone)
             raise
+
+    def _goes_on(self, group: _Group) -> bool:
+        """Begin what somebody died over; False if it cannot be had: another size may be, and is asked for now."""
+        try:
+            self._begin(group)
+        except Conflict as error:
+            log.warning(
+                "what is left over of a scaling cannot be had", group=group.row.name, reason=str(error)
+            )
+            return False
+        return True
 
     @staticmethod
     def _begin(group: _Group) -> None:

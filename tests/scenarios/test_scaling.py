@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
+from hooks.errors import Refusal
+from hooks.lifecycle import LifecyclePlugin
+from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict
 from orchestrator.messages import SignalJob
+from orchestrator.scaling import Scaler
 from orchestrator.store.scalings import Decided
 from tests.scenarios.groups import TYPES, members, outputs
 from tests.scenarios.trees import assert_at_rest, document_of_tree, step
-from tests.scenarios.world import World
+from tests.scenarios.world import Crash, World
 
 
 @pytest.fixture
@@ -197,6 +201,33 @@ def test_a_size_that_cannot_be_had_is_undone() -> None:
         signal(world, "down")
         world.settle()
         assert len(members(world)) == 1
+
+
+def test_a_size_that_a_plugin_refuses_when_somebody_died_over_it_keeps_nobody_from_another(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Small(LifecyclePlugin):
+        name = "small"
+
+        def do_pre_op(self, _context: object, stack: FrozenStack, *_: object) -> None:
+            if stack.parent_id and len(stack.resources) > 1:
+                raise Refusal("one is enough")
+
+    def die(*_: object) -> None:
+        raise Crash
+
+    world.create(scaled())
+    world.settle()
+    with monkeypatch.context() as patch:
+        patch.setattr(Scaler, "_bring_about", die)
+        assert not world.survive(lambda: signal(world))
+    world.plug(Small())
+    with pytest.raises(Conflict, match="one is enough"):
+        signal(world)
+    signal(world, "down")
+    world.settle()
+    assert len(members(world)) == 1
+    assert_at_rest(world)
 
 
 def test_a_job_that_comes_twice_scales_once(world: World) -> None:
