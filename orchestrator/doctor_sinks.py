@@ -28,7 +28,7 @@ def check_event_sinks(settings: Settings) -> Iterator[Check]:
     yield from (check_sink(view, settings) for view in views if not view.stack_id)
     of_stacks = [view for view in views if view.stack_id]
     if of_stacks:
-        yield check_sinks_of_stacks(of_stacks)
+        yield check_sinks_of_stacks(of_stacks, settings)
 
 
 def check_sink(view: SinkView, settings: Settings) -> Check:
@@ -53,8 +53,9 @@ def check_sink(view: SinkView, settings: Settings) -> Check:
     )
 
 
-def check_sinks_of_stacks(views: Sequence[SinkView]) -> Check:
+def check_sinks_of_stacks(views: Sequence[SinkView], settings: Settings) -> Check:
     """Tell of all sinks together that environments name: there may be many."""
+    hint = ""
     failing = [view for view in views if view.failing_since is not None]
     behind = max(views, key=lambda view: view.behind_seconds)
     detail = f"{len(views)} told; {sum(view.backlog for view in views)} events wait"
@@ -66,11 +67,20 @@ def check_sinks_of_stacks(views: Sequence[SinkView]) -> Check:
             f"; {len(failing)} failing, that of stack {longest.stack} for {longest.failing_seconds:.0f} s: "
             f"{longest.error}"
         )
+        hint = "see what they say with: isotherm event-sink list"
+    unheard = [view for view in views if view.backlog and not view.enabled]
+    late = [view for view in views if view.failing_since is None and view.behind_seconds > LONG_SECONDS]
+    if unheard:
+        types = ", ".join(sorted({view.type for view in unheard}))
+        detail += f"; nobody here tells {len(unheard)} of them"
+        hint = hint or f"environment_event_sinks has not got {types}; what nobody tells is lost in the end"
+    elif late and not settings.embedded:
+        hint = hint or "is a coordinator running that may tell them? start one with: isotherm coordinator"
     return Check(
         name="event sinks of environments",
-        ok=not failing,
+        ok=not hint,
         detail=detail,
-        hint="see what they say with: isotherm event-sink list",
+        hint=hint,
         is_service=bool(failing),
     )
 

@@ -140,19 +140,35 @@ def test_between_two_commands_of_embedded_mode_events_may_wait(settings: Setting
     assert check_sink(view(backlog=3, behind_seconds=86400.0), settings).ok
 
 
-def test_the_doctor_tells_of_all_sinks_of_environments_at_once() -> None:
+def test_the_doctor_tells_of_all_sinks_of_environments_at_once(settings: Settings) -> None:
     said = {"stack_id": "x", "enabled": True}
     fine, slow = view(stack="web", **said), view(stack="db", backlog=4, behind_seconds=12.0, **said)
-    assert check_sinks_of_stacks([fine, slow]) == Check(
+    assert check_sinks_of_stacks([fine, slow], settings) == Check(
         name="event sinks of environments",
         ok=True,
         detail="2 told; 4 events wait, of stack db for 12 s",
-        hint="see what they say with: isotherm event-sink list",
     )
     dead = view(stack="shop", failing_since=1.0, failing_seconds=99.0, error="gone", **said)
-    check = check_sinks_of_stacks([fine, slow, dead])
+    check = check_sinks_of_stacks([fine, slow, dead], settings)
     assert not check.ok
     assert check.detail.endswith("; 1 failing, that of stack shop for 99 s: gone")
+    assert check.hint == "see what they say with: isotherm event-sink list"
+
+
+def test_the_doctor_tells_of_sinks_of_environments_that_nobody_tells(settings: Settings) -> None:
+    old = view(stack="web", stack_id="x", backlog=2, behind_seconds=LONG_SECONDS + 1)
+    forbidden = view(stack="web", stack_id="x", backlog=2, behind_seconds=1.0, enabled=False)
+    quiet = view(stack="web", stack_id="x", enabled=False)
+    distributed = settings.model_copy(update={"broker_url": "redis://localhost"})
+    # Between two commands of embedded mode events may wait.
+    assert check_sinks_of_stacks([old, quiet], settings).ok
+    late = check_sinks_of_stacks([old, quiet], distributed)
+    assert not late.ok
+    assert "is a coordinator running" in late.hint
+    unheard = check_sinks_of_stacks([old, forbidden], settings)
+    assert not unheard.ok
+    assert unheard.detail.endswith("; nobody here tells 1 of them")
+    assert "environment_event_sinks has not got mail" in unheard.hint
 
 
 def test_the_doctor_looks_into_the_database(store: Store, settings: Settings) -> None:
