@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from hooks.errors import HookError, ReadOnly
 from hooks.masking import MASK, without_secrets
 
 #: What a hook says in one go is told up to here.
@@ -23,6 +24,17 @@ def words_of(error: BaseException, options: Any = None) -> str:
     except Exception as fault:  # noqa: BLE001  # an author's own method
         return f"{type(error).__name__}, whose words cannot be told: {type(fault).__name__}"
     return tellable(_masked(said, options)) or type(error).__name__
+
+
+def is_on_purpose(error: BaseException) -> bool:
+    """Tell whether an error is a sentence for people; that a hook tried to change something is a bug of it."""
+    return isinstance(error, HookError) and not isinstance(error, ReadOnly)
+
+
+def fault_of(error: BaseException, options: Any = None) -> str:
+    """Return the same as :func:`words_of`, after the error's type where it was not raised on purpose."""
+    said = words_of(error, options)
+    return said if is_on_purpose(error) else tellable(f"{type(error).__name__}: {said}")
 
 
 def trace_of(error: BaseException, options: Any = None) -> str:

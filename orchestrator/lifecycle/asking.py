@@ -6,9 +6,9 @@ from typing import Any
 import structlog
 
 from hooks.calling import TookTooLong, call_within
-from hooks.errors import HookError, LifecycleRefused, ReadOnly, Refusal
+from hooks.errors import LifecycleRefused, Refusal
 from hooks.lifecycle import Annotations, LifecyclePlugin
-from hooks.words import tellable, trace_of, words_of
+from hooks.words import fault_of, tellable, trace_of, words_of
 from orchestrator.lifecycle.answers import BadAnswer, answer_to_wire
 
 log = structlog.get_logger()
@@ -40,8 +40,5 @@ def answer_of(
         log.error(
             "a lifecycle plugin failed", plugin=plugin.name, stack_name=stack, action=action, exception=trace
         )
-        # What is said on purpose needs no name of a class before it; that it tried to change something is a bug of it.
-        is_said = isinstance(error, HookError) and not isinstance(error, ReadOnly)
-        kind = "" if is_said else f"{type(error).__name__}: "
-        reason = tellable(f"it failed: {kind}{words_of(error, plugin.options)}")
+        reason = tellable(f"it failed: {fault_of(error, plugin.options)}")
         raise LifecycleRefused(plugin.name, reason) from error

@@ -7,7 +7,6 @@ telling those that were asked that the operation never began.
 """
 
 import itertools
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,8 +16,8 @@ from typing import Final
 
 import structlog
 
-from hooks.calling import TookTooLong, call_within
-from hooks.errors import HookError, LifecycleRefused, ReadOnly
+from hooks.calling import TookTooLong
+from hooks.errors import LifecycleRefused
 from hooks.lifecycle import (
     COMPLETE,
     FAILED,
@@ -29,11 +28,13 @@ from hooks.lifecycle import (
 )
 from hooks.ordering import in_order
 from hooks.stack import FrozenStack
-from hooks.words import tellable, trace_of, words_of
+from hooks.words import words_of
 from orchestrator.errors import Conflict, IsothermError
-from orchestrator.lifecycle.answers import agreed_of, answer_from_wire
+from orchestrator.lifecycle.answers import agreed_of
 from orchestrator.lifecycle.asking import answer_of
 from orchestrator.lifecycle.copies import own_copy
+from orchestrator.lifecycle.telling import told
+from orchestrator.lifecycle.working import Working
 from orchestrator.lifecycle_views import shown_from_wire, shown_to_wire, stack_shown, with_rows
 from orchestrator.nested import Fence
 from orchestrator.settings import Settings
@@ -89,9 +90,7 @@ class Brackets:
         # Whether there is what they come before or after, was looked at when they were loaded; it may be disabled.
         named = [name for plugin in plugins for name in (*plugin.before, *plugin.after)]
         self._plugins = in_order(plugins, known=named)
-        #: The operations that a thread of this process works on.
-        self._active: set[str] = set()
-        self._lock = threading.Lock()
+        self._working = Working()
 
     # -- before ------------------------------------------------------------------------------------------------
 
@@ -135,14 +134,14 @@ class Brackets:
             wanted,
             owner=self._owner,
             lease_seconds=self._margin_seconds,
-            mine=self._is_idle,
+            mine=self._working.is_idle,
             is_dead=self._is_dead,
         )
         if row is None:
             raise TakenOver(
                 f"another process asks lifecycle plugins about stack {new.stack!r} for the same job"
             )
-        with _Working(self._active, self._lock, row.id):
+        with self._working.on(row.id):
             calls = self._ask_all(row, stack, current)
             return replace(new, id=row.id, agreed=agreed_of(row, calls))
 
@@ -281,13 +280,13 @@ class Brackets:
             outcome=outcome,
             reason=reason,
             lease_seconds=self._margin_seconds,
-            mine=self._is_idle,
+            mine=self._working.is_idle,
             is_dead=self._is_dead,
             attempt=attempt,
         )
         if row is None:
             return
-        with _Working(self._active, self._lock, row.id):
+        with self._working.on(row.id):
             there = self._store.stacks.by_id(row.stack_id)
             stack = self._shown(row, there)
             now = current or self._now_after(row, there, stack)
@@ -298,7 +297,7 @@ class Brackets:
             lease_seconds = self._lease_seconds(self._plugin(entered[0]))
             self._store.ledger.tell(row, entered[0].position, lease_seconds=lease_seconds)
             for number, call in enumerate(entered):
-                error, seconds = self._tell(row, call, stack, now)
+                error, seconds = told(self._plugin(call), row, call, stack=stack, current=now)
                 following = entered[number + 1] if number + 1 < len(entered) else None
                 self._store.ledger.told(
                     row,
@@ -312,52 +311,6 @@ class Brackets:
     def _plugin(self, call: CallRow) -> LifecyclePlugin | None:
         """Return the plugin that was called; None if it is not here any more."""
         return next((each for each in self._plugins if each.name == call.plugin), None)
-
-    def _tell(
-        self, row: OperationRow, call: CallRow, stack: FrozenStack, current: FrozenStack | None
-    ) -> tuple[str, float | None]:
-        """Tell one plugin how an operation ended; return what it raises, and how many seconds it took, if it is here.
-
-        Whatever it says is only written down.
-        """
-        plugin = self._plugin(call)
-        if plugin is None:
-            error = "it is not installed any more, or not enabled: it could not be told"
-            log.warning(
-                "a lifecycle plugin cannot be told", plugin=call.plugin, operation=row.id, reason=error
-            )
-            return error, None
-        context = LifecycleContext(
-            operation_id=row.id,
-            project=row.project,
-            outcome=row.outcome,
-            reason=row.reason,
-            annotations=answer_from_wire(call.annotations),
-        )
-        shown, present = own_copy(plugin, stack), own_copy(plugin, current)
-        is_failure = row.outcome != COMPLETE
-        error, begun = "", time.monotonic()
-        try:
-            call_within(
-                partial(plugin.do_post_op, context, shown, present, row.action, is_failure),
-                seconds=plugin.time_limit_seconds,
-                name=f"lifecycle {plugin.name}",
-            )
-        except Exception as raised:  # noqa: BLE001  # the operation is over; a plugin's fault must not stop the others
-            # What a hook says on purpose needs no traceback; that it tried to change something is a bug of it.
-            is_said = isinstance(raised, HookError) and not isinstance(raised, ReadOnly)
-            said = words_of(raised, plugin.options)
-            error = said if is_said else tellable(f"{type(raised).__name__}: {said}")
-            log.error(
-                "a lifecycle plugin failed after the operation",
-                plugin=plugin.name,
-                operation=row.id,
-                stack_name=row.stack,
-                action=row.action,
-                reason=error,
-                exception=None if is_said else trace_of(raised, plugin.options),
-            )
-        return error, time.monotonic() - begun
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
@@ -395,29 +348,6 @@ class Brackets:
 
     def _concerns(self, *, is_nested: bool) -> bool:
         return bool(self._plugins) and (self._settings.lifecycle_nested_stacks or not is_nested)
-
-    def _is_idle(self, operation_id: str) -> bool:
-        """Whether no thread of this process works on an operation, whatever is on record."""
-        with self._lock:
-            return operation_id not in self._active
-
-
-class _Working:
-    """Notes, while a block runs, that a thread of this process works on an operation."""
-
-    def __init__(self, active: set[str], lock: threading.Lock, operation_id: str) -> None:
-        self._active, self._lock, self._id = active, lock, operation_id
-        self._is_outermost = False
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._is_outermost = self._id not in self._active
-            self._active.add(self._id)
-
-    def __exit__(self, *_: object) -> None:
-        if self._is_outermost:
-            with self._lock:
-                self._active.discard(self._id)
 
 
 def _action(new: NewTraversal) -> str:

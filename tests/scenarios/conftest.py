@@ -7,7 +7,7 @@ import pytest
 
 from hooks.calling import call_within
 from hooks.errors import HookError
-from orchestrator.lifecycle import asking, brackets
+from orchestrator.lifecycle import asking, telling
 from tests.scenarios.world import Crash, World
 
 
@@ -25,7 +25,7 @@ def processes_die_of_calls() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(asking, "call_within", call_or_die)
-        patch.setattr(brackets, "call_within", call_or_die)
+        patch.setattr(telling, "call_within", call_or_die)
         yield
 
 

@@ -19,6 +19,7 @@ from structlog.testing import capture_logs
 from hooks.lifecycle import Annotations, LifecycleContext
 from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, NotFound, Unavailable
+from orchestrator.lifecycle.working import Working
 from orchestrator.messages import (
     AdoptJob,
     CancelJob,
@@ -298,7 +299,7 @@ class Play:
         self._generation += 1
         brackets = self.world.coordinator._brackets
         brackets._owner = self.world.coordinator._name = f"coordinator-{self._generation}"
-        brackets._active.clear()
+        brackets._working = Working()
         return False
 
     def settle(self) -> None:
