@@ -176,9 +176,9 @@ class TraversalEndings:
                 now,
                 stack_id=stack_id,
                 traversal_id=traversal_id,
-                action="ROLLBACK",
+                action=row.action,
                 status="FAILED",
-                reason=why,
+                reason=reason,
             )
 
     @retrying
