@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator.diagnosis import Check
 from orchestrator.errors import IsothermError
+from orchestrator.hook_loading import find_sinks
 from orchestrator.settings import Settings
 from orchestrator.sink_admin import sink_views
 from orchestrator.sink_views import SinkView
@@ -25,7 +26,11 @@ def check_event_sinks(settings: Settings) -> Iterator[Check]:
         return
     finally:
         store.close()
-    yield from (check_sink(view, settings) for view in views if not view.stack_id)
+    broken = {name for fault in find_sinks(settings).faults for name in fault.hooks}
+    for view in views:
+        # Of one that cannot be made, and never was, nothing is to be said but why.
+        if not view.stack_id and (view.position is not None or view.name not in broken):
+            yield check_sink(view, settings)
     of_stacks = [view for view in views if view.stack_id]
     if of_stacks:
         yield check_sinks_of_stacks(of_stacks, settings)

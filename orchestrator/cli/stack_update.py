@@ -79,7 +79,8 @@ def update(
     parameters; environments that are given come after those that are there.
 
     With --dry-run nothing is touched. What would be is shown for each resource, with the properties that are the cause;
-    a value that a resource only has once it is changed, and what depends on it, is told as such.
+    a value that a resource only has once it is changed, and what depends on it, is told as such. Lifecycle plugins that
+    are enabled here are asked as well.
     """
     if template is None and not is_upon_existing:
         raise click.UsageError("give a template with -t, or --existing to keep the one that is there")

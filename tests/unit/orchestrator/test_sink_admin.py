@@ -177,3 +177,10 @@ def test_the_doctor_looks_into_the_database(store: Store, settings: Settings) ->
     found = {check.name: check for check in check_event_sinks(settings)}
     assert list(found) == ["event sink gone", "event sink mail", "event sinks of environments"]
     assert not found["event sink gone"].ok
+
+
+def test_of_a_sink_that_was_never_made_the_doctor_says_here_nothing(store: Store, settings: Settings) -> None:
+    wrong = settings.model_copy(update={"event_sinks": {"mail": {"enabled": True, "adress": "x"}}})
+    assert list(check_event_sinks(wrong)) == []
+    store.sink_cursors.register(["mail"])
+    assert [check.name for check in check_event_sinks(wrong)] == ["event sink mail"]
