@@ -121,11 +121,12 @@ Plugins
     test_plugin_traps::test_an_operation_that_is_superseded_is_told_too
     test_plugin_traps::test_an_operation_that_a_plugin_refuses_touches_nothing
 - The wrong ones are told after a refusal, or an error keeps others from being told.
-    test_lifecycle::test_refusal_unwinds_exactly_those_that_agreed
-    test_lifecycle::test_every_plugin_is_told_however_many_stumble
+    test_lifecycle::test_a_refusal_is_told_in_the_plugins_words_and_nothing_is_there
+    test_lifecycle::test_a_failing_post_op_hides_nothing_and_stops_nobody
+    test_brackets::test_brackets_match_whoever_refuses_raises_is_late_or_dies
 - A plugin can change the stack, and is given it under a misleading name.
-    test_lifecycle::test_operation_is_frozen
-    test_lifecycle::test_plugin_cannot_change_what_the_others_see
+    test_lifecycle::test_a_plugin_that_tries_to_change_what_it_is_shown_fails_and_changes_nothing
+    test_meddling::test_whoever_goes_round_what_is_frozen_changes_what_nobody_else_is_shown_then_or_later
 """
 
 import re
