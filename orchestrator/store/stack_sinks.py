@@ -35,8 +35,12 @@ def write_stack_sinks(
     known = [] if is_new else connection.execute(sa.select(cursor).where(mine).order_by(*order)).all()
     if not known and not wanted:
         return
+    done = [row.name for row in known if row.until is not None and row.position >= row.until]
     left: list[tuple[str, Sink]] = [
-        (row.name, (row.type, codec.unpack(row.options) if row.options else {})) for row in known
+        (row.name, (row.type, codec.unpack(row.options) if row.options else {}))
+        for row in known
+        # What happened since one was named no more and was told everything is not for it, named again or not.
+        if row.name not in done
     ]
     new: list[Sink] = []
     same: list[str] = []
@@ -52,7 +56,8 @@ def write_stack_sinks(
     again = cursor.c.name.in_(same) & cursor.c.until.is_not(None)
     connection.execute(cursor.update().where(again).values(until=None, left_at=None))
     gone = cursor.c.name.in_([name for name, _ in left])
-    connection.execute(cursor.delete().where(gone, cursor.c.position >= position))
+    is_told = cursor.c.position >= sa.func.coalesce(cursor.c.until, position)
+    connection.execute(cursor.delete().where(gone | cursor.c.name.in_(done), is_told))
     # Of those that are to be told a little more, some were left before.
     connection.execute(
         cursor.update().where(gone, cursor.c.until.is_(None)).values(until=position, left_at=now)

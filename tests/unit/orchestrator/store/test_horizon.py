@@ -169,7 +169,10 @@ def test_a_writer_that_stands_still_is_ended_before_the_horizon_passes_it(
         if len(written) > 1:
             return
         until = time.monotonic() + 30
-        still = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+        still = (
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND state = 'idle in transaction'"
+        )
         with ground.database.read() as connection:
             while connection.execute(sa.text(still)).scalar_one():
                 assert time.monotonic() < until

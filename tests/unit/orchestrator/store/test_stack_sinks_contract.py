@@ -115,6 +115,16 @@ def test_one_that_is_named_again_goes_on_where_it_is(bench: Bench) -> None:
     assert {row.name: row.backlog for row in bench.store.sink_cursors.all()} == {"s-id:0": 3, "s-id:1": 1}
 
 
+def test_one_that_was_told_everything_and_is_named_again_begins_anew(bench: Bench) -> None:
+    name_sinks(bench, MAIL, is_new=True)
+    created(bench, {"a": set()})
+    name_sinks(bench, HOOK)
+    tell(bench, "s-id:0", 4)
+    assert begin_delete(bench)
+    name_sinks(bench, MAIL, HOOK)
+    assert positions(bench) == {"s-id:1": ("hook", 4), "s-id:2": ("mail", 5)}
+
+
 def test_what_is_lost_to_one_that_is_named_no_more_is_what_it_was_to_be_told(bench: Bench) -> None:
     name_sinks(bench, MAIL, is_new=True)
     created(bench, {"a": set()})
