@@ -15,6 +15,8 @@ MOST_WARNINGS: Final = 20
 MOST_CHARACTERS: Final = 500
 #: What a plugin says of a stack and its resources takes no more room, packed.
 MOST_BYTES: Final = 4 * 1024 * 1024
+#: Nor is it deeper: whoever reads it may stand deep in calls already.
+MOST_DEPTH: Final = 64
 #: Under which name the stack's own annotations are on record.
 STACK: Final = ""
 
@@ -55,19 +57,21 @@ def answer_to_wire(answer: object) -> dict[str, Any] | None:
     return wire
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, depth: int = 0) -> Any:
     """Return a copy made of plain maps and lists.
 
     Raises:
-        BadAnswer: a map has a key that could be written, but not be read again.
+        BadAnswer: it could be written, but not be read again by all who do.
     """
+    if depth > MOST_DEPTH:
+        raise BadAnswer(f"its annotations are deeper than {MOST_DEPTH} maps and lists in each other")
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
                 raise BadAnswer(f"its annotations have a key that is no text, but {type(key).__name__}")
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(each, depth + 1) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return list(map(_plain, value))
+        return [_plain(each, depth + 1) for each in value]
     return value
 
 

@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from hooks.hook import HookOptions
 from hooks.lifecycle import Annotations, LifecyclePlugin
 from orchestrator.errors import Conflict, Unavailable
+from orchestrator.lifecycle.answers import MOST_DEPTH
 from orchestrator.messages import StackJob
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import Crash, World
@@ -117,6 +118,21 @@ def test_annotations_that_could_not_be_read_again_refuse(key: Any) -> None:
     with pytest.raises(Conflict, match=f"a key that is no text, but {type(key).__name__}"):
         world.create(template({"a": value("1")}))
     assert plugin.words == ["pre"]
+
+
+def test_annotations_that_are_too_deep_refuse() -> None:
+    world = World()
+    deep: dict[str, Any] = {}
+    for _ in range(MOST_DEPTH):
+        deep = {"a": deep}
+    world.plug(Unruly("a", asked=Annotations(stack={"a": deep})))
+    with pytest.raises(Conflict, match="deeper than 64 maps and lists"):
+        world.create(template({"a": value("1")}))
+    world.plug(Unruly("a", asked=Annotations(stack=deep)))
+    stack_id = world.create(template({"a": value("1")}))
+    world.settle()
+    assert world.state() == "CREATE_COMPLETE"
+    assert world.store.annotations.of(stack_id) == {"a": deep}
 
 
 def test_an_answer_that_never_ends_is_late() -> None:
