@@ -1,6 +1,8 @@
 """How a command that begins an operation ends: it follows to the end, says the last word, and exits."""
 
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 
 import click
 
@@ -17,7 +19,7 @@ from orchestrator.cli.formats import (
 )
 from orchestrator.cli.progress import duration, follow, last_event, resumable
 from orchestrator.cli.shell import Shell
-from orchestrator.errors import InvalidInput, Problem
+from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.views import OutputView, StackView
 
 #: The states in which outputs are what the template says.
@@ -73,7 +75,8 @@ def follow_or_leave(
         _final_word(service, view, outputs, seconds=seconds)
     else:
         # What is followed is told without what only one stack that is asked for tells.
-        warnings = [warning.to_wire() for warning in begun.warnings]
+        heard = (*begun.warnings, *_warnings_of_plugins(service, view)) if wait else begun.warnings
+        warnings = [warning.to_wire() for warning in heard]
         told = {"outputs": [output.to_dict() for output in outputs], "warnings": warnings}
         show(form, {**view.to_dict(), **told})
     # So is an update that another one took the place of.
@@ -114,6 +117,14 @@ def wait_for_end(
     click.echo(f"{printable(view.name)} {view.state}{reason}", err=True)
     ended = (view.action, view.status) == (action, "COMPLETE")
     raise click.exceptions.Exit(DONE if ended or not wait else STACK_FAILED)
+
+
+def _warnings_of_plugins(service: StackService, view: StackView) -> Iterator[Problem]:
+    """Yield what lifecycle plugins warned of as the stack's last operation began, as a preview words it."""
+    with suppress(NotFound):
+        for call in service.traversal(view.id, view.traversal_id).plugins:
+            for warning in call.warnings:
+                yield Problem(message=f"lifecycle plugin {call.plugin!r}: {warning}")
 
 
 def _final_word(

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestrator.views import EventView, OutputView
+from orchestrator.views import EventView, OutputView, PluginCallView
 from tests.unit.orchestrator.cli.fake_service import (
     FakeService,
     Terminal,
     event_view,
     resource_view,
     stack_view,
+    traversal_view,
 )
 
 ESCAPE = "\x1b"
@@ -303,6 +304,17 @@ def test_json_on_stdout_is_the_final_stack_alone(
     failed = terminal.run("stack", "create", "other", "-t", template, "-f", "json")
     assert failed.exit_code == 1
     assert json.loads(failed.stdout)["reason"] == "no room for server"
+
+
+def test_json_has_what_lifecycle_plugins_warned_of(
+    terminal: Terminal, service: FakeService, template: str
+) -> None:
+    asked = PluginCallView(
+        plugin="limits", state="told", error="", warnings=("many",), asked_seconds=0.1, told_seconds=0.1
+    )
+    service.traversals_held = [traversal_view(stack_view("shop").traversal_id, plugins=(asked,))]
+    final = json.loads(terminal.run("stack", "create", "shop", "-t", template, "-f", "json").stdout)
+    assert [warning["message"] for warning in final["warnings"]] == ["lifecycle plugin 'limits': many"]
 
 
 def test_no_wait_is_refused_without_a_broker(terminal: Terminal, service: FakeService, template: str) -> None:
