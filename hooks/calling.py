@@ -25,21 +25,25 @@ class TookTooLong(HookError):
     """A hook did not answer in time; what it was asked for may be done all the same, or be done later."""
 
 
-def call_within(call: Callable[[], T], *, seconds: float, name: str) -> T:
+def call_within(call: Callable[[], T], *, seconds: float, name: str, most_left: int = MOST_LEFT) -> T:
     """Return what ``call`` does, or raise what it raises.
 
     Args:
         call: What is to be called, in a thread of its own with this one's context variables.
         seconds: How long it may take.
         name: The hook's name.
+        most_left: So many earlier calls of it may be going on after their time.
 
     Raises:
         TookTooLong: it has not ended in time, or too many earlier calls have not ended yet.
         HookError: it raised what is no error, but ends a process or a thread.
     """
     with _counting:
-        if _left[name] >= MOST_LEFT:
-            raise TookTooLong(f"{MOST_LEFT} earlier calls of it have not ended yet")
+        if _left[name] >= most_left:
+            earlier = (
+                "an earlier call of it has" if most_left == 1 else f"{most_left} earlier calls of it have"
+            )
+            raise TookTooLong(f"{earlier} not ended yet")
     answers: list[T] = []
     errors: list[BaseException] = []
     # Whoever comes second to it knows that the other has been there.
@@ -54,6 +58,8 @@ def call_within(call: Callable[[], T], *, seconds: float, name: str) -> T:
             ended.set()
             if given_up.is_set():
                 _left[name] -= 1
+                if not _left[name]:
+                    del _left[name]
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(run,), name=f"hook-{name}", daemon=True).start()

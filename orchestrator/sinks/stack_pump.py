@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 from typing import Final
 
+from hooks.calling import call_within
 from hooks.events import EventSink
 from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, POLL_SECONDS, Teller, complain
@@ -149,7 +151,8 @@ class StackPump:
                 owner=self._owner,
                 limit_seconds=self._sinks.limit_seconds(due.type),
                 is_dead=self._is_dead,
-                called=f"{due.type} of a stack",
+                # There may be many such sinks: one that hangs is left alone, and it alone.
+                call=partial(call_within, most_left=1),
             )
             try:
                 for _ in range(MOST_BATCHES):

@@ -61,7 +61,6 @@ class Teller:
         limit_seconds: How long a call of the sink may take.
         registers: Whether the cursor is made if there is none.
         is_dead: Tells of the name of a process whether it surely is there no more.
-        called: What the sink is called where calls of it that hang are counted; the cursor's name if nothing is said.
         call: Makes a call that takes no longer than it may.
         chance: For the length of pauses.
         clock: Seconds that only go forward.
@@ -77,7 +76,6 @@ class Teller:
         limit_seconds: float,
         registers: bool = False,
         is_dead: Callable[[str], bool] = lambda _: False,
-        called: str = "",
         call: CallWithin = call_within,
         chance: random.Random | None = None,
         clock: Callable[[], float] = monotonic,
@@ -90,7 +88,7 @@ class Teller:
         self._registers = registers
         self._is_dead = is_dead
         # Not the name alone: a lifecycle plugin may have the same.
-        self._called = f"event sink {called or name}"
+        self._called = f"event sink {name}"
         self._call_within = call
         self._chance = chance or random.Random()
         self._clock = clock

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hooks.calling import MOST_LEFT
 from orchestrator.errors import InvalidInput
 from orchestrator.messages import EnvironmentSource, StackJob
 from orchestrator.service import Service
@@ -157,6 +158,23 @@ def test_many_targets_that_failed_and_now_hang_leave_hands_for_others(service: S
             assert len(Target.waiting) <= MOST_FAILING_AT_ONCE < MOST_AT_ONCE
     for target in dead:
         Target.until(target, 4)
+
+
+def test_many_targets_that_hang_for_good_hang_no_other(settings: Settings) -> None:
+    impatient = settings.model_copy(update={"event_sinks": {"target": {"time_limit_seconds": 1.0}}})
+    hanging = [f"hanging-{number}" for number in range(MOST_LEFT + 1)]
+    with Service.open(impatient) as service, Target.stops(*hanging):
+        made(service, "s", *hanging)
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not all(view.failures for view in service.event_sinks()):
+            assert time.monotonic() < until
+        made(service, "t", "quick")
+        Target.until("quick", 4)
+        # Nobody calls them again while they hang.
+        while not all(view.failures > 1 for view in service.event_sinks() if view.stack == "s"):
+            assert time.monotonic() < until
+        errors = {view.error for view in service.event_sinks() if view.stack == "s"}
+        assert errors == {"an earlier call of it has not ended yet"}
 
 
 def test_a_target_that_refuses_is_tried_again_and_its_words_are_kept_without_secrets(
