@@ -252,10 +252,7 @@ class Teller:
     def _failed(self, claim: CursorClaim, error: Exception) -> float:
         """Note that the sink failed, and let go of it; return for how long it is left alone."""
         pause = pause_seconds(claim.failures + 1, self._chance)
-        said = words_of(error)
-        options = self._served.sink.options if self._served.sink is not None else None
-        if isinstance(options, BaseModel):
-            said = without_secrets(said, options)
+        said = _words_of(self._served, error)
         log.warning("an event sink failed", sink=self.name, error=said, again_in_seconds=round(pause, 1))
         self._close(hangs=isinstance(error, TookTooLong))
         self._look_at = self._clock() + pause
@@ -273,7 +270,16 @@ class Teller:
         try:
             self._call(served.sink.close)
         except Exception as error:  # noqa: BLE001  # as above
-            log.warning("an event sink failed while it was closed", sink=self.name, error=words_of(error))
+            log.warning(
+                "an event sink failed while it was closed", sink=self.name, error=_words_of(served, error)
+            )
+
+
+def _words_of(served: Served, error: Exception) -> str:
+    """Return what an error of a sink says, without the secrets among the sink's options."""
+    said = words_of(error)
+    options = served.sink.options if served.sink is not None else None
+    return without_secrets(said, options) if isinstance(options, BaseModel) else said
 
 
 def complain(sink: str, error: Exception) -> None:

@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from hooks.calling import call_within
 from hooks.events import Event
+from hooks.hook import HookOptions
 from orchestrator.sinks.teller import LOOK_SECONDS, MARGIN_SECONDS, POLL_SECONDS
 from tests.unit.orchestrator.sinks.world import (
     CANCELLED,
@@ -229,6 +232,29 @@ def test_a_sink_that_took_too_long_is_closed_when_its_call_ends(world: World, wh
     world.happen()
     world.step()
     assert world.cursor.position == 2
+
+
+@pytest.mark.parametrize("where", ["restore", "consume", "kept", "close"])
+def test_no_words_of_a_sink_hold_its_secrets(world: World, where: str) -> None:
+    class Options(HookOptions):
+        key: SecretStr
+
+    class Talking(Sink):
+        def __init__(self) -> None:
+            super().__init__(Options(key=SecretStr("s3cret")))
+
+    def talk(_: Sink, *_arguments: Any) -> None:
+        raise ConnectionError("the server does not know s3cret")
+
+    setattr(Talking, where, talk)
+    world.happen()
+    with capture_logs() as logs:
+        world.teller(make=lambda _: Talking())
+        world.step()
+        world.teller().leave()
+    (line,) = logs
+    assert line["error"] == "the server does not know ******"
+    assert world.cursor.error == ("" if where == "close" else line["error"])
 
 
 def test_a_sink_hears_what_is_on_record(world: World) -> None:
