@@ -23,8 +23,6 @@ Bearer``, as ``X-Auth-Token``, or as ``user:password``), where there are any; el
 
 import base64
 import json
-import socket
-import ssl
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -33,12 +31,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fnmatch import fnmatchcase
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
-HOST = "127.0.0.1"
+from tests.services.cut_server import HOST, CutHandler, CutServer
+
 #: How long a connection may take to end once its socket was shut.
 _END_SECONDS = 10.0
 
@@ -354,71 +352,19 @@ def _told(kept: _Kept) -> dict[str, Any]:
     return {**kept.body, "status": kept.status}
 
 
-class _Server(ThreadingHTTPServer):
-    """Listens, with one thread for each connection."""
-
-    daemon_threads = True
-    request_queue_size = 512
+class _Server(CutServer):
+    block_on_close = True
+    closing_seconds = _END_SECONDS
 
     def __init__(self, api: HttpApi, port: int, certificate: Path | None) -> None:
         self.api = api
-        self._open: set[socket.socket] = set()
-        self._all_closed = threading.Condition()
-        super().__init__((HOST, port), _Handler)
-        if certificate is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
-            # The handshake is made by the connection's own thread, with its first read.
-            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
-
-    def opened(self, connection: socket.socket) -> None:
-        with self._all_closed:
-            self._open.add(connection)
-
-    def closed(self, connection: socket.socket) -> None:
-        with self._all_closed:
-            self._open.discard(connection)
-            self._all_closed.notify_all()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of clients that went away."""
-
-    def end(self) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
-        with self._all_closed:
-            for connection in self._open:
-                with suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
-            self._all_closed.wait_for(lambda: not self._open, _END_SECONDS)
+        super().__init__(_Handler, port=port, certificate=certificate)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Speaks HTTP/1.1 with one client."""
-
-    protocol_version = "HTTP/1.1"
-    # One packet for each answer: otherwise a kept connection waits 40 ms for the client's acknowledgement.
-    wbufsize: ClassVar[int] = -1
-    disable_nagle_algorithm: ClassVar[bool] = True
+class _Handler(CutHandler):
     server: _Server
 
-    def setup(self) -> None:
-        self.server.opened(self.request)
-        super().setup()
-
-    def finish(self) -> None:
-        try:
-            super().finish()
-        finally:
-            self.server.closed(self.request)
-
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  # as the base class has it
-        """Say nothing."""
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  # as the base class wants it
         self._respond()
 
     do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_GET  # noqa: N815

@@ -1,15 +1,12 @@
 """A real HTTP server on loopback that keeps what it is sent, byte for byte, and answers as a test says."""
 
 import json
-import socket
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-HOST = "127.0.0.1"
+from tests.services.cut_server import HOST, CutHandler, CutServer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,51 +88,16 @@ class Receiver:
         return self.answering(message)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    # A thread that a test still holds up does not hold up the end.
-    block_on_close = False
-
+class _Server(CutServer):
     def __init__(self, receiver: Receiver) -> None:
         self.receiver = receiver
-        self._open: set[socket.socket] = set()
-        super().__init__((HOST, receiver.port), _Handler)
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of clients that went away."""
-
-    def end(self) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
-        for connection in tuple(self._open):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+        super().__init__(_Handler, port=receiver.port)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    # One packet for each answer: otherwise a kept connection waits 40 ms for the client's acknowledgement.
-    wbufsize: ClassVar[int] = -1
-    disable_nagle_algorithm: ClassVar[bool] = True
+class _Handler(CutHandler):
     server: _Server
 
-    def setup(self) -> None:
-        self.server._open.add(self.request)
-        super().setup()
-
-    def finish(self) -> None:
-        try:
-            super().finish()
-        finally:
-            self.server._open.discard(self.request)
-
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  # as the base class has it
-        """Say nothing."""
-
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802  # as the base class wants it
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = self.rfile.read(int(headers.get("content-length", 0)))
         reply = self.server.receiver._take(
