@@ -392,11 +392,9 @@ class Service(Showing):
             told = self._store.traversals.is_told(stack.traversal_id)
             over = told and not inside and not counts.get("running")
         elif stack.status == "FAILED":
-            # One that was owed when the stack was read may have begun since.
-            over = (
-                not self._store.traversals.owes_rollback(stack.traversal_id)
-                and self._find(stack.id).traversal_id == stack.traversal_id
-            )
+            over = not self._store.traversals.owes_rollback(stack.traversal_id)
+        # A rollback that was owed when the stack was read may have begun since.
+        over = over and self._find(stack.id).traversal_id == stack.traversal_id
         return Progress(
             stack=stack_view(stack),
             counts=counts,

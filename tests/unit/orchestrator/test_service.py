@@ -58,3 +58,16 @@ def test_a_failed_stack_whose_rollback_began_just_now_is_not_at_its_end(
         assert not distributed.progress("s").finished
         rows = [replace(now, status="FAILED")] * 2
         assert distributed.progress("s").finished
+
+
+def test_so_it_is_where_the_command_does_the_work_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last words about what failed are said once the rollback has begun."""
+    with Service.open(Settings(state_directory=tmp_path)) as embedded:
+        stack = embedded.create(StackJob(name="s", template=TEMPLATE))
+        assert list(embedded.watch(stack.id, interval_seconds=0.01))[-1].finished
+        now = embedded._find("s")
+        rows = [replace(now, status="FAILED"), replace(now, traversal_id="rollback")]
+        monkeypatch.setattr(embedded, "_find", lambda name: rows.pop(0))
+        assert not embedded.progress("s").finished
