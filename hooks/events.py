@@ -4,7 +4,7 @@ A sink that is down or slow to learn misses nothing for good: the history in the
 event's id tells where to read on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -85,6 +85,7 @@ def find_event_sinks(
     namespace: str = NAMESPACE,
     *,
     in_environments: Sequence[str] = (),
+    passes_by: Collection[str] | None = None,
 ) -> Installed[EventSink]:
     """Return every installed sink, and what is wrong with each.
 
@@ -92,8 +93,9 @@ def find_event_sinks(
         said: What the settings say of them, by name.
         namespace: The entry point group.
         in_environments: The names of those that environments of stacks may name.
+        passes_by: As of :func:`hooks.installed.find_hooks`.
     """
-    installed = find_hooks(namespace, EventSink, said, section="event_sinks")
+    installed = find_hooks(namespace, EventSink, said, section="event_sinks", passes_by=passes_by)
     strays = [
         fault
         for number, name in enumerate(in_environments)
@@ -118,7 +120,8 @@ def load_event_sinks(
     Raises:
         HookNotLoaded: some of them cannot be used; it says of each what is wrong.
     """
-    return find_event_sinks(said, namespace, in_environments=in_environments).enabled()
+    installed = find_event_sinks(said, namespace, in_environments=in_environments, passes_by=in_environments)
+    return installed.enabled()
 
 
 def _environment_fault(hooks: Sequence[InstalledHook[EventSink]], name: str, path: str) -> Fault | None:

@@ -6,11 +6,11 @@ relies on; a hook that the settings disable stops nothing, whatever is wrong wit
 
 import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,6 +21,9 @@ from hooks.nearest import nearest
 from hooks.origin import origin_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+#: Where the hooks are that come with Isotherm; they are off by default.
+_OURS: Final = "hooks.builtin."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,7 @@ def find_hooks(
     *,
     section: str = "",
     check: Callable[[AnyHook], Sequence[str]] = lambda _: (),
+    passes_by: Collection[str] | None = None,
 ) -> Installed[AnyHook]:
     """Return every installed hook, ordered by name; those that are enabled are made.
 
@@ -91,6 +95,8 @@ def find_hooks(
         said: What the settings say, by the hook's name.
         section: What the settings call ``said``, for sentences.
         check: Says in sentences what else is wrong with a hook that was made.
+        passes_by: If given, those of ours are not even imported of which the settings say nothing, but for these: they
+            are off by default.
     """
     said = said or {}
     by_name: dict[str, list[EntryPoint]] = {}
@@ -98,7 +104,9 @@ def find_hooks(
     for entry in entry_points(group=namespace):
         by_name.setdefault(entry.name, []).append(entry)
     hooks = tuple(
-        _Finding(kind, entries, f"settings.{section}.{name}", said.get(name, {})).installed(check)
+        _passed_by(entries)
+        if passes_by is not None and name not in said and name not in passes_by and _are_ours(entries)
+        else _Finding(kind, entries, f"settings.{section}.{name}", said.get(name, {})).installed(check)
         for name, entries in sorted(by_name.items())
     )
     strays = tuple(
@@ -112,6 +120,16 @@ def find_hooks(
         if name not in by_name
     )
     return Installed(hooks=hooks, strays=strays)
+
+
+def _are_ours(entries: Sequence[EntryPoint]) -> bool:
+    return all(entry.module.startswith(_OURS) for entry in entries)
+
+
+def _passed_by(entries: Sequence[EntryPoint]) -> InstalledHook[Any]:
+    """Return a hook that is not at work, and that nobody need know more of."""
+    entry = entries[0]
+    return InstalledHook(name=entry.name, entry_point=entry, kind=None, enabled=False, hook=None, faults=())
 
 
 class _Unusable(Exception):

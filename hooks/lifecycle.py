@@ -121,15 +121,21 @@ class LifecyclePlugin(Hook):
 
 
 def find_lifecycle_plugins(
-    said: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
+    said: Mapping[str, Mapping[str, Any]] | None = None,
+    namespace: str = NAMESPACE,
+    *,
+    passes_by: Collection[str] | None = None,
 ) -> Installed[LifecyclePlugin]:
     """Return every installed plugin: those at work first, in their order; and what is wrong with each.
 
     Args:
         said: What the settings say of them, by name.
         namespace: The entry point group.
+        passes_by: As of :func:`hooks.installed.find_hooks`.
     """
-    installed = find_hooks(namespace, LifecyclePlugin, said, section="lifecycle", check=_order_faults)
+    installed = find_hooks(
+        namespace, LifecyclePlugin, said, section="lifecycle", check=_order_faults, passes_by=passes_by
+    )
     plugins = [each.hook for each in installed.hooks if each.hook is not None]
     names = {each.name for each in installed.hooks}
     try:
@@ -156,7 +162,7 @@ def load_lifecycle_plugins(
     Raises:
         HookNotLoaded: some of them cannot be used; it says of each what is wrong.
     """
-    return find_lifecycle_plugins(said, namespace).enabled()
+    return find_lifecycle_plugins(said, namespace, passes_by=()).enabled()
 
 
 def _order_faults(plugin: LifecyclePlugin) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from hooks.errors import Fault, HookNotLoaded
-from hooks.events import EventSink, find_event_sinks
+from hooks.events import EventSink, find_event_sinks, load_event_sinks
 from hooks.hook import Hook
 from hooks.installed import Installed, InstalledHook
 from hooks.lifecycle import LifecyclePlugin, load_lifecycle_plugins
@@ -29,7 +29,8 @@ def event_sinks(settings: Settings) -> tuple[EventSink, ...]:
     Raises:
         HooksNotLoaded: some cannot be used; with what is wrong with each.
     """
-    return _loaded(lambda: find_sinks(settings).enabled())
+    named = settings.environment_event_sinks
+    return _loaded(lambda: load_event_sinks(settings.event_sinks, in_environments=named))
 
 
 def find_sinks(settings: Settings) -> Installed[EventSink]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from orchestrator.adoption import adopted_rows
 from orchestrator.cache_admin import CacheAdmin
@@ -70,6 +70,9 @@ from orchestrator.views import (
 
 #: By what is done with a stack as it is: the task that asks for it.
 _OPERATE_TASKS = {CHECK: CHECK_STACK_TASK, SUSPEND: SUSPEND_TASK, RESUME: RESUME_TASK}
+
+#: How soon a stack is looked at again that was looked at first.
+FIRST_PAUSE_SECONDS: Final = 0.02
 
 
 class Service(Showing):
@@ -368,16 +371,19 @@ class Service(Showing):
     def watch(self, stack_id: str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
         """Yield how far a stack's operation is until it is over; the last one says ``finished``.
 
-        In embedded mode this process does the work meanwhile, also what an interrupted command left undone.
+        What is over soon is told soon: the pauses grow up to ``interval_seconds``. In embedded mode this process does
+        the work meanwhile, also what an interrupted command left undone.
         """
         if self._embedded is not None:
             self._embedded.start()
+        pause_seconds = min(FIRST_PAUSE_SECONDS, interval_seconds)
         while True:
             progress = self.progress(stack_id)
             yield progress
             if progress.finished:
                 return
-            time.sleep(interval_seconds)
+            time.sleep(pause_seconds)
+            pause_seconds = min(2 * pause_seconds, interval_seconds)
 
     def progress(self, stack_id: str) -> Progress:
         """Return how far a stack's operation is now."""
