@@ -73,9 +73,6 @@ class LazyMapping(Mapping[str, Any]):
     def __deepcopy__(self, memo: Any) -> dict[str, Any]:
         return _CONTENTS[self._key].held().__deepcopy__(memo)
 
-    def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
-        return FrozenDict, (dict(self),)
-
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ReadOnly(
             "what a hook is shown of a stack is only read; make a copy with dict(...) to change that"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, NoReturn
 
 import structlog
 
@@ -167,24 +167,7 @@ class Brackets:
             except LifecycleRefused as error:
                 state, reason = operation_rows.REFUSED, error.reason
             if state != operation_rows.AGREED:
-                refused = LifecycleRefused(plugin.name, reason)
-                self._store.ledger.refuse(
-                    row,
-                    position,
-                    state,
-                    outcome=REFUSED,
-                    reason=str(refused),
-                    lease_seconds=self._margin_seconds,
-                )
-                self._tell_all(
-                    row.id,
-                    states=(operation_rows.LEAVING,),
-                    outcome=REFUSED,
-                    reason=str(refused),
-                    attempt=row.attempt,
-                    current=current,
-                )
-                raise Conflict(str(refused)) from refused
+                self._refuse(row, position, state, LifecycleRefused(plugin.name, reason), current)
             calls[plugin.name] = CallRow(
                 position=position, plugin=plugin.name, state=operation_rows.AGREED, annotations=wire
             )
@@ -198,6 +181,29 @@ class Brackets:
                 then=(following[1], following[0].name) if following else None,
             )
         return list(calls.values())
+
+    def _refuse(
+        self,
+        row: OperationRow,
+        position: int,
+        state: str,
+        refused: LifecycleRefused,
+        current: FrozenStack | None,
+    ) -> NoReturn:
+        """Write down that a plugin refused, or was late, and tell those that had agreed.
+
+        Raises:
+            Conflict: always, in the plugin's words.
+        """
+        reason, lease_seconds = str(refused), self._margin_seconds
+        self._store.ledger.refuse(
+            row, position, state, outcome=REFUSED, reason=reason, lease_seconds=lease_seconds
+        )
+        states = (operation_rows.LEAVING,)
+        self._tell_all(
+            row.id, states=states, outcome=REFUSED, reason=reason, attempt=row.attempt, current=current
+        )
+        raise Conflict(reason) from refused
 
     def _waiting(self, calls: Mapping[str, CallRow]) -> list[tuple[LifecyclePlugin, int]]:
         """Return those that have not answered yet, in order, each with its position on record."""

@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import pickle
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from hooks.errors import ReadOnly
-from hooks.frozen import FrozenDict, frozen
+from hooks.frozen import frozen
 from hooks.lazy import LazyMapping
 
 
@@ -94,8 +93,6 @@ def test_copies_of_it_are_maps_of_their_own() -> None:
     shallow["b"] = 2
     deep["a"].append(2)
     assert (dict(lazy), shallow, deep) == ({"a": [1]}, {"a": [1], "b": 2}, {"a": [1, 2]})
-    again = pickle.loads(pickle.dumps(LazyMapping(Source({"a": 1}).read)))
-    assert (type(again), again) == (FrozenDict, {"a": 1})
 
 
 def test_what_reads_it_cannot_be_reached_from_it() -> None:
