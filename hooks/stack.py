@@ -30,6 +30,8 @@ class FrozenResource:
     status: str = ""
     #: What the outside world calls it; None while there is none.
     physical_id: str | None = None
+    #: The node that it is on; empty for what is on none.
+    on_node: str = ""
     #: What else is there under its name: what it replaces or replaced, and nobody has taken away yet.
     others: tuple["FrozenResource", ...] = ()
 

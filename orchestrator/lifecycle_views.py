@@ -271,6 +271,7 @@ def _there(
         action=row.action if row else "",
         status=row.status if row else "",
         physical_id=row.physical_id if row else None,
+        on_node=(row.on_node or "") if row else "",
         others=others,
     )
 
@@ -314,12 +315,13 @@ def _resource_to_wire(shown: FrozenResource) -> list[Any]:
         shown.action,
         shown.status,
         shown.physical_id,
+        shown.on_node,
         list(map(_resource_to_wire, shown.others)),
     ]
 
 
 def _resource_from_wire(data: Sequence[Any]) -> FrozenResource:
-    name, kind, properties, requires, uuid, action, status, physical_id, others = data
+    name, kind, properties, requires, uuid, action, status, physical_id, on_node, others = data
     return FrozenResource(
         name=name,
         type=kind,
@@ -329,6 +331,7 @@ def _resource_from_wire(data: Sequence[Any]) -> FrozenResource:
         action=action,
         status=status,
         physical_id=physical_id,
+        on_node=on_node,
         others=tuple(map(_resource_from_wire, others)),
     )
 

@@ -20,6 +20,7 @@ from pydantic_settings import (
 
 from orchestrator.cache_settings import ConstraintCacheSettings
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.node_settings import AgentSettings, NodeStateCacheSettings
 from orchestrator.settings_faults import settings_problems
 
 
@@ -221,6 +222,13 @@ class Settings(BaseSettings):
         default=(),
         description="Directories in which Isotherm::Node::File may write, and in which Isotherm::Node::Process may "
         "run; empty: only the directory 'files' in the state directory.",
+    )
+    node_state_cache: NodeStateCacheSettings = Field(
+        default=NodeStateCacheSettings(), description="What is remembered of nodes and of what runs on them."
+    )
+    agent: AgentSettings = Field(
+        default=AgentSettings(),
+        description="What the agent on this machine offers and allows; in embedded mode, the built-in one.",
     )
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
     log_format: str = Field(default="console", description="console or json.")

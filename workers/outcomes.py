@@ -233,6 +233,7 @@ class Outcomes(Rebuilding):
             reason=reason,
             seconds=seconds,
             physical_id=state.physical_id if state else claim.physical_id,
+            on_node=state.on_node if state else None,
             reference_id=reference,
             data=with_mark(
                 state.data if state else claim.data,

@@ -69,6 +69,7 @@ class Rebuilding:
             state=ResourceState(
                 uuid=claim.resource_id,
                 physical_id=claim.physical_id,
+                on_node=claim.on_node,
                 data=claim.data,
                 metadata=dict(metadata or {}),
                 action=claim.action,

@@ -7,7 +7,7 @@ context, when it is first needed, from what the settings say under ``[clients.NA
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, ClassVar, Final, Protocol
@@ -43,6 +43,8 @@ class ClientContext:
     """Whose eyes a client sees with."""
 
     project: str
+    #: Those of the process, for clients whose system is part of the installation itself; None: those it has anyway.
+    settings: Settings | None = field(default=None, repr=False, compare=False)
 
 
 class RemembersYes(Protocol):
@@ -290,7 +292,7 @@ class Clients:
         """Return the clients of a project."""
         with self._lock:
             if project not in self._projects:
-                self._projects[project] = ProjectClients(ClientContext(project), self._build)
+                self._projects[project] = ProjectClients(ClientContext(project, self._settings), self._build)
             return self._projects[project]
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 from hooks.frozen import FrozenDict
 from orchestrator.definition import StackDefinition
 from orchestrator.errors import PluginMistake
+from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.clients import ClientPlugin, Clients, ProjectClients
 from orchestrator.plugins.group_declarations import properties_groups
 from orchestrator.plugins.groups import PropertiesGroup
@@ -78,6 +79,8 @@ class ResourceState:
     uuid: str
     #: The id in the outside world; a plugin sets it as soon as it is known.
     physical_id: str | None = None
+    #: The node that it is on; a plugin sets it before it makes anything there.
+    on_node: str | None = None
     #: Private facts a plugin keeps (encrypted where a key is configured); plain types only.
     data: dict[str, Any] = field(default_factory=dict)
     #: From the template at first, then changed by signals.
@@ -385,6 +388,16 @@ class Resource:
             ResourceFailure: the signal is refused; nothing is stored.
         """
         raise ResourceFailure(f"resources of type {self.type_name} take no signals")
+
+    # -- being placed ------------------------------------------------------------------------------------------
+
+    @classmethod
+    def asks_of_node(cls, properties: Mapping[str, Any]) -> Asks | None:
+        """Return what a resource with these properties asks of the node it is to be on; None: it is on none.
+
+        What is not known yet is ``UNKNOWN``, and nothing is converted yet.
+        """
+        return None
 
     # -- validating --------------------------------------------------------------------------------------------
 

@@ -44,6 +44,8 @@ class Claim:
     resource_id: str
     type: str
     physical_id: str | None
+    #: The node that it is on; None for what is on none.
+    on_node: str | None = None
     #: The properties last applied; None before there were any.
     properties: Mapping[str, Any] | None
     data: dict[str, Any]
@@ -97,6 +99,8 @@ class Outcome:
     #: WAITING and RETRY: when to go on.
     seconds: float = 0.0
     physical_id: str | None = None
+    #: The node that the resource is on; None: that on record stays.
+    on_node: str | None = None
     reference_id: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
     token: Any = None

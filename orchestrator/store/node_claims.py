@@ -120,6 +120,7 @@ class NodeClaims:
             resource_id=row.resource_id,
             type=row.type,
             physical_id=row.physical_id,
+            on_node=row.on_node,
             properties=unpack(row.properties),
             data=unpack(row.data) or {},
             metadata=unpack(row.metadata),

@@ -247,6 +247,7 @@ class NodeEndings(NodeOrders):
             "type": claim.type,
             "action": claim.action,
             "physical_id": outcome.physical_id,
+            "on_node": outcome.on_node,
             "untouched": outcome.untouched,
             "new_reference": told,
             "reference_id": self._pack(outcome.reference_id),

@@ -20,6 +20,7 @@ class Presence:
     action: str
     status: str
     physical_id: str | None
+    on_node: str | None
     requires: tuple[str, ...]
     replaced_by: str | None
     created_at: float

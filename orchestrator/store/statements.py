@@ -48,7 +48,7 @@ _EFFECTIVE = """
          ELSE 'UPDATE' END"""
 
 _RESOURCE_COLUMNS = """
-    type, physical_id, properties, data, metadata, token, started_at, requires"""
+    type, physical_id, on_node, properties, data, metadata, token, started_at, requires"""
 
 # What failed or is gone stays so until another takes its place, or the first step towards its repair is written down: a
 # worker that dies must not make it look sound. Nor what a check was looking at, which may have found fault before.
@@ -112,8 +112,8 @@ PG_CLAIM = Statement(
         FROM n, was WHERE resource.id = was.id AND resource.lock_traversal IS NULL
             -- Not what another transaction has made of it meanwhile.
             AND resource.action = was.was_action AND resource.status = was.was_status
-        RETURNING resource.id, resource.name, resource.type, resource.physical_id, resource.properties, resource.data,
-            resource.metadata, resource.token, resource.started_at, resource.requires
+        RETURNING resource.id, resource.name, resource.type, resource.physical_id, resource.on_node,
+            resource.properties, resource.data, resource.metadata, resource.token, resource.started_at, resource.requires
     ), marked AS (
         UPDATE node SET
             state = CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 'running' ELSE 'waiting' END,
@@ -149,7 +149,7 @@ SQLITE_CLAIM_READ = Statement(
     SELECT {_CLAIMED_COLUMNS}, n.action AS planned, {_EFFECTIVE} AS action,
         r.action AS was_action, r.status AS was_status, r.name,
         r.lock_traversal, {_ALREADY} AS going_on, {_LOOKS.format(find="instr")} AS looks, r.type, r.physical_id,
-        r.properties, r.data, r.metadata, r.requires, CASE WHEN {_ALREADY} THEN r.token END AS token,
+        r.on_node, r.properties, r.data, r.metadata, r.requires, CASE WHEN {_ALREADY} THEN r.token END AS token,
         CASE WHEN {_ALREADY} THEN r.started_at ELSE {{now}} END AS started_at, {{now}} AS now
     FROM node n JOIN traversal t ON t.id = n.traversal_id JOIN resource r ON r.id = n.resource_id
     WHERE n.traversal_id = :traversal_id AND n.no = :no AND n.state = 'ready' AND {_LIVE}
@@ -186,6 +186,7 @@ _NEW_METADATA = "metadata_hash <> :metadata_hash"
 _FINISH_RESOURCE = f"""
     UPDATE resource SET
         action = :resource_action, status = :resource_status, physical_id = :physical_id,
+        on_node = COALESCE(:on_node, on_node),
         reason = CASE WHEN :untouched THEN reason ELSE :reason END,
         reference_id = CASE WHEN :new_reference THEN :reference_id ELSE reference_id END,
         properties = COALESCE(:properties, properties), definition_hash = COALESCE(:definition_hash, definition_hash),

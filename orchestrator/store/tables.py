@@ -119,6 +119,8 @@ resource = sa.Table(
     sa.Column("status", sa.Text, nullable=False, server_default="COMPLETE"),
     sa.Column("reason", sa.Text, nullable=False, server_default=""),
     sa.Column("physical_id", sa.Text),
+    #: The node that it is on; NULL for what is on none.
+    sa.Column("on_node", sa.Text),
     #: What get_resource resolves to; packed, for it may be a secret (``OS::Heat::RandomString``).
     sa.Column("reference_id", sa.LargeBinary),
     #: The properties last applied, and the SHA-256 of the definition they came from.
@@ -157,6 +159,13 @@ resource = sa.Table(
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("updated_at", sa.Double, nullable=False),
     sa.Index("ix_resource_stack_id_name", "stack_id", "name"),
+    # Most resources are on none.
+    sa.Index(
+        "ix_resource_on_node",
+        "on_node",
+        sqlite_where=sa.text("on_node IS NOT NULL"),
+        postgresql_where=sa.text("on_node IS NOT NULL"),
+    ),
 )
 
 traversal = sa.Table(
@@ -336,16 +345,43 @@ snapshot_resource = sa.Table(
     sa.Column("entry", sa.LargeBinary, nullable=False),
 )
 
+#: The machines that agents have spoken for, whether they do now or not.
+machine = sa.Table(
+    "machine",
+    metadata,
+    #: The node's name.
+    sa.Column("name", sa.Text, primary_key=True),
+    #: What its agent said last, as JSON: labels, hypervisors, storage units, totals and what is reserved of them.
+    sa.Column("said", sa.Text, nullable=False),
+    sa.Column("incarnation", sa.Text, nullable=False),
+    sa.Column("boot_id", sa.Text, nullable=False),
+    sa.Column("seen_at", sa.Double, nullable=False),
+    #: When a coordinator looked after it last.
+    sa.Column("watched_at", sa.Double, nullable=False, server_default="0"),
+    #: Since when nothing is placed on it any more, and why; NULL: it is in use.
+    sa.Column("drained_at", sa.Double),
+    sa.Column("drain_reason", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", sa.Double, nullable=False),
+)
+
+#: What of a node's capacity is promised to whom: one row for each kind of amount.
 reservation = sa.Table(
     "reservation",
     metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("node", sa.Text, nullable=False),
-    sa.Column("resource_id", sa.Text, nullable=False),
-    sa.Column("amounts", sa.LargeBinary, nullable=False),
+    sa.Column("stack_id", sa.Text, primary_key=True),
+    #: The resource's name.
+    sa.Column("resource", sa.Text, primary_key=True),
+    sa.Column("node", sa.Text, primary_key=True),
+    #: memory_mib, vcpus, or disk:TYPE:NAME in MiB; presence (0) where a resource only is on the node.
+    sa.Column("kind", sa.Text, primary_key=True),
+    #: The operation that claimed it, and that may still give it up; empty once the resource is there.
+    sa.Column("operation_id", sa.Text, primary_key=True),
+    sa.Column("amount", sa.BigInteger, nullable=False),
+    #: A claim that nobody confirmed by then is void; NULL once the resource is there.
     sa.Column("expires_at", sa.Double),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Index("ix_reservation_node", "node"),
+    sa.Index("ix_reservation_operation_id", "operation_id"),
 )
 
 #: What is done now and then by one process for all.

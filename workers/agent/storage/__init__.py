@@ -1,0 +1,1 @@
+"""Storage: where the volumes of a node are. Each is an entry point of the group ``isotherm.storage``."""
