@@ -113,7 +113,8 @@ PG_CLAIM = Statement(
             -- Not what another transaction has made of it meanwhile.
             AND resource.action = was.was_action AND resource.status = was.was_status
         RETURNING resource.id, resource.name, resource.type, resource.physical_id, resource.on_node,
-            resource.properties, resource.data, resource.metadata, resource.token, resource.started_at, resource.requires
+            resource.properties, resource.data, resource.metadata, resource.token, resource.started_at,
+            resource.requires
     ), marked AS (
         UPDATE node SET
             state = CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 'running' ELSE 'waiting' END,
