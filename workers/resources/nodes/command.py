@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from workers.resources.nodes.launcher import MARKER
+from workers.agent.launcher import MARKER
 
 #: What a command inherits of the worker. The rest stays behind: a worker's environment may hold its secrets.
 _INHERITED: Final = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR")

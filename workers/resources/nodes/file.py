@@ -9,10 +9,10 @@ from typing import Any, Final
 from orchestrator.plugins.constraints import AllowedPattern
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure
-from workers.resources.nodes.allowed import allowed_file, fault_of_file_path, root_of
+from workers.agent.allowed import allowed_file, fault_of_file_path, root_of
+from workers.agent.owned_file import OwnedFile, digest
+from workers.agent.records import records_directory
 from workers.resources.nodes.host import NODE_PROPERTY, refuse_other_nodes
-from workers.resources.nodes.journal import records_directory
-from workers.resources.nodes.owned_file import OwnedFile, digest
 
 #: How many bytes of a file a snapshot keeps.
 _MOST_KEPT: Final = 4 * 1024 * 1024

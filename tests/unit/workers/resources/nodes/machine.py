@@ -14,8 +14,8 @@ from orchestrator.definition import StackDefinition
 from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceState, Wait
 from orchestrator.settings import Settings
+from workers.agent.launcher import MARKER
 from workers.resources.nodes.file import NodeFile
-from workers.resources.nodes.launcher import MARKER
 from workers.resources.nodes.process import NodeProcess
 
 R = TypeVar("R", bound=Resource)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.plugins.resource import ResourceFailure, ResourceState
-from tests.unit.workers.resources.nodes.killing import killed_after
+from tests.unit.workers.agent.killing import killed_after
 from tests.unit.workers.resources.nodes.machine import Machine, changes
 
 pytestmark = pytest.mark.slow  # some hundred killed processes

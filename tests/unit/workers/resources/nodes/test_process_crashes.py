@@ -8,12 +8,12 @@ import psutil
 import pytest
 
 from orchestrator.plugins.resource import ResourceFailure, ResourceState, Wait
-from tests.unit.workers.resources.nodes.killing import killed_after
+from tests.unit.workers.agent.killing import killed_after
 from tests.unit.workers.resources.nodes.machine import Machine, has_ended
-from workers.resources.nodes import launcher
-from workers.resources.nodes.identity import start_mark
-from workers.resources.nodes.journal import read_record, write_record
-from workers.resources.nodes.supervised import SupervisedProcess
+from workers.agent import launcher
+from workers.agent.identity import start_mark
+from workers.agent.records import read_record, write_record
+from workers.agent.supervised import SupervisedProcess
 
 LINES = 1000
 FOREVER = ["sleep", "1000"]

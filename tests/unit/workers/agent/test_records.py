@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.workers.resources.nodes.killing import killed_after
-from workers.resources.nodes.journal import read_record, write_record
+from tests.unit.workers.agent.killing import killed_after
+from workers.agent.records import read_record, write_record
 
 #: What a file system can hold as a name comes back as it was, bytes that are no UTF-8 too.
 TEXTS = st.text() | st.binary().map(os.fsdecode)

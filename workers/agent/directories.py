@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from workers.resources.nodes.journal import sync_directory
+from workers.agent.records import sync_directory
 
 
 class MadeDirectories:

@@ -6,7 +6,7 @@ from threading import Barrier
 
 import pytest
 
-from workers.resources.nodes.directories import MadeDirectories
+from workers.agent.directories import MadeDirectories
 
 
 @pytest.fixture

@@ -18,16 +18,15 @@ from typing import Any, Final, Self
 import psutil
 
 from orchestrator.plugins.resource import RetryableFailure
-from workers.resources.nodes.identity import is_alive, start_mark
-from workers.resources.nodes.journal import read_record, write_record
-from workers.resources.nodes.launcher import LOG, MARKER, ORDER, STATUS, Answer
+from workers.agent.identity import is_alive, start_mark
+from workers.agent.launcher import LOG, MARKER, ORDER, STATUS, Answer
+from workers.agent.records import read_record, write_record
 
 #: A bare interpreter sees neither site-packages nor the variables meant for the command: it is told where we are.
 _LAUNCH: Final = (
-    "import sys; sys.path.append(sys.argv[1]); "
-    "from workers.resources.nodes.launcher import main; main(sys.argv[2:])"
+    "import sys; sys.path.append(sys.argv[1]); from workers.agent.launcher import main; main(sys.argv[2:])"
 )
-_ROOT: Final = str(Path(__file__).resolve().parents[3])
+_ROOT: Final = str(Path(__file__).resolve().parents[2])
 _LAUNCHER_LOG: Final = "launcher.log"
 #: The launcher needs some hundredths of a second; one that takes this long is stuck.
 _LAUNCH_SECONDS: Final = 30.0

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from orchestrator.plugins.resource import ResourceFailure, RetryableFailure
-from workers.resources.nodes.directories import MadeDirectories
-from workers.resources.nodes.journal import read_record, sync_directory, write_record
+from workers.agent.directories import MadeDirectories
+from workers.agent.records import read_record, sync_directory, write_record
 
 _RECORD = "file.json"
 

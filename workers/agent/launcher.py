@@ -19,8 +19,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from workers.resources.nodes.identity import is_alive, start_mark
-from workers.resources.nodes.journal import read_record, write_record
+from workers.agent.identity import is_alive, start_mark
+from workers.agent.records import read_record, write_record
 
 #: Carried by the command and all it starts; its value is the uuid of the resource's row.
 MARKER: Final = "ISOTHERM_RESOURCE"

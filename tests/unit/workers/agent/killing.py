@@ -7,9 +7,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
+import workers.agent
 import workers.resources.nodes
 
-_NODES: Final = str(Path(workers.resources.nodes.__file__).parent)
+_NODES: Final = tuple(
+    str(Path(each.__file__).parent) for each in (workers.agent, workers.resources.nodes) if each.__file__
+)
 
 
 def killed_after(lines: int, step: Callable[[], object]) -> bool:
