@@ -13,6 +13,7 @@ from orchestrator.store.history import Histories
 from orchestrator.store.hooks import Hooks
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.ledger import Ledger
+from orchestrator.store.machines import Machines
 from orchestrator.store.nodes import Nodes
 from orchestrator.store.past import Past
 from orchestrator.store.presences import Presences
@@ -72,6 +73,7 @@ class Store:
         self.taken_jobs = TakenJobs(self.database)
         self.cache_counters = CacheCounters(self.database)
         self.cache_flushes = CacheFlushes(self.database)
+        self.machines = Machines(self.database)
 
     @classmethod
     def of(cls, settings: Settings) -> "Store":

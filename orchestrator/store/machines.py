@@ -1,0 +1,188 @@
+"""The machines that agents have spoken for: what they said last, and what the operator said of them."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time, retrying
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What an agent says of its node."""
+
+    name: str
+    incarnation: str
+    boot_id: str
+    #: Labels, hypervisors, storage units, totals and what is reserved of them; plain JSON types.
+    said: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineRow:
+    """A machine; times are seconds since the epoch by the database's clock."""
+
+    name: str
+    #: As in :class:`Said`.
+    said: Mapping[str, Any]
+    incarnation: str
+    #: The boot that was seen to last; its agent may have spoken of a later one.
+    boot_id: str
+    #: When it was last known that its agent is there.
+    seen_at: float
+    #: When a coordinator looked after it last; 0: none has yet.
+    watched_at: float
+    #: Since when nothing is placed on it, and why; None: it is in use.
+    drained_at: float | None
+    drain_reason: str
+    created_at: float
+    #: What time it is.
+    now: float
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing is placed on it any more."""
+        return self.drained_at is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackOnNode:
+    """A stack that has something on a node, in itself or in the stacks in it."""
+
+    id: str
+    name: str
+    project: str
+
+
+_NOTE = sa.text(
+    "INSERT INTO machine (name, said, incarnation, boot_id, seen_at, created_at) "
+    "VALUES (:name, :said, :incarnation, :boot_id, :now, :now) "
+    "ON CONFLICT (name) DO UPDATE "
+    "SET said = excluded.said, incarnation = excluded.incarnation, seen_at = excluded.seen_at"
+)
+
+
+class Machines:
+    """The rows of machines, by name."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    @retrying
+    def note(self, said: Iterable[Said]) -> None:
+        """Write down what agents that are there say; a machine that is not known yet becomes known.
+
+        Of a known one the boot id stays as it is, until :meth:`booted`: whoever notices a boot may die before
+        anything follows from it.
+        """
+        rows = [
+            {
+                "name": each.name,
+                "said": json.dumps(dict(each.said), sort_keys=True),
+                "incarnation": each.incarnation,
+                "boot_id": each.boot_id,
+            }
+            # In one order, so that two who note at once never wait for each other.
+            for each in sorted(said, key=lambda each: each.name)
+        ]
+        if not rows:
+            return
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            connection.execute(_NOTE, [{**row, "now": now} for row in rows])
+
+    @retrying
+    def booted(self, name: str, boot_id: str) -> None:
+        """Write down that a boot was seen to."""
+        machine = tables.machine
+        with self._db.write() as connection:
+            connection.execute(machine.update().where(machine.c.name == name).values(boot_id=boot_id))
+
+    @retrying
+    def all(self) -> list[MachineRow]:
+        """Return every machine, by name."""
+        machine = tables.machine
+        with self._db.read() as connection:
+            rows = connection.execute(self._select().order_by(machine.c.name)).all()
+        return [_machine(row) for row in rows]
+
+    @retrying
+    def find(self, name: str) -> MachineRow | None:
+        """Return one machine; None if there is none of this name."""
+        with self._db.read() as connection:
+            row = connection.execute(self._select().where(tables.machine.c.name == name)).first()
+        return None if row is None else _machine(row)
+
+    @retrying
+    def drain(self, name: str, reason: str) -> bool:
+        """Have nothing placed on a machine any more; False if there is none of this name.
+
+        One that is drained already stays so since it was; the reason is the new one.
+        """
+        machine = tables.machine
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            values = {"drained_at": sa.func.coalesce(machine.c.drained_at, now), "drain_reason": reason}
+            return (
+                connection.execute(machine.update().where(machine.c.name == name).values(values)).rowcount
+                == 1
+            )
+
+    @retrying
+    def undrain(self, name: str) -> bool:
+        """Have things placed on a machine again; False if there is none of this name."""
+        machine = tables.machine
+        values = {"drained_at": None, "drain_reason": ""}
+        with self._db.write() as connection:
+            return (
+                connection.execute(machine.update().where(machine.c.name == name).values(values)).rowcount
+                == 1
+            )
+
+    @retrying
+    def claim_to_watch(self, *, every_seconds: float, limit: int) -> list[MachineRow]:
+        """Return machines after which nobody has looked for so long, longest first; one of many callers gets each."""
+        machine = tables.machine
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            due = (
+                sa.select(machine.c.name)
+                .where(machine.c.watched_at <= now - every_seconds)
+                .order_by(machine.c.watched_at, machine.c.name)
+                .limit(limit)
+                # What another claims just now is not due any more; SQLite has one writer at a time.
+                .with_for_update(skip_locked=True)
+            )
+            names = list(connection.execute(due).scalars())
+            if names:
+                connection.execute(machine.update().where(machine.c.name.in_(names)).values(watched_at=now))
+            rows = connection.execute(self._select().where(machine.c.name.in_(names))).all()
+        by_name = {row.name: _machine(row) for row in rows}
+        return [by_name[name] for name in names]
+
+    @retrying
+    def stacks_on(self, name: str) -> list[StackOnNode]:
+        """Return the stacks, by name, that have something on a node: those that are in no other."""
+        resource, inner, outer = tables.resource, tables.stack, tables.stack.alias()
+        sql = (
+            sa.select(outer.c.id, outer.c.name, outer.c.project)
+            .distinct()
+            .select_from(resource)
+            .join(inner, inner.c.id == resource.c.stack_id)
+            .join(outer, outer.c.id == inner.c.root_id)
+            .where(resource.c.on_node == name, outer.c.deleted_at.is_(None))
+            .order_by(outer.c.name, outer.c.id)
+        )
+        with self._db.read() as connection:
+            return [StackOnNode(**row._mapping) for row in connection.execute(sql)]
+
+    def _select(self) -> sa.Select[Any]:
+        return sa.select(tables.machine, sa.literal_column(self._db.now).label("now"))
+
+
+def _machine(row: Any) -> MachineRow:
+    return MachineRow(**{**row._mapping, "said": json.loads(row.said)})

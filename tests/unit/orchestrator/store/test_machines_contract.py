@@ -1,0 +1,92 @@
+"""What every store promises about machines."""
+
+import sqlalchemy as sa
+
+from orchestrator.store import tables
+from orchestrator.store.machines import Said, StackOnNode
+from tests.unit.orchestrator.store.conftest import Bench
+
+
+def said(name: str, *, incarnation: str = "i1", boot_id: str = "b1", rack: str = "r1") -> Said:
+    return Said(name=name, incarnation=incarnation, boot_id=boot_id, said={"labels": {"rack": rack}})
+
+
+def test_a_machine_is_known_once_its_agent_spoke_and_says_the_newest(bench: Bench) -> None:
+    machines = bench.store.machines
+    machines.note([])
+    assert machines.all() == []
+    assert machines.find("n1") is None
+    machines.note([said("n2"), said("n1")])
+    bench.clock.pass_(5)
+    machines.note([said("n1", incarnation="i2", boot_id="b2", rack="r9")])
+    first, second = machines.all()
+    assert (first.name, second.name) == ("n1", "n2")
+    assert first.said == {"labels": {"rack": "r9"}}
+    assert (first.incarnation, first.now - first.seen_at, first.now - first.created_at) == ("i2", 0, 5)
+    assert (second.incarnation, second.now - second.seen_at) == ("i1", 5)
+    assert machines.find("n2") == second
+    assert (first.is_drained, first.drain_reason, first.watched_at) == (False, "", 0)
+
+
+def test_a_boot_stays_unseen_to_until_it_is_said_to_be_seen_to(bench: Bench) -> None:
+    machines = bench.store.machines
+    machines.note([said("n1"), said("n2")])
+    machines.note([said("n1", boot_id="b2")])
+    assert [each.boot_id for each in machines.all()] == ["b1", "b1"]
+    machines.booted("n1", "b2")
+    assert [each.boot_id for each in machines.all()] == ["b2", "b1"]
+
+
+def test_a_drained_machine_stays_so_since_when_it_was_whatever_its_agent_says(bench: Bench) -> None:
+    machines = bench.store.machines
+    machines.note([said("n1")])
+    assert not machines.drain("n2", "disk")
+    assert not machines.undrain("n2")
+    assert machines.drain("n1", "disk")
+    since = bench.clock.now
+    bench.clock.pass_(7)
+    assert machines.drain("n1", "new disk")
+    machines.note([said("n1")])
+    [row] = machines.all()
+    assert (row.is_drained, row.drained_at, row.drain_reason) == (True, since, "new disk")
+    assert machines.undrain("n1")
+    [row] = machines.all()
+    assert (row.is_drained, row.drained_at, row.drain_reason) == (False, None, "")
+
+
+def test_a_machine_is_watched_by_one_and_those_first_that_waited_longest(bench: Bench) -> None:
+    machines = bench.store.machines
+
+    def claimed(limit: int = 10) -> list[str]:
+        return [row.name for row in machines.claim_to_watch(every_seconds=300, limit=limit)]
+
+    assert claimed() == []
+    machines.note([said("n1"), said("n2"), said("n3")])
+    assert claimed(limit=2) == ["n1", "n2"]
+    bench.clock.pass_(10)
+    assert claimed() == ["n3"]
+    assert claimed() == []
+    bench.clock.pass_(290)
+    assert claimed() == ["n1", "n2"]
+    [row] = [each for each in machines.all() if each.name == "n1"]
+    assert row.watched_at == bench.clock.now
+    bench.clock.pass_(300)
+    assert claimed() == ["n3", "n1", "n2"]
+
+
+def test_the_stacks_on_a_node_are_those_that_are_in_no_other_and_are_there(bench: Bench) -> None:
+    store, machines = bench.store, bench.store.machines
+    for stack in ("web", "shop", "gone", "inner", "elsewhere"):
+        bench.run_all(bench.begin({"a": set(), "b": set()}, stack=stack))
+    row, stacks = tables.resource, tables.stack
+    with store.database.write() as connection:
+        on_it = row.c.stack_id.in_(["web-id", "gone-id", "inner-id"])
+        connection.execute(row.update().where(on_it).values(on_node="n1"))
+        connection.execute(row.update().where(row.c.stack_id == "elsewhere-id").values(on_node="n2"))
+        connection.execute(stacks.update().where(stacks.c.id == "inner-id").values(root_id="shop-id"))
+        connection.execute(stacks.update().where(stacks.c.id == "gone-id").values(deleted_at=sa.literal(1.0)))
+    assert machines.stacks_on("n1") == [
+        StackOnNode(id="shop-id", name="shop", project="p"),
+        StackOnNode(id="web-id", name="web", project="p"),
+    ]
+    assert machines.stacks_on("n3") == []
