@@ -1,0 +1,188 @@
+"""``fake``: instances that are declared and never run, for tests and for trying out placement."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from pydantic import Field
+
+from workers.agent.hypervisors.hypervisor import (
+    Hypervisor,
+    HypervisorFault,
+    HypervisorOptions,
+    InstanceData,
+    InstanceSpec,
+    InstanceState,
+    NodeData,
+)
+from workers.agent.hypervisors.kernel import node_of_kernel
+from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
+from workers.agent.names import fault_of_name
+from workers.agent.records import read_record, write_record
+
+#: What one node writes for another.
+_EXPORT: Final = "fake.json"
+
+
+class FakeOptions(HypervisorOptions):
+    """A machine that need not be the real one."""
+
+    memory_mib: int | None = Field(
+        default=None, ge=0, description="How much memory the machine is said to have; empty: what it has."
+    )
+    cpus: int | None = Field(
+        default=None, ge=1, description="How many processors it is said to have; empty: as many as it has."
+    )
+
+
+class Fake(Hypervisor):
+    """Declared instances, kept on disk: they take room, have a state, and do nothing."""
+
+    name = "fake"
+    description = "Instances that are written down and never run."
+    Options = FakeOptions
+    abilities: ClassVar[frozenset[str]] = frozenset(
+        {"pause", "reboot", "resize", "migrate", "snapshot", "networks", "disks"}
+    )
+
+    def __init__(self, options: FakeOptions, directory: Path) -> None:
+        super().__init__(options, directory)
+        self._records = InstanceRecords(directory)
+
+    def probe(self) -> str:
+        """It can be used anywhere."""
+        return ""
+
+    def node(self) -> NodeData:
+        """Return the machine, with what was promised to instances taken off its free memory."""
+        promised = sum(each.memory_mib for each in self.instances() if each.state in _TAKES_ROOM)
+        node = node_of_kernel(promised_mib=promised)
+        if (total := self.options.memory_mib) is not None:
+            free = max(0, total - promised)
+            node = replace(node, memory_total_mib=total, memory_free_mib=free, memory_dom0_mib=total - free)
+        if (cpus := self.options.cpus) is not None:
+            node = replace(node, cpu_total=cpus, cpu_dom0=cpus)
+        return node
+
+    def instances(self) -> Sequence[InstanceData]:
+        """Return every declared one."""
+        found = ((name, self._records.find(name)) for name in self._records.names())
+        # One that was removed in the meantime is left out.
+        return [_data(record) for _, record in found if record is not None]
+
+    def instance(self, name: str) -> InstanceData | None:
+        """Return one."""
+        record = self._records.find(name)
+        return None if record is None else _data(record)
+
+    def start(self, spec: InstanceSpec) -> InstanceData:
+        """Declare the instance, unless it is."""
+        with self._records.alone(spec.name):
+            record = self._records.find(spec.name)
+            if record is None or record.notes["state"] == InstanceState.SHUTDOWN:
+                self._keep(spec, InstanceState.RUNNING, id=secrets.token_hex(4))
+            elif record.notes["state"] == InstanceState.PAUSED:
+                self._set_state(spec.name, InstanceState.RUNNING)
+            return _data(self._records.get(spec.name))
+
+    def stop(self, name: str, *, grace_seconds: float) -> None:  # noqa: ARG002 -- there is nothing to wait for
+        """Have it at rest."""
+        with self._records.alone(name):
+            self._set_state(name, InstanceState.SHUTDOWN)
+
+    def remove(self, name: str) -> None:
+        """Forget it, with its snapshots."""
+        with self._records.alone(name):
+            self._records.forget(name)
+
+    def reboot(self, name: str) -> InstanceData:
+        """Give it another id, as a start does."""
+        with self._records.alone(name):
+            self._keep(self._records.get(name).spec, InstanceState.RUNNING, id=secrets.token_hex(4))
+            return _data(self._records.get(name))
+
+    def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
+        """Declare another size."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            self._records.keep(replace(record.spec, memory_mib=memory_mib, vcpus=vcpus), **record.notes)
+            return _data(self._records.get(name))
+
+    def pause(self, name: str) -> None:
+        """Have it stand still; one at rest cannot."""
+        with self._records.alone(name):
+            if self._records.get(name).notes["state"] == InstanceState.SHUTDOWN:
+                raise HypervisorFault(f"instance {name!r} does not run")
+            self._set_state(name, InstanceState.PAUSED)
+
+    def unpause(self, name: str) -> None:
+        """Have it go on; one at rest cannot."""
+        with self._records.alone(name):
+            if self._records.get(name).notes["state"] == InstanceState.SHUTDOWN:
+                raise HypervisorFault(f"instance {name!r} does not run")
+            self._set_state(name, InstanceState.RUNNING)
+
+    def snapshot(self, name: str, tag: str) -> Mapping[str, Any]:
+        """Keep what is declared."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            kept = {"spec": record.spec.to_wire(), "notes": dict(record.notes)}
+            write_record(self._snapshot_file(name, tag), kept)
+            return {"memory_mib": record.spec.memory_mib, "vcpus": record.spec.vcpus}
+
+    def restore(self, name: str, tag: str) -> None:
+        """Declare what was kept."""
+        with self._records.alone(name):
+            self._records.get(name)
+            if (kept := read_record(self._snapshot_file(name, tag))) is None:
+                raise HypervisorFault(f"instance {name!r} has no snapshot {tag!r}")
+            self._records.keep(InstanceSpec.from_wire(kept["spec"]), **kept["notes"])
+
+    def forget_snapshot(self, name: str, tag: str) -> None:
+        """Delete what was kept."""
+        with self._records.alone(name):
+            self._snapshot_file(name, tag).unlink(missing_ok=True)
+
+    def export(self, name: str, directory: Path) -> Mapping[str, Any]:
+        """Write down what is declared."""
+        record = self._records.get(name)
+        if record.notes["state"] != InstanceState.SHUTDOWN:
+            raise HypervisorFault(f"instance {name!r} is not at rest")
+        write_record(directory / _EXPORT, {"memory_mib": record.spec.memory_mib})
+        return {"memory_mib": record.spec.memory_mib}
+
+    def take_in(self, spec: InstanceSpec, directory: Path) -> None:
+        """Declare, at rest, what another has written down."""
+        if read_record(directory / _EXPORT) is None:
+            raise HypervisorFault("nothing was handed over that this hypervisor can take")
+        with self._records.alone(spec.name):
+            self._keep(spec, InstanceState.SHUTDOWN, id="")
+
+    def _keep(self, spec: InstanceSpec, state: InstanceState, **notes: Any) -> None:
+        self._records.keep(spec, state=str(state), **notes)
+
+    def _set_state(self, name: str, state: InstanceState) -> None:
+        record = self._records.get(name)
+        self._keep(record.spec, state, id=record.notes["id"])
+
+    def _snapshot_file(self, name: str, tag: str) -> Path:
+        if fault := fault_of_name(tag):
+            raise HypervisorFault(fault)
+        return self._records.directory_of(name) / f"snapshot-{tag}"
+
+
+_TAKES_ROOM: Final = frozenset({InstanceState.RUNNING, InstanceState.PAUSED})
+
+
+def _data(record: InstanceRecord) -> InstanceData:
+    spec, state = record.spec, InstanceState(record.notes["state"])
+    return InstanceData(
+        name=spec.name,
+        id=record.notes["id"] if state in _TAKES_ROOM else "",
+        memory_mib=spec.memory_mib,
+        vcpus=spec.vcpus,
+        state=state,
+        raw_state=str(state),
+    )

@@ -1,0 +1,103 @@
+"""What a hypervisor writes down of its instances, for those whose own tools remember nothing.
+
+Each instance has a directory, named after it, for the agent's user alone: a specification holds variables that may
+be secret, and is kept because an instance is started again as it was last started.
+"""
+
+import shutil
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+from workers.agent.hypervisors.hypervisor import HypervisorFault, InstanceSpec, NoInstance
+from workers.agent.names import fault_of_name
+from workers.agent.records import read_record, write_record
+
+_RECORD: Final = "instance.json"
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceRecord:
+    """An instance as it was last ordered, and what its hypervisor notes besides, in plain types."""
+
+    spec: InstanceSpec
+    notes: Mapping[str, Any]
+
+
+class InstanceRecords:
+    """The instances of one hypervisor, on the node's disk; safe for threads."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._locks: WeakValueDictionary[str, _Lock] = WeakValueDictionary()
+        self._guard = threading.Lock()
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        """Have one thread at a time change an instance."""
+        with self._guard:
+            lock = self._locks.setdefault(name, _Lock())
+        with lock.lock:
+            yield
+
+    def directory_of(self, name: str) -> Path:
+        """Return the directory of an instance, which need not be there.
+
+        Raises:
+            HypervisorFault: there can be no instance of such a name.
+        """
+        if fault := fault_of_name(name):
+            raise HypervisorFault(fault)
+        return self._directory / name
+
+    def names(self) -> list[str]:
+        """Return the names of all instances, sorted."""
+        return sorted(path.parent.name for path in self._directory.glob(f"*/{_RECORD}"))
+
+    def find(self, name: str) -> InstanceRecord | None:
+        """Return what is on record of an instance; None: there is none.
+
+        Raises:
+            HypervisorFault: the record is damaged.
+        """
+        if fault_of_name(name):
+            return None
+        try:
+            data = read_record(self.directory_of(name) / _RECORD)
+            return (
+                None if data is None else InstanceRecord(InstanceSpec.from_wire(data["spec"]), data["notes"])
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise HypervisorFault(f"the record of instance {name!r} is damaged") from error
+
+    def get(self, name: str) -> InstanceRecord:
+        """Return what is on record of an instance.
+
+        Raises:
+            NoInstance: there is none.
+        """
+        if (record := self.find(name)) is None:
+            raise NoInstance(f"there is no instance {name!r}")
+        return record
+
+    def keep(self, spec: InstanceSpec, **notes: Any) -> None:
+        """Replace what is on record of an instance; when this returns, it survives a power cut."""
+        write_record(self.directory_of(spec.name) / _RECORD, {"spec": spec.to_wire(), "notes": notes})
+
+    def forget(self, name: str) -> None:
+        """Remove an instance's directory; the record goes first, so that there is never half an instance."""
+        if fault_of_name(name):
+            return
+        (self.directory_of(name) / _RECORD).unlink(missing_ok=True)
+        shutil.rmtree(self.directory_of(name), ignore_errors=True)
+
+
+class _Lock:
+    """A lock that can be referred to weakly."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
