@@ -20,6 +20,7 @@ from orchestrator.service import Service
 from orchestrator.settings import load_settings
 from orchestrator.views import EventView, Progress, StackView
 from tests.services.engine import EngineProcess
+from tests.warm import warm_program
 
 T = TypeVar("T")
 
@@ -109,7 +110,7 @@ class Installation:
     def isotherm(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run a command as a person types it."""
         return subprocess.run(
-            self._command(*words),
+            [str(warm_program()), *words],
             cwd=self.directory,
             env=self.environment,
             capture_output=True,

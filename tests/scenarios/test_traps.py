@@ -32,7 +32,7 @@ What travels
     test_traps::test_a_message_that_comes_twice_makes_no_other_come_twice
 - Each check reads the whole stack, so that the cost of all grows with the square of their number.
     test_traps::test_a_check_reads_nothing_of_the_stack_but_its_own_part
-    test_update_cost::test_one_change_in_ten_thousand_costs_two_messages_and_three_nodes
+    test_update_cost::test_one_change_in_a_thousand_costs_two_messages_and_three_nodes
 - Whatever waits keeps a worker; stacks that wait for stacks inside them keep all.
     test_stories::test_nobody_sleeps_in_a_worker_while_many_resources_are_built
     test_nested::test_nobody_holds_a_worker_while_a_child_is_under_way

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.services.demanding import install
+from tests.warm import warm_program
 
 ROOT = Path(__file__).parents[2]
 #: How long a command may take.
@@ -50,7 +51,7 @@ class Asking:
     def run(self, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         """Give one of our commands, and wait for its end; ``environment`` goes before the installation's."""
         return subprocess.run(
-            [_program(), *words],
+            [str(warm_program()), *words],
             cwd=self.directory,
             env={**self.environment, **environment},
             capture_output=True,

@@ -12,6 +12,7 @@ from orchestrator.service import Service
 from orchestrator.settings import Settings
 from tests.services.engine import running
 from tests.unit.docs.pages import Session
+from tests.warm import warm_program
 
 TEMPLATE = """\
 heat_template_version: 2021-04-16
@@ -44,7 +45,7 @@ def session(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[Sessi
 def isotherm(session: Session, *words: str, code: int = 0) -> str:
     """Type a command, which must end with a code; return what it writes."""
     done = subprocess.run(
-        ["isotherm", *words],
+        [str(warm_program()), *words],
         cwd=session.directory,
         env=session.environment,
         capture_output=True,

@@ -20,6 +20,8 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
+from tests.warm import warm_program
+
 ROOT = Path(__file__).parents[3]
 #: Every page whose commands are run.
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -129,10 +131,10 @@ class Session:
         """Follow in ``directory``; ``replaced`` says what to write instead of the page's addresses."""
         self.directory = directory
         self.replaced = dict(replaced or {})
-        binaries = str(Path(sys.executable).parent)
+        warm, binaries = str(warm_program().parent), str(Path(sys.executable).parent)
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")},
-            "PATH": os.pathsep.join([binaries, os.environ["PATH"]]),
+            "PATH": os.pathsep.join([warm, binaries, os.environ["PATH"]]),
             "ISOTHERM_STATE_DIRECTORY": str(directory / "state"),
             "ISOTHERM_LOG_LEVEL": "INFO",
         }

@@ -1,0 +1,186 @@
+"""The program ``isotherm``, started in a fraction of the time: forked from a process that has imported it already.
+
+For tests of what short commands do, of which there are hundreds; those of how a process starts, and all that stay
+running, use the program itself. A command still has a process of its own, with its own environment, directory, streams
+and exit code; whoever ends the client ends it too.
+"""
+
+import array
+import atexit
+import gc
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+ROOT = Path(__file__).parents[1]
+#: What stays running is started as everybody starts it.
+LASTING = ("worker", "coordinator", "agent", "dashboard", "api")
+
+#: Runs in a bare interpreter. A terminal wants the real thing.
+CLIENT = """\
+#!{python} -IS
+import array, json, os, signal, socket, sys
+words = sys.argv[1:]
+if words[:1] and words[0] in {lasting!r} or any(os.isatty(number) for number in (0, 1, 2)):
+    os.execv({program!r}, [{program!r}, *words])
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+said = json.dumps([words, os.getcwd(), dict(os.environ)]).encode()
+streams = array.array("i", [0, 1, 2]).tobytes()
+header = len(said).to_bytes(8, "big")
+server.sendmsg([header], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
+server.sendall(said)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, _: server.sendall(bytes([number])))
+code = server.recv(1)
+os._exit(code[0] if code else 70)
+"""
+
+
+@cache
+def warm_program() -> Path:
+    """Return the path of the client, an executable called ``isotherm``; its server ends with this process."""
+    directory = Path(tempfile.mkdtemp(prefix="isotherm-warm-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    address = str(directory / "socket")
+    client = directory / "isotherm"
+    program = str(Path(sys.executable).with_name("isotherm"))
+    text = CLIENT.format(python=sys.executable, lasting=LASTING, program=program, address=address)
+    client.write_text(text)
+    client.chmod(0o755)
+    # It has nothing of ours: what it is given with each command is all that it knows.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.warm", address],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline() == "ready\n"
+    atexit.register(server.kill)
+    return client
+
+
+def serve(address: str) -> None:
+    """Carry out commands until the other end of standard input is closed."""
+    import_all()
+    gc.freeze()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen(64)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    while True:
+        readable, _, _ = select.select([listener, sys.stdin], [], [])
+        if sys.stdin in readable:
+            return
+        client, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            attend(client)
+        client.close()
+
+
+def import_all() -> None:
+    """Import what commands use; nothing is read, looked up or connected yet."""
+    import importlib
+    from importlib.metadata import entry_points
+
+    import orchestrator.cli.main
+    import orchestrator.embedded
+    import orchestrator.queue
+    import orchestrator.service  # noqa: F401
+
+    groups = ("isotherm.workers", "isotherm.resources", "isotherm.clients", "isotherm.constraints")
+    for group in (*groups, "isotherm.functions"):
+        for entry in entry_points(group=group):
+            importlib.import_module(entry.module)
+    for name in (
+        "psycopg",
+        "redis",
+        "pymemcache",
+        "sqlalchemy.dialects.postgresql.psycopg",
+        "alembic.command",
+    ):
+        with suppress(ImportError):
+            importlib.import_module(name)
+
+
+def attend(client: socket.socket) -> NoReturn:
+    """Start the command that a client wants, pass signals on to it, and tell the client its exit code."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    header, ancillary, _, _ = client.recvmsg(8, socket.CMSG_SPACE(3 * array.array("i").itemsize))
+    streams = array.array("i", ancillary[0][2])
+    said = bytearray()
+    while len(said) < int.from_bytes(header, "big"):
+        said += client.recv(1 << 20)
+    pid = os.fork()
+    if pid == 0:
+        client.close()
+        carry_out(json.loads(said), list(streams))
+    for stream in streams:
+        os.close(stream)
+    end = os.pidfd_open(pid)
+    while True:
+        readable, _, _ = select.select([end, client.fileno()], [], [])
+        if end in readable:
+            break
+        number = client.recv(1)
+        os.kill(pid, number[0] if number else signal.SIGKILL)
+        if not number:
+            os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with suppress(OSError):
+        client.send(bytes([code if code >= 0 else 128 - code]))
+    os._exit(0)
+
+
+def carry_out(said: list[Any], streams: list[int]) -> NoReturn:
+    """Become the command."""
+    words, directory, environment = said
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
+    os.chdir(directory)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:0] = [each for each in environment.get("PYTHONPATH", "").split(os.pathsep) if each]
+    sys.argv = ["isotherm", *words]
+    from orchestrator.cli.main import main
+
+    code: Any = 0
+    try:
+        main()
+    except SystemExit as error:
+        code = error.code
+    except BaseException:  # noqa: BLE001  # what the interpreter would do with it
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    # The interpreter's own end takes all that was imported to pieces, which takes longer than most commands do.
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for written in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            written.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
