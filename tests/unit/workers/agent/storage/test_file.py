@@ -70,17 +70,13 @@ class TestFileStorage(StorageContract):
 
 class TestWithALimit(StorageContract):
     @pytest.fixture
-    def place(self, tmp_path: Path) -> Path:
-        place = tmp_path / "place"
-        place.mkdir()
-        return place
-
-    @pytest.fixture(autouse=True)
-    def _in_place(self, place: Path) -> None:
-        self.place = place
+    def place(self, directory: Path) -> Path:
+        return directory.parent / "place"
 
     def make(self, directory: Path) -> FileStorage:
-        return FileStorage("fast", FileStorageOptions(directory=self.place, limit_mib=64), directory)
+        place = directory.parent / "place"
+        place.mkdir(exist_ok=True)
+        return FileStorage("fast", FileStorageOptions(directory=place, limit_mib=64), directory)
 
     def test_volumes_take_no_more(self, storage: FileStorage) -> None:
         assert room(storage) == (64, 64)
