@@ -13,6 +13,7 @@ from sqlalchemy import make_url
 
 from tests.services.fixtures import or_skip
 from tests.services.http_api import HttpApi
+from tests.services.rabbit import RabbitServer
 from tests.services.servers import MemcachedServer, PostgresServer, RedisServer
 
 # How long an example takes is no claim of any test: machines are slow and busy.
@@ -82,6 +83,13 @@ def memcached_server() -> Iterator[MemcachedServer]:
 def postgres_server() -> Iterator[PostgresServer]:
     """One PostgreSQL for the run; a test that stops it must launch it again."""
     with or_skip(PostgresServer.start) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rabbit_server() -> Iterator[RabbitServer]:
+    """One RabbitMQ for the run; every test has names of its own on it."""
+    with or_skip(RabbitServer.start) as server:
         yield server
 
 

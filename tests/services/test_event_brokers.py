@@ -93,19 +93,20 @@ def test_a_redis_that_hangs_is_told_in_time_and_tried_again(
         consumer.connection.release()
 
 
-def test_rabbitmq_confirms_batches_and_refusals_are_told(sinks: list[BrokerSink]) -> None:
-    with or_skip(RabbitServer.start) as rabbit:
-        told, consumer = sink(sinks, rabbit.url), Consumer(rabbit.url)
-        told.consume([event(number) for number in range(1, 501)])
-        told.close()
-        told.consume([event(501)])
-        assert consumer.taken() == [(1, None), *((number, number - 1) for number in range(2, 502))]
-        consumer.queue.delete()
-        full = Consumer(rabbit.url, **{"x-max-length": 1, "x-overflow": "reject-publish"})
-        with pytest.raises(NotConfirmed):
-            told.consume([event(502), event(503), event(504)])
-        full.queue.purge()
-        told.consume([event(502)])
-        assert full.taken() == [(502, 501)]
-        full.connection.release()
-        consumer.connection.release()
+def test_rabbitmq_confirms_batches_and_refusals_are_told(
+    rabbit_server: RabbitServer, sinks: list[BrokerSink]
+) -> None:
+    told, consumer = sink(sinks, rabbit_server.url), Consumer(rabbit_server.url)
+    told.consume([event(number) for number in range(1, 501)])
+    told.close()
+    told.consume([event(501)])
+    assert consumer.taken() == [(1, None), *((number, number - 1) for number in range(2, 502))]
+    consumer.queue.delete()
+    full = Consumer(rabbit_server.url, **{"x-max-length": 1, "x-overflow": "reject-publish"})
+    with pytest.raises(NotConfirmed):
+        told.consume([event(502), event(503), event(504)])
+    full.queue.purge()
+    told.consume([event(502)])
+    assert full.taken() == [(502, 501)]
+    full.connection.release()
+    consumer.connection.release()
