@@ -1,5 +1,6 @@
 """Fixtures that any test may ask for: one server of each kind, and a clean place on it for each test."""
 
+import gc
 import os
 import signal
 import tempfile
@@ -37,6 +38,12 @@ def pytest_configure() -> None:
     if "TMPDIR" not in os.environ and is_roomy(MEMORY):
         os.environ["TMPDIR"] = str(MEMORY)
         tempfile.tempdir = None
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage leave alone what was collected: it stays for the run, and is a lot to look through."""
+    gc.collect()
+    gc.freeze()
 
 
 def is_roomy(place: Path) -> bool:
