@@ -24,7 +24,7 @@ from workers.agent.records import read_record, write_record
 
 #: Carried by the command and all it starts; its value is the uuid of the resource's row.
 MARKER: Final = "ISOTHERM_RESOURCE"
-#: What a worker has ordered: run, uuid, argv, cwd.
+#: What a worker has ordered: run, uuid, argv, cwd, account, control_groups.
 ORDER: Final = "order.json"
 #: What became of it: run, pid, mark, supervisor, supervisor_mark, started_at, exit_code, error.
 STATUS: Final = "status.json"
@@ -142,6 +142,9 @@ def _fork_command(log: Path, order: Mapping[str, Any]) -> tuple[int, int, int]:
 
 def _become(log: Path, order: Mapping[str, Any]) -> NoReturn:
     os.chdir(order["cwd"])
+    for joined in order.get("control_groups", ()):
+        # 0 is whoever writes it. What the command starts is born into the same groups.
+        Path(joined).write_text("0", encoding="ascii")
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (output, 1), (output, 2)):
@@ -151,4 +154,8 @@ def _become(log: Path, order: Mapping[str, Any]) -> NoReturn:
         with suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if account := order.get("account"):
+        os.setgroups(account["groups"])
+        os.setgid(account["gid"])
+        os.setuid(account["uid"])
     os.execvpe(order["argv"][0], order["argv"], {**os.environ, MARKER: order["uuid"]})  # noqa: S606 -- its purpose

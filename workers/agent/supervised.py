@@ -18,8 +18,10 @@ from typing import Any, Final, Self
 import psutil
 
 from orchestrator.plugins.resource import RetryableFailure
+from workers.agent.account import Account
 from workers.agent.identity import is_alive, start_mark
-from workers.agent.launcher import LOG, MARKER, ORDER, STATUS, Answer
+from workers.agent.launcher import LOG, ORDER, STATUS, Answer
+from workers.agent.process_table import ProcessTable
 from workers.agent.records import read_record, write_record
 
 #: A bare interpreter sees neither site-packages nor the variables meant for the command: it is told where we are.
@@ -103,16 +105,35 @@ class SupervisedProcess:
         """Return what was ordered last: ``run``, ``argv``, ``cwd`` and ``ordered_at`` among it."""
         return read_record(self._directory / ORDER)
 
-    def start(self, run: str, *, argv: Sequence[str], cwd: Path, env: Mapping[str, str], now: float) -> None:
+    def start(
+        self,
+        run: str,
+        *,
+        argv: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str],
+        now: float,
+        account: Account | None = None,
+        control_groups: Sequence[Path] = (),
+    ) -> None:
         """Order the run ``run`` at the time ``now`` and see to it that it is started, at most once.
 
         When this returns, it has been started, or something of an earlier attempt still occupies the place:
-        look at the status. ``env`` is all the environment there will be; it is not written down.
+        look at the status. ``env`` is all the environment there will be; it is not written down. The command joins
+        the control groups whose ``cgroup.procs`` are given, and then becomes the user whose account is given.
 
         Raises:
             RetryableFailure: the launcher did not get as far as the command.
         """
-        order = {"run": run, "uuid": self._uuid, "argv": list(argv), "cwd": str(cwd), "ordered_at": now}
+        order: dict[str, Any] = {
+            "run": run,
+            "uuid": self._uuid,
+            "argv": list(argv),
+            "cwd": str(cwd),
+            "ordered_at": now,
+        }
+        order["account"] = None if account is None else account.to_wire()
+        order["control_groups"] = list(map(str, control_groups))
         write_record(self._directory / ORDER, order)
         if self._launch(run, env) is Answer.BROKEN:
             said = tail(self._directory / _LAUNCHER_LOG, lines=1)
@@ -123,7 +144,7 @@ class SupervisedProcess:
         status = self.status()
         if status is not None:
             return status
-        members = {process.pid: process for process in self._members()}
+        members = {process.pid: process for process in self.members()}
         first = next((process for process in members.values() if process.ppid() not in members), None)
         if first is None:
             return None
@@ -139,7 +160,7 @@ class SupervisedProcess:
         if group is not None:
             with suppress(ProcessLookupError):
                 os.killpg(group, number)
-        for process in self._members():
+        for process in self.members():
             with suppress(psutil.NoSuchProcess, ProcessLookupError):
                 if os.getpgid(process.pid) != group:
                     process.send_signal(number)
@@ -159,7 +180,7 @@ class SupervisedProcess:
 
     def _states(self) -> list[str]:
         states: list[str] = []
-        for process in self._members():
+        for process in self.members():
             with suppress(psutil.Error):
                 states.append(process.status())
         return states
@@ -177,7 +198,7 @@ class SupervisedProcess:
         status = self.status()
         if status is not None and (status.alive or is_alive(status.supervisor, status.supervisor_mark)):
             return False
-        return not self._members()
+        return not self.members()
 
     def forget(self) -> None:
         """Remove the records and the log."""
@@ -207,14 +228,11 @@ class SupervisedProcess:
             launcher.kill()
             launcher.wait()
 
-    def _members(self) -> list[psutil.Process]:
-        """Return all processes that carry the resource's marker, wherever they have moved."""
-        members = []
-        for process in psutil.process_iter():
-            with suppress(psutil.Error, OSError):
-                if process.environ().get(MARKER) == self._uuid and process.status() != psutil.STATUS_ZOMBIE:
-                    members.append(process)
-        return members
+    def members(self, table: ProcessTable | None = None) -> list[psutil.Process]:
+        """Return the command and all it started, wherever that has moved; ``table``: at a moment that was looked at."""
+        status = self._read_status()
+        leader = status.pid if status is not None and status.alive else None
+        return (table or ProcessTable.read()).members(self._uuid, leader=leader)
 
 
 def tail(path: Path, *, lines: int) -> str:

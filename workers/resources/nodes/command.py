@@ -1,18 +1,14 @@
-"""What a process is given: its arguments, the few variables it is born with, the signal that asks it to end."""
+"""What a process is given: its arguments, its variables, the signal that asks it to end."""
 
-import os
 import shlex
 import signal
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
 from workers.agent.launcher import MARKER
-
-#: What a command inherits of the worker. The rest stays behind: a worker's environment may hold its secrets.
-_INHERITED: Final = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR")
 
 
 def parse_command(command: Any) -> list[str]:
@@ -67,14 +63,6 @@ def parse_env(env: Mapping[str, Any] | None) -> dict[str, str]:
             raise PropertyError(("env", name), "a variable cannot hold a null character")
         variables[name] = str(value)
     return variables
-
-
-def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the whole environment of a command: a few variables of the worker, then those given."""
-    inherited = {
-        name: value for name, value in os.environ.items() if name in _INHERITED or name.startswith("LC_")
-    }
-    return {"PATH": os.defpath, **inherited, **given}
 
 
 def parse_signal(name: str) -> signal.Signals:

@@ -11,10 +11,11 @@ from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, Wait
 from workers.agent.allowed import allowed_directory, fault_of_path
+from workers.agent.environment import environment
 from workers.agent.records import records_directory
 from workers.agent.supervised import Status, SupervisedProcess, tail
 from workers.masking import masked
-from workers.resources.nodes.command import environment, parse_command, parse_env, parse_signal
+from workers.resources.nodes.command import parse_command, parse_env, parse_signal
 from workers.resources.nodes.host import NODE_PROPERTY, refuse_other_nodes
 from workers.resources.nodes.readiness import READY_GROUP, READY_SCHEMA, Readiness, ReadyWhen
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from workers.resources.nodes.command import environment, parse_command, parse_env, parse_signal
+from workers.resources.nodes.command import parse_command, parse_env, parse_signal
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 
@@ -63,21 +63,6 @@ def test_what_is_no_variable_is_refused_without_showing_it(env: Any, name: str, 
 
 def test_variables_not_known_yet_are_left_out() -> None:
     assert parse_env({"A": UNKNOWN, "PORT": 80}) == {"PORT": "80"}
-
-
-def test_a_command_inherits_no_secret_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ISOTHERM_ENCRYPTION_KEYS", "secret")
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    found = environment({"OWN": "value", "HOME": "/nowhere"})
-    assert found["OWN"] == "value"
-    assert found["HOME"] == "/nowhere"
-    assert found["LC_ALL"] == "C.UTF-8"
-    assert "ISOTHERM_ENCRYPTION_KEYS" not in found
-
-
-def test_there_is_always_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PATH")
-    assert environment({})["PATH"]
 
 
 @pytest.mark.parametrize("name", ["TERM", "SIGTERM", "sigterm"])

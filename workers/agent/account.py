@@ -1,0 +1,52 @@
+"""The user under which a command runs, when that is another than the agent's own."""
+
+import os
+import pwd
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+class NoAccount(Exception):
+    """A command cannot run under the user that was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A user as the kernel knows one, and the variables that say so."""
+
+    name: str
+    uid: int
+    gid: int
+    groups: Sequence[int]
+    home: str
+    shell: str
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain types, as the launcher reads them."""
+        return asdict(self)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables in which a command finds whose it is."""
+        return {"USER": self.name, "LOGNAME": self.name, "HOME": self.home, "SHELL": self.shell}
+
+
+def account_of(user: str) -> Account | None:
+    """Return the account of a user; None: it is the agent's own, or none was asked for.
+
+    Raises:
+        NoAccount: there is no such user, or the agent, which is not root, cannot become it.
+    """
+    if not user:
+        return None
+    try:
+        entry = pwd.getpwnam(user)
+    except (KeyError, ValueError) as error:
+        raise NoAccount(f"there is no user {user!r} on this machine") from error
+    if entry.pw_uid == os.geteuid():
+        return None
+    if os.geteuid() != 0:
+        raise NoAccount(f"only an agent that is root can run commands as {user!r}")
+    groups = os.getgrouplist(user, entry.pw_gid)
+    return Account(user, entry.pw_uid, entry.pw_gid, groups, entry.pw_dir, entry.pw_shell)
