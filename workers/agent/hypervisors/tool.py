@@ -1,0 +1,58 @@
+"""Running the tools of hypervisors: each call has a time limit, and what it says of a failure is told."""
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from workers.agent.hypervisors.hypervisor import HypervisorBusy, HypervisorFault
+
+_FAST_SECONDS: Final = 60.0
+_SHOWN: Final = 400
+#: How the tools of containers log: the sentence is in quotation marks behind time and level.
+_LOGGED: Final = re.compile(r'level=(?:error|fatal) msg="(.*)"')
+
+
+def run_tool(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    timeout_seconds: float = _FAST_SECONDS,
+    text: str | None = None,
+) -> str:
+    """Run a program to its end and return what it prints; ``env`` is added to the agent's own variables.
+
+    Raises:
+        HypervisorBusy: it did not end in time, and was killed.
+        HypervisorFault: it is not there, or says that it failed; the sentence is the last that it said.
+    """
+    name = os.path.basename(command[0])  # noqa: PTH119 -- a name that is looked for in PATH is no path
+    try:
+        done = subprocess.run(  # noqa: S603 -- the tools of a hypervisor, with arguments that are lists
+            list(command),
+            input=text,
+            stdin=subprocess.DEVNULL if text is None else None,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_seconds,
+            check=False,
+            env={**os.environ, **env} if env else None,
+        )
+    except subprocess.TimeoutExpired:
+        raise HypervisorBusy(f"{name} did not end within {timeout_seconds:g} s") from None
+    except OSError as error:
+        raise HypervisorFault(f"cannot run {command[0]!r}: {error.strerror or error}") from error
+    if done.returncode != 0:
+        raise HypervisorFault(f"{name}: {last_sentence(done.stderr) or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def last_sentence(said: str) -> str:
+    """Return the last line of what a tool said of its failure, cut to a readable length; empty: it said nothing."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    logged = _LOGGED.search(lines[-1])
+    return (logged[1].replace('\\"', '"') if logged else lines[-1])[:_SHOWN]
