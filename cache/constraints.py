@@ -113,13 +113,14 @@ class ConstraintCache:
             here.counters.add("hits")
             return found.answer
 
-        def fits(flight: Flight) -> bool:
+        def fits(flight: Flight[bytes | None, str]) -> bool:
             # What was asked for before this began is of use as long as nobody has flushed or learnt a no since, in
             # whatever process: its claim stands.
             of_old = flight is before and token is not None
             return flight.generation == found.generation and (not of_old or token == found.holder)
 
-        question, mine = _Question(ask), Flight(found.generation)
+        question = _Question(ask)
+        mine: Flight[bytes | None, str] = Flight(found.generation)
         try:
             return here.flights.join(
                 key,
@@ -217,7 +218,9 @@ class ConstraintCache:
     def _key(self, entity: str, name: str, scope: Sequence[str]) -> str:
         return key_of([self.client, entity, name, *scope])
 
-    def _ask_for_all(self, here: "_Process", key: str, question: "_Question", flight: Flight) -> str:
+    def _ask_for_all(
+        self, here: "_Process", key: str, question: "_Question", flight: Flight[bytes | None, str]
+    ) -> str:
         """Ask for all processes, or wait for one that does so already."""
         token = new_token()
         deadline = time.monotonic() + PATIENCE * self._lock_seconds
@@ -288,5 +291,5 @@ class _Process:
 
     answers: Answers
     counters: Counters
-    flights: Flights = field(default_factory=Flights)
+    flights: Flights[bytes | None, str] = field(default_factory=Flights)
     pid: int = field(default_factory=os.getpid)

@@ -4,38 +4,42 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Generation = TypeVar("Generation")
+Answer = TypeVar("Answer")
 
 
 @dataclass(eq=False, slots=True)
-class Flight:
+class Flight(Generic[Generation, Answer]):
     """One question that is under way."""
 
     #: Of which generation of answers it is.
-    generation: bytes | None
+    generation: Generation
     #: That of its claim in the store, set before the question is asked; None if it has none, or not yet.
     token: bytes | None = None
-    landing: "Future[str]" = field(default_factory=Future)
+    landing: "Future[Answer]" = field(default_factory=Future)
 
 
-class Flights:
+class Flights(Generic[Generation, Answer]):
     """What is being asked for just now in this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._under_way: dict[str, Flight] = {}
+        self._under_way: dict[str, Flight[Generation, Answer]] = {}
 
-    def under_way(self, key: str) -> Flight | None:
+    def under_way(self, key: str) -> Flight[Generation, Answer] | None:
         """Return the question that one could wait for."""
         return self._under_way.get(key)
 
     def join(
         self,
         key: str,
-        mine: Flight,
-        fits: Callable[[Flight], bool],
-        lead: Callable[[], str],
+        mine: Flight[Generation, Answer],
+        fits: Callable[[Flight[Generation, Answer]], bool],
+        lead: Callable[[], Answer],
         patience_seconds: float,
-    ) -> str:
+    ) -> Answer:
         """Return an answer: what ``lead`` says, or said to another thread that asked for the same.
 
         Args:
@@ -71,7 +75,7 @@ class Flights:
         with self._lock:
             self._under_way.clear()
 
-    def _lead(self, key: str, mine: Flight, lead: Callable[[], str]) -> str:
+    def _lead(self, key: str, mine: Flight[Generation, Answer], lead: Callable[[], Answer]) -> Answer:
         try:
             answer = lead()
         except Exception as error:
@@ -89,7 +93,7 @@ class Flights:
         mine.landing.set_result(answer)
         return answer
 
-    def _land(self, key: str, mine: Flight) -> None:
+    def _land(self, key: str, mine: Flight[Generation, Answer]) -> None:
         with self._lock:
             if self._under_way.get(key) is mine:
                 del self._under_way[key]

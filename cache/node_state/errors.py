@@ -8,7 +8,10 @@
     ├── NodeUnreachable     no agent holds the node's lease: it was not asked
     │   └── NodeTimeout     it was asked, and did not answer in time
     ├── SchemaMismatch      its agent speaks another version of the schema
-    └── SectionFailed       it answered, and a backend of its own failed
+    ├── SectionFailed       it answered, and a backend of its own failed
+    ├── LeaseHeld           an agent of this name runs already
+    └── LeaseLost           another agent has taken the name
+    StateStoreFailed        the store of what nodes said is out of reach, or does not answer
 """
 
 from typing import ClassVar
@@ -51,3 +54,15 @@ class SectionFailed(NodeError):
     """The node answered, and what was wanted of it is what a backend could not tell."""
 
     passing = True
+
+
+class LeaseHeld(NodeError):
+    """An agent of this name runs already; the sentence says where."""
+
+
+class LeaseLost(NodeError):
+    """Another agent has taken the node's name since."""
+
+
+class StateStoreFailed(Exception):
+    """The store of what nodes said is out of reach, or does not answer; whoever reads asks the node instead."""

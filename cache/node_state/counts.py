@@ -1,0 +1,101 @@
+"""What a cache of nodes' states counts."""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStateCounts:
+    """What happened in one process."""
+
+    #: Questions that were answered out of the cache.
+    hits: int = 0
+    #: Questions for which a node was asked, by cause (:class:`cache.node_state.verdict.Miss`).
+    misses: Mapping[str, int] = field(default_factory=dict)
+    #: Misses that another question, under way just then, has answered.
+    shared: int = 0
+    #: How often nodes were asked, how often they did not answer, and how long it took together.
+    asked: int = 0
+    unanswered: int = 0
+    asked_seconds: float = 0.0
+    #: How often a node's token was replaced, by the reason: the name of an RPC, as a rule.
+    bumps: Mapping[str, int] = field(default_factory=dict)
+    flushes: Mapping[str, int] = field(default_factory=dict)
+    #: What nodes said and was not kept: something had moved meanwhile, or changes were under way.
+    refused: int = 0
+    unsettled: int = 0
+    #: Calls of the store that failed.
+    errors: int = 0
+    #: How old what was served was: the mean and the oldest.
+    mean_age_seconds: float = 0.0
+    oldest_seconds: float = 0.0
+
+    @property
+    def missed(self) -> int:
+        """All misses."""
+        return sum(self.misses.values())
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain types."""
+        return {name: _plain(getattr(self, name)) for name in self.__slots__}
+
+
+class Tally:
+    """Counts for many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._labelled: dict[str, Counter[str]] = {
+            "misses": Counter(),
+            "bumps": Counter(),
+            "flushes": Counter(),
+        }
+        self._asked_seconds = 0.0
+        self._age_seconds = 0.0
+        self._oldest_seconds = 0.0
+
+    def add(self, name: str) -> None:
+        """Count one more of ``name``, a number in :class:`NodeStateCounts`."""
+        with self._lock:
+            self._counts[name] += 1
+
+    def add_labelled(self, name: str, label: str, number: int = 1) -> None:
+        """Count more of ``name``, a mapping in :class:`NodeStateCounts`."""
+        with self._lock:
+            self._labelled[name][label] += number
+
+    def hit(self, age_seconds: float) -> None:
+        """Count an answer out of the cache."""
+        with self._lock:
+            self._counts["hits"] += 1
+            self._age_seconds += age_seconds
+            self._oldest_seconds = max(self._oldest_seconds, age_seconds)
+
+    def asked(self, seconds: float) -> None:
+        """Count a question to a node, answered or not."""
+        with self._lock:
+            self._counts["asked"] += 1
+            self._asked_seconds += seconds
+
+    def now(self) -> NodeStateCounts:
+        """Return what was counted so far."""
+        with self._lock:
+            hits = self._counts["hits"]
+            counted: dict[str, Any] = {
+                **self._counts,
+                **{name: dict(sorted(counts.items())) for name, counts in self._labelled.items()},
+            }
+            return NodeStateCounts(
+                **counted,
+                asked_seconds=self._asked_seconds,
+                mean_age_seconds=self._age_seconds / hits if hits else 0.0,
+                oldest_seconds=self._oldest_seconds,
+            )
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value

@@ -1,0 +1,146 @@
+"""A store of what nodes said in files, for processes of one machine.
+
+A record is one file that is replaced whole: who reads needs no lock and sees a record of one moment. The common record
+is read first, so that an entry whose two tokens fit was valid at the moment between.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, unquote
+
+import msgpack
+
+from cache.node_state.errors import StateStoreFailed
+from cache.node_state.records import CommonRecord, NodeRecord, RecordStore
+
+#: Who has the lock has it for a moment, unless it was stopped: then the others give up.
+TIMEOUT_SECONDS: Final = 5.0
+#: How long to wait before looking again whether the lock is free.
+_NAP_SECONDS: Final = 0.001
+_COMMON: Final = "common"
+_SUFFIX: Final = ".node"
+
+_Record = TypeVar("_Record", CommonRecord, NodeRecord)
+
+
+class FileNodeStore(RecordStore):
+    """A directory with a file for each node.
+
+    Args:
+        directory: Made where it is missing, for this user alone: what nodes say is not for everybody.
+        clock: Seconds, the same for all processes of the machine.
+        timeout_seconds: How long to wait while others write.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        clock: Callable[[], float] = time.time,
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
+        super().__init__(clock)
+        self._directory = directory
+        self._timeout_seconds = timeout_seconds
+
+    def names(self) -> frozenset[str]:
+        """Return the names of the nodes that are known."""
+        with _told(self._directory):
+            if not self._directory.is_dir():
+                return frozenset()
+            names = [unquote(file.stem) for file in self._directory.iterdir() if file.suffix == _SUFFIX]
+        return frozenset(name for name in names if self._node(name).known)
+
+    def forget(self, node: str) -> None:
+        """Forget all of a node."""
+        with self._locked():
+            self._file(node).unlink(missing_ok=True)
+
+    def _read(self, node: str) -> tuple[CommonRecord, NodeRecord]:
+        return self._load(self._directory / _COMMON, CommonRecord), self._node(node)
+
+    @contextmanager
+    def _changing(
+        self, nodes: Collection[str] = (), *, common: bool = False
+    ) -> Iterator[tuple[CommonRecord, dict[str, NodeRecord]]]:
+        with self._locked():
+            of_all = self._load(self._directory / _COMMON, CommonRecord)
+            before = _packed(of_all)
+            records = {node: self._node(node) for node in nodes}
+            yield of_all, records
+            if common and _packed(of_all) != before:
+                self._save(self._directory / _COMMON, _packed(of_all))
+            for node, record in records.items():
+                self._save(self._file(node), _packed(record))
+
+    def _node(self, node: str) -> NodeRecord:
+        return self._load(self._file(node), NodeRecord)
+
+    def _file(self, node: str) -> Path:
+        return self._directory / f"{quote(node, safe='')}{_SUFFIX}"
+
+    def _load(self, path: Path, kind: type[_Record]) -> _Record:
+        """Return a record; an empty one where there is none, or where somebody else has written."""
+        with _told(path):
+            try:
+                packed = path.read_bytes()
+            except FileNotFoundError:
+                return kind()
+        try:
+            return kind(**msgpack.unpackb(packed, use_list=False))
+        except (ValueError, TypeError, msgpack.UnpackException):
+            return kind()
+
+    def _save(self, path: Path, packed: bytes) -> None:
+        # Nobody else writes now, so that one name will do for what is not finished.
+        unfinished = path.with_name(f"{path.name}.new")
+        with _told(path):
+            unfinished.write_bytes(packed)
+            unfinished.replace(path)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with _told(self._directory):
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            deadline = time.monotonic() + self._timeout_seconds
+            while not _taken(lock):
+                if time.monotonic() > deadline:
+                    raise StateStoreFailed(
+                        f"{self._directory} has been in use for {self._timeout_seconds:g} s"
+                    )
+                time.sleep(_NAP_SECONDS)
+            yield
+        finally:
+            # Which gives the lock back too.
+            with suppress(OSError):
+                os.close(lock)
+
+
+def _taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _packed(record: CommonRecord | NodeRecord) -> bytes:
+    values: dict[str, Any] = {each.name: getattr(record, each.name) for each in fields(record)}
+    packed: bytes = msgpack.packb(values)
+    return packed
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StateStoreFailed(f"{path} cannot be used: {error.strerror}") from error

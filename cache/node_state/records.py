@@ -1,0 +1,243 @@
+"""What a store of what nodes said does where it can have a node's record to itself: in memory, and in a file."""
+
+import uuid
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from cache.node_state.store import Failure, Fill, Kept, Look, NodeStateStore, Tokens
+
+
+@dataclass(slots=True)
+class CommonRecord:
+    """What concerns all nodes."""
+
+    epoch: str = ""
+    #: Marks of changes that concern all nodes: until when each, by its text.
+    marks: dict[str, float] = field(default_factory=dict)
+
+    def is_due(self, now: float) -> bool:
+        """Whether a mark's time is over."""
+        return any(until <= now for until in self.marks.values())
+
+    def settle(self, now: float) -> None:
+        """Take away marks whose time is over, and the token with them."""
+        if self.is_due(now):
+            self.marks = {mark: until for mark, until in self.marks.items() if until > now}
+            self.epoch = new_token()
+
+
+@dataclass(slots=True)
+class NodeRecord:
+    """What concerns one node."""
+
+    gen: str = ""
+    #: The last entry: epoch, gen, began_at, until, data.
+    kept: tuple[str, str, float, float, bytes] | None = None
+    marks: dict[str, float] = field(default_factory=dict)
+    #: Who asks: owner, epoch, gen, until.
+    fill: tuple[str, str, str, float] | None = None
+    #: Kind, message, until, how often in a row.
+    failure: tuple[str, str, float, int] | None = None
+    #: Incarnation, data, until.
+    lease: tuple[str, bytes, float] | None = None
+    known: bool = False
+    offline: str = ""
+
+    def is_due(self, now: float) -> bool:
+        """Whether a mark's time is over."""
+        return any(until <= now for until in self.marks.values())
+
+    def settle(self, now: float) -> None:
+        """Take away marks whose time is over, and the token with them."""
+        if self.is_due(now):
+            self.marks = {mark: until for mark, until in self.marks.items() if until > now}
+            self.gen = new_token()
+
+    def end_fill(self, owner: str) -> bool:
+        """End a claim; False if it is not ``owner``'s."""
+        mine = self.fill is not None and self.fill[0] == owner
+        if mine:
+            self.fill = None
+        return mine
+
+
+def new_token() -> str:
+    """Return a token that nobody has had."""
+    return uuid.uuid4().hex
+
+
+class RecordStore(NodeStateStore):
+    """A store that changes records one caller at a time.
+
+    Args:
+        clock: Seconds, the same for all who share the records.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+
+    @abstractmethod
+    def _read(self, node: str) -> tuple[CommonRecord, NodeRecord]:
+        """Return the records as they are, not to be changed; the common one was read first."""
+
+    @abstractmethod
+    def _changing(
+        self, nodes: Collection[str] = (), *, common: bool = False
+    ) -> AbstractContextManager[tuple[CommonRecord, dict[str, NodeRecord]]]:
+        """Hand out records that nobody else changes meanwhile; they are kept at the end.
+
+        The common one is kept if ``common`` says that it may change.
+        """
+
+    def look(self, nodes: Sequence[str], *, entries: bool = True) -> list[Look]:  # noqa: ARG002  # they cost nothing
+        """Return what there is of each."""
+        return [self._look(node) for node in nodes]
+
+    def _look(self, node: str) -> Look:
+        now = self._clock()
+        common, record = self._read(node)
+        if common.is_due(now) or record.is_due(now):
+            with self._changing([node], common=True) as (common, records):
+                now, record = self._clock(), records[node]
+                common.settle(now)
+                record.settle(now)
+        return _seen(common, record, now)
+
+    def begin_fill(self, node: str, owner: str, life_seconds: float) -> Fill:
+        """Return the tokens, and claim."""
+        with self._changing([node], common=True) as (common, records):
+            now, record = self._clock(), records[node]
+            common.settle(now)
+            record.settle(now)
+            common.epoch = common.epoch or new_token()
+            record.gen = record.gen or new_token()
+            tokens = Tokens(common.epoch, record.gen)
+            # Who asks under other tokens asks in vain.
+            taken = (
+                record.fill is not None
+                and record.fill[0] != owner
+                and record.fill[3] > now
+                and Tokens(*record.fill[1:3]) == tokens
+            )
+            claimed = not taken and not record.marks
+            if claimed:
+                record.fill = (owner, tokens.epoch, tokens.gen, now + life_seconds)
+            return Fill(tokens=tokens, now=now, claimed=claimed, dirty=bool(record.marks))
+
+    def keep(self, node: str, owner: str, kept: Kept, until: float) -> bool:
+        """Keep, unless something has moved."""
+        with self._changing([node], common=True) as (common, records):
+            now, record = self._clock(), records[node]
+            common.settle(now)
+            record.settle(now)
+            mine = record.end_fill(owner)
+            record.failure = None
+            fits = mine and not record.marks and Tokens(common.epoch, record.gen) == kept.tokens
+            if fits:
+                record.kept = (kept.tokens.epoch, kept.tokens.gen, kept.began_at, until, kept.data)
+            return fits
+
+    def release(self, node: str, owner: str) -> None:
+        """End a claim."""
+        with self._changing([node]) as (_, records):
+            records[node].end_fill(owner)
+            records[node].failure = None
+
+    def fail(
+        self, node: str, owner: str, kind: str, message: str, *, first_seconds: float, longest_seconds: float
+    ) -> None:
+        """End a claim, and have nobody ask again for some time."""
+        with self._changing([node]) as (_, records):
+            record = records[node]
+            record.end_fill(owner)
+            attempts = 1 + (record.failure[3] if record.failure else 0)
+            pause = pause_seconds(attempts, first_seconds, longest_seconds)
+            record.failure = (kind, message, self._clock() + pause, attempts)
+
+    def bump(self, node: str) -> None:
+        """Replace the node's token."""
+        with self._changing([node]) as (_, records):
+            records[node].gen = new_token()
+
+    def flush(self) -> None:
+        """Replace the token of all nodes."""
+        with self._changing(common=True) as (common, _):
+            common.epoch = new_token()
+
+    def mark(self, nodes: Collection[str], mark: str, life_seconds: float, *, flush: bool = False) -> None:
+        """Make nodes dirty."""
+        with self._changing(nodes, common=flush) as (common, records):
+            until = self._clock() + life_seconds
+            for record in records.values():
+                record.marks[mark] = until
+                record.gen = new_token()
+            if flush:
+                common.marks[mark] = until
+                common.epoch = new_token()
+
+    def unmark(self, nodes: Collection[str], marks: Collection[str], *, flush: bool = False) -> None:
+        """Take marks away."""
+        with self._changing(nodes, common=flush) as (common, records):
+            for record in records.values():
+                record.marks = {mark: until for mark, until in record.marks.items() if mark not in marks}
+                record.gen = new_token()
+            if flush:
+                common.marks = {mark: until for mark, until in common.marks.items() if mark not in marks}
+                common.epoch = new_token()
+
+    def marks(self, node: str) -> frozenset[str]:
+        """Return the marks of a node, or of all together."""
+        common, record = self._read(node)
+        return frozenset(record.marks if node else common.marks)
+
+    def acquire(
+        self, node: str, incarnation: str, data: bytes, life_seconds: float, *, exclusive: bool = True
+    ) -> bytes | None:
+        """Take or prolong a lease."""
+        with self._changing([node]) as (_, records):
+            now, record = self._clock(), records[node]
+            if exclusive and record.lease and record.lease[0] != incarnation and record.lease[2] > now:
+                return record.lease[1]
+            record.lease = (incarnation, data, now + life_seconds)
+            record.known, record.failure = True, None
+            return None
+
+    def withdraw(self, node: str, incarnation: str) -> None:
+        """End a lease."""
+        with self._changing([node]) as (_, records):
+            record = records[node]
+            if record.lease and record.lease[0] == incarnation:
+                record.lease = None
+
+    def set_offline(self, node: str, why: str) -> None:
+        """Say that a node is not to be asked, or may be."""
+        with self._changing([node]) as (_, records):
+            records[node].offline, records[node].gen = why, new_token()
+
+
+def pause_seconds(attempts: int, first_seconds: float, longest_seconds: float) -> float:
+    """Return how long a node is left alone after so many failures in a row."""
+    return min(first_seconds * 2.0 ** min(attempts - 1, 30), longest_seconds)
+
+
+def _seen(common: CommonRecord, record: NodeRecord, now: float) -> Look:
+    kept, fill, failure, lease = record.kept, record.fill, record.failure, record.lease
+    return Look(
+        now=now,
+        tokens=Tokens(common.epoch, record.gen) if common.epoch and record.gen else None,
+        kept=Kept(tokens=Tokens(*kept[:2]), began_at=kept[2], data=kept[4])
+        if kept and kept[3] > now
+        else None,
+        dirty=bool(record.marks),
+        filling=fill is not None and fill[3] > now,
+        failure=(
+            Failure(kind=failure[0], message=failure[1], until=failure[2])
+            if failure and failure[2] > now
+            else None
+        ),
+        lease=lease[1] if lease and lease[2] > now else None,
+        known=record.known,
+        offline=record.offline,
+    )
