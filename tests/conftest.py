@@ -41,7 +41,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the collector of garbage leave alone what was collected: it stays for the run, and is a lot to look through."""
+    """Let the collector of garbage leave the tests alone: they stay for the run, and are a lot to look through."""
     gc.collect()
     gc.freeze()
 
