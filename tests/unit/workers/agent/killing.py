@@ -1,8 +1,11 @@
 """Kills a worker at a chosen line: a real process that is gone, without any ``finally``."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
@@ -10,9 +13,28 @@ from typing import Any, Final, NoReturn
 import workers.agent
 import workers.resources.nodes
 
+_ROOT: Final = Path(__file__).parents[4]
 _NODES: Final = tuple(
     str(Path(each.__file__).parent) for each in (workers.agent, workers.resources.nodes) if each.__file__
 )
+
+
+def in_a_small_process(test: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Run a test, which takes a directory and nothing else, in a process of its own.
+
+    To fork takes as long as a process is large, and one that has run thousands of tests is larger by far than those that
+    are killed here.
+    """
+
+    @wraps(test)
+    def run(tmp_path: Path) -> None:
+        words = [test.__module__, test.__name__, str(tmp_path)]
+        done = subprocess.run(
+            [sys.executable, "-m", __name__, *words], cwd=_ROOT, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    return run
 
 
 def killed_after(lines: int, step: Callable[[], object]) -> bool:
@@ -51,3 +73,8 @@ def _run_and_vanish(lines: int, step: Callable[[], object], tell: int) -> NoRetu
         step()
     finally:
         os._exit(0)
+
+
+if __name__ == "__main__":
+    module, name, directory = sys.argv[1:]
+    getattr(import_module(module), name).__wrapped__(Path(directory))

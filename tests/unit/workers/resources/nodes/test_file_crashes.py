@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.plugins.resource import ResourceFailure, ResourceState
-from tests.unit.workers.agent.killing import killed_after
+from tests.unit.workers.agent.killing import in_a_small_process, killed_after
 from tests.unit.workers.resources.nodes.machine import Machine, changes
 
 pytestmark = pytest.mark.slow  # some hundred killed processes
@@ -22,6 +22,7 @@ def create_again(machine: Machine, state: ResourceState, content: str) -> None:
         page.handle_create()
 
 
+@in_a_small_process
 def test_create_killed_at_any_line_is_found_or_done_again(tmp_path: Path) -> None:
     for lines in range(LINES):
         machine, state = Machine.at(tmp_path / str(lines)), ResourceState(uuid="row")
@@ -36,6 +37,7 @@ def test_create_killed_at_any_line_is_found_or_done_again(tmp_path: Path) -> Non
     assert 50 < lines < LINES - 1
 
 
+@in_a_small_process
 def test_create_killed_at_any_line_and_then_deleted_leaves_nothing(tmp_path: Path) -> None:
     for lines in range(LINES):
         machine, state = Machine.at(tmp_path / str(lines)), ResourceState(uuid="row")
@@ -48,6 +50,7 @@ def test_create_killed_at_any_line_and_then_deleted_leaves_nothing(tmp_path: Pat
     assert 50 < lines < LINES - 1
 
 
+@in_a_small_process
 def test_refusal_killed_at_any_line_never_touches_the_strangers_file(tmp_path: Path) -> None:
     for lines in range(LINES):
         machine, state = Machine.at(tmp_path / str(lines)), ResourceState(uuid="row")
@@ -64,6 +67,7 @@ def test_refusal_killed_at_any_line_never_touches_the_strangers_file(tmp_path: P
     assert 50 < lines < LINES - 1
 
 
+@in_a_small_process
 def test_update_killed_at_any_line_leaves_the_old_or_the_new_file_and_can_be_deleted(tmp_path: Path) -> None:
     seen = set()
     for lines in range(LINES):
@@ -83,6 +87,7 @@ def test_update_killed_at_any_line_leaves_the_old_or_the_new_file_and_can_be_del
     assert 30 < lines < LINES - 1
 
 
+@in_a_small_process
 def test_takeover_killed_at_any_line_ends_with_one_owner(tmp_path: Path) -> None:
     for lines in range(LINES):
         machine = Machine.at(tmp_path / str(lines))
@@ -99,6 +104,7 @@ def test_takeover_killed_at_any_line_ends_with_one_owner(tmp_path: Path) -> None
     assert 50 < lines < LINES - 1
 
 
+@in_a_small_process
 def test_delete_killed_at_any_line_can_be_done_again(tmp_path: Path) -> None:
     for lines in range(LINES):
         machine, state = Machine.at(tmp_path / str(lines)), ResourceState(uuid="row")
