@@ -92,6 +92,11 @@ class AgentSettings(BaseModel):
     boot_id_file: str = Field(
         default="/proc/sys/kernel/random/boot_id", description="Where the machine's boot id is read."
     )
+    powercycle_command: tuple[str, ...] = Field(
+        default=(),
+        description="The command that starts the machine anew, such as `systemctl reboot` as a list; empty: it is "
+        "refused.",
+    )
     threads: int = Field(default=8, ge=1, description="How many changes an agent makes at once.")
     keep_operations_days: float = Field(
         default=7.0, gt=0, description="How long an agent remembers what it has done, against late messages."

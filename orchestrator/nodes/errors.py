@@ -56,6 +56,13 @@ class NotSupported(RpcFault):
     kind = "not_supported"
 
 
+class BackendAway(RpcFault):
+    """A hypervisor or a storage of the node cannot be asked at the moment: it says nothing of what is there."""
+
+    kind = "backend_away"
+    passing = True
+
+
 class NoSuchRpc(RpcFault):
     """The agent knows no RPC of this name, or not with these arguments."""
 
@@ -86,6 +93,7 @@ FAULTS: Final = {
         Gone,
         NotThere,
         NotSupported,
+        BackendAway,
         NoSuchRpc,
         Late,
     )

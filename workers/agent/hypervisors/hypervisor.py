@@ -164,6 +164,9 @@ class Hypervisor(ABC):
     Options: ClassVar[type[HypervisorOptions]] = HypervisorOptions
     #: What it can do besides starting and removing: pause, reboot, resize, migrate, snapshot, networks, disks.
     abilities: ClassVar[frozenset[str]] = frozenset()
+    #: Whether what runs in it sees nothing of the node itself: commands, directories and users are those of its image,
+    #: and no affair of the node's limits.
+    walled: ClassVar[bool] = False
 
     def __init__(self, options: Any, directory: Path) -> None:
         """Keep what is needed; do not start anything yet. ``directory`` is its own, on the node's disk."""

@@ -1,0 +1,246 @@
+"""The hypervisors and storage units of a node: those that its operator's settings name, found by their entry points.
+
+One that is missing, broken or badly configured is kept with the reason: it is told to whoever asks for it, and harms
+no other. One whose probe has failed is probed again: what it needs may have come up since.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+from pydantic import BaseModel
+from stevedore.named import NamedExtensionManager
+
+from cache.node_state.requests import ABSENT, ERROR, TIMEOUT
+from orchestrator.nearest import Nearest
+from orchestrator.plugins.loading import refuse_stranger
+from workers.agent.hypervisors.hypervisor import Hypervisor
+from workers.agent.options import read_options
+from workers.agent.patience import Patience, Unanswered
+from workers.agent.storage.storage import Storage
+
+HYPERVISORS: Final = "isotherm.hypervisors"
+STORAGE: Final = "isotherm.storage"
+
+#: How soon a backend that cannot be used is probed again.
+_PROBE_AGAIN_SECONDS: Final = 10.0
+
+B = TypeVar("B", bound=Hypervisor | Storage)
+
+
+class Unusable(Exception):
+    """A backend cannot be used; the sentence says why."""
+
+    def __init__(self, status: str, sentence: str) -> None:
+        super().__init__(sentence)
+        #: error, timeout or absent, as a section says it.
+        self.status = status
+
+
+class Backend(Generic[B]):
+    """One hypervisor or storage unit, usable or not; made when it is first needed. Safe for threads."""
+
+    def __init__(
+        self, who: str, kind: str, make: Callable[[], B], seconds: float, options: Mapping[str, Any]
+    ) -> None:
+        #: What it is called in sentences, and the name of its entry point.
+        self.who, self.kind = who, kind
+        #: What its operator says of it.
+        self.options = options
+        self.patience = Patience(who, seconds)
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: B | None = None
+        #: Why it cannot be used, and when that was found.
+        self._fault: tuple[Unusable, float] | None = None
+        self._proven = False
+
+    def get(self) -> B:
+        """Return the backend.
+
+        Raises:
+            Unusable: it is missing, broken, badly configured, or cannot be used on this machine.
+        """
+        made = self._made
+        if made is not None and self._proven:
+            return made
+        with self._lock:
+            return self._prove()
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+        if isinstance(self._made, Hypervisor):
+            self._made.close()
+
+    def _prove(self) -> B:
+        if self._made is not None and self._proven:
+            return self._made
+        if self._fault is not None and time.monotonic() - self._fault[1] < _PROBE_AGAIN_SECONDS:
+            raise self._fault[0]
+        try:
+            if self._made is None:
+                self._made = self._make()
+            reason = self.patience.ask(self._made.probe).answer()
+            if reason:
+                raise Unusable(ERROR, f"{self.who} cannot be used: {reason}")
+        except Unusable as fault:
+            raise self._remember(fault) from fault.__cause__
+        except Unanswered as error:
+            raise self._remember(Unusable(TIMEOUT, str(error))) from error
+        except Exception as error:  # a plugin's own, whatever it is: the others go on
+            raise self._remember(Unusable(ERROR, f"{self.who} is broken: {error}")) from error
+        self._proven = True
+        return self._made
+
+    def _remember(self, fault: Unusable) -> Unusable:
+        self._fault = (fault, time.monotonic())
+        return fault
+
+
+class Backends(Mapping[str, Backend[B]]):
+    """All hypervisors, or all storage units, that a node offers, by name."""
+
+    def __init__(self, what: str, backends: Mapping[str, Backend[B]]) -> None:
+        #: hypervisor or storage unit.
+        self.what = what
+        self._backends = dict(backends)
+
+    def __getitem__(self, name: str) -> Backend[B]:
+        return self._backends[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._backends)
+
+    def __len__(self) -> int:
+        return len(self._backends)
+
+    def usable(self, name: str) -> B:
+        """Return one by its name.
+
+        Raises:
+            Unusable: there is none, or it cannot be used.
+        """
+        if name not in self._backends:
+            hint = Nearest().hint(name, self._backends, f"it has {', '.join(self._backends) or 'none'}")
+            raise Unusable(ABSENT, f"the node has no {self.what} {name!r}: {hint}")
+        return self._backends[name].get()
+
+    def all_usable(self) -> dict[str, B]:
+        """Return those that can be used, by name."""
+        found = {}
+        for name, backend in self._backends.items():
+            try:
+                found[name] = backend.get()
+            except Unusable:
+                continue
+        return found
+
+    def close(self) -> None:
+        """Let go of all."""
+        for backend in self._backends.values():
+            backend.close()
+
+
+def hypervisors_of(
+    configured: Mapping[str, Mapping[str, Any]], directory: Path, seconds: float
+) -> Backends[Hypervisor]:
+    """Return the hypervisors that the settings name, each with a directory of its own under ``directory``."""
+    found = _Entries(HYPERVISORS, configured)
+
+    def maker(name: str) -> Callable[[], Hypervisor]:
+        def make() -> Hypervisor:
+            cls = found.backend_class(name, Hypervisor, "hypervisor")  # type: ignore[type-abstract]
+            return cls(_options(cls.Options, configured[name], f"agent.hypervisors.{name}"), directory / name)
+
+        return make
+
+    return Backends(
+        "hypervisor",
+        {
+            name: Backend(f"hypervisor {name!r}", name, maker(name), seconds, configured[name])
+            for name in sorted(configured)
+        },
+    )
+
+
+def storage_of(
+    configured: Mapping[str, Mapping[str, Any]], directory: Path, seconds: float
+) -> Backends[Storage]:
+    """Return the storage units that the settings name, each with a directory of its own under ``directory``."""
+    kinds = {name: str(options.get("type", "")) for name, options in configured.items()}
+    found = _Entries(STORAGE, set(kinds.values()))
+
+    def maker(name: str) -> Callable[[], Storage]:
+        def make() -> Storage:
+            cls = found.backend_class(kinds[name], Storage, "storage")  # type: ignore[type-abstract]
+            rest = {option: value for option, value in configured[name].items() if option != "type"}
+            options = _options(cls.Options, rest, f"agent.storage.{name}")
+            return cls(name, options, directory / name)
+
+        return make
+
+    return Backends(
+        "storage unit",
+        {
+            name: Backend(f"storage unit {name!r}", kinds[name], maker(name), seconds, configured[name])
+            for name in sorted(configured)
+        },
+    )
+
+
+class _Entries:
+    """The entry points of some names in one group, loaded together when the first is needed."""
+
+    def __init__(self, namespace: str, names: Any) -> None:
+        self._namespace, self._names = namespace, sorted(names)
+        self._lock = threading.Lock()
+        self._found: dict[str, tuple[EntryPoint, Any]] | None = None
+        self._failed: dict[str, BaseException] = {}
+
+    def backend_class(self, name: str, kind: type[B], what: str) -> type[B]:
+        """Return the class to which an entry point leads.
+
+        Raises:
+            Unusable: there is no such entry point, or it cannot be loaded.
+            PluginMistake: it leads to something else.
+        """
+        with self._lock:
+            if self._found is None:
+                self._found = self._load()
+        if name in self._failed:
+            error = self._failed[name]
+            raise Unusable(ERROR, f"{what} {name!r} cannot be loaded: {error}") from error
+        if name not in self._found:
+            raise Unusable(ERROR, f"no package brings the {what} {name!r} (entry points {self._namespace})")
+        entry, found = self._found[name]
+        refuse_stranger(entry, found, kind, what)
+        cls: type[B] = found
+        return cls
+
+    def _load(self) -> dict[str, tuple[EntryPoint, Any]]:
+        def keep(_manager: Any, entry: EntryPoint, error: BaseException) -> None:
+            self._failed[entry.name] = error
+
+        # Those that are missing are told of when they are asked for.
+        manager = NamedExtensionManager(
+            self._namespace,
+            self._names,
+            on_load_failure_callback=keep,
+            on_missing_entrypoints_callback=lambda _missing: None,
+        )
+        return {each.name: (each.entry_point, each.plugin) for each in manager}
+
+
+def _options(model: type[BaseModel], given: Mapping[str, Any], where: str) -> Any:
+    """Read the options that an operator gives to a backend.
+
+    Raises:
+        Unusable: they are wrong. No value is shown: it may be a secret.
+    """
+    try:
+        return read_options(model, given, fault=ValueError)
+    except ValueError as error:
+        raise Unusable(ERROR, f"the setting {where} is wrong: {error}") from error

@@ -1,0 +1,53 @@
+"""What an agent says of what went wrong: one of the words of :mod:`orchestrator.nodes.errors`, and a sentence."""
+
+import logging
+
+from orchestrator.nodes.errors import (
+    NoCapacity,
+    NotSupported,
+    NotThere,
+    RpcFailed,
+    RpcFault,
+    RpcRetryable,
+)
+from orchestrator.nodes.messages import Fault
+from orchestrator.plugins.resource import ResourceFailure, RetryableFailure
+from workers.agent.hypervisors.hypervisor import CannotDo, HypervisorFault, NoInstance
+from workers.agent.locks import LockTaken
+from workers.agent.storage.storage import StorageFault, StorageFull
+
+log = logging.getLogger(__name__)
+
+
+def fault_of(error: Exception, rpc: str) -> Fault:
+    """Return how an error travels; of one that nobody foresaw only the kind is told, since it may quote a secret."""
+    kind = _kind(error)
+    if kind is not None:
+        return Fault(kind=kind.kind, message=str(error) or type(error).__name__)
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return Fault(kind=RpcFailed.kind, message=f"{rpc} failed: {error.strerror}{where}")
+    log.error("%s failed in a way that nobody foresaw", rpc, exc_info=error)
+    message = (
+        f"{rpc} failed in a way that nobody foresaw ({type(error).__name__}): the agent's log tells more"
+    )
+    return Fault(kind=RpcFailed.kind, message=message)
+
+
+def _kind(error: Exception) -> type[RpcFault] | None:  # noqa: PLR0911  # one line an error
+    match error:
+        case RpcFault():
+            return type(error)
+        case CannotDo():
+            return NotSupported
+        case NoInstance():
+            return NotThere
+        case StorageFull():
+            return NoCapacity
+        case HypervisorFault() | StorageFault():
+            return RpcRetryable if error.retryable else RpcFailed
+        case LockTaken() | RetryableFailure():
+            return RpcRetryable
+        case ResourceFailure():
+            return RpcFailed
+    return None

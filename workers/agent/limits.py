@@ -1,0 +1,124 @@
+"""What a node's operator lets others do on it: the directories, the programs and the users.
+
+The limits are the node's own. Whoever may write to its queue can do no more than they allow.
+"""
+
+import os
+import pwd
+import shutil
+from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from orchestrator.nodes.errors import RpcRefused
+from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.settings import Settings
+from workers.agent.allowed import allowed_directory, allowed_file
+from workers.agent.hypervisors.hypervisor import InstanceSpec
+
+
+class Limits:
+    """The limits of one node; nothing is touched in looking whether something is within."""
+
+    def __init__(self, node: str, settings: Settings) -> None:
+        self._node, self._settings = node, settings
+
+    def directory(self, text: str) -> Path:
+        """Return where an existing directory really is; empty: the first allowed one.
+
+        Raises:
+            RpcRefused: it is outside the allowed directories, or there is none.
+        """
+        try:
+            return allowed_directory(text, self._settings)
+        except ResourceFailure as error:
+            raise self._refused(str(error)) from error
+
+    def file(self, text: str) -> Path:
+        """Return where a file really is, or would be.
+
+        Raises:
+            RpcRefused: it is outside the allowed directories.
+        """
+        try:
+            return allowed_file(text, self._settings)
+        except ResourceFailure as error:
+            raise self._refused(str(error)) from error
+
+    def command(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
+        """Refuse a command whose program may not be run; which program that is, ``PATH`` says as it will.
+
+        Raises:
+            RpcRefused: no pattern allows it, or it is not there to be compared.
+        """
+        allowed = self._settings.agent.commands
+        if "*" in allowed:
+            return
+        program = command[0]
+        path = env.get("PATH", os.environ.get("PATH", os.defpath))
+        found = str(cwd / program) if "/" in program else shutil.which(program, path=path)
+        real = None if found is None else Path(found).resolve()
+        if real is None or not real.is_file():
+            raise self._refused(f"there is no program {program!r} that could be allowed")
+        if not any(fnmatchcase(str(real), pattern) for pattern in allowed):
+            raise self._refused(
+                f"the program {real} may not be run: allowed are {', '.join(allowed) or 'none'} "
+                "(setting agent.commands)"
+            )
+
+    def user(self, name: str) -> None:
+        """Refuse a user under which nothing may run; empty, and the agent's own, are always allowed.
+
+        Raises:
+            RpcRefused: the user is not allowed.
+        """
+        if not name or name in self._settings.agent.users or name == _own_user():
+            return
+        allowed = ", ".join(self._settings.agent.users) or "only the agent's own"
+        raise self._refused(f"nothing may run as user {name!r}: allowed are {allowed} (setting agent.users)")
+
+    def instance(self, spec: InstanceSpec, *, walled: bool, volumes: Collection[str]) -> None:
+        """Refuse an instance that would reach what is not allowed.
+
+        Args:
+            spec: What it is to be.
+            walled: Whether it sees nothing of the node itself: its command and directory are those of its image then.
+            volumes: The paths of the node's volumes, which are allowed wherever they are.
+
+        Raises:
+            RpcRefused: a path, the program or the user is not allowed.
+        """
+        self.user("" if walled else spec.user)
+        if not walled:
+            cwd = self.directory(spec.cwd)
+            if spec.command:
+                self.command(spec.command, env=spec.env, cwd=cwd)
+        if spec.image and _is_path(spec.image):
+            self._within(spec.image)
+        for disk in spec.disks:
+            if disk.path not in volumes:
+                self._within(disk.path)
+
+    def _within(self, text: str) -> None:
+        path = Path(text)
+        if path.is_dir():
+            self.directory(text)
+        else:
+            # The last step too: an image that is a link is what it leads to.
+            self.file(str(path.resolve()) if path.is_absolute() else text)
+
+    def _refused(self, sentence: str) -> RpcRefused:
+        return RpcRefused(self._node, f"node {self._node!r} does not allow it: {sentence}")
+
+
+def _is_path(text: str) -> bool:
+    """Whether an image is a file or directory of the node, rather than a name in a registry."""
+    return text.startswith(("/", ".")) or Path(text).exists()
+
+
+def _own_user() -> Any:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return None

@@ -1,0 +1,173 @@
+"""The RPCs about instances; what they take and give is that of :mod:`workers.agent.hypervisors.hypervisor`."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from orchestrator.nodes.errors import RpcFailed
+from orchestrator.nodes.registry import FAST, NORMAL, SLOW, URGENT, Effect, node_rpc
+from workers.agent.agent import Agent
+from workers.agent.claims import Promise
+from workers.agent.hypervisors.hypervisor import Hypervisor, InstanceSpec
+
+#: What instances are called among the buried and the locked: their names are unique on a node.
+INSTANCE: Final = "instance"
+
+
+@node_rpc("instance_look", effect=Effect.READ, timeout_seconds=URGENT)
+def instance_look(agent: Agent, *, hypervisor: str, name: str) -> dict[str, Any] | None:
+    """Return an instance; None: there is none, for sure."""
+    found = agent.ask(agent.hypervisors, hypervisor, lambda backend: backend.instance(name))
+    return None if found is None else found.to_wire()
+
+
+@node_rpc("instance_start", timeout_seconds=NORMAL)
+def instance_start(agent: Agent, *, hypervisor: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Make an instance if it is not there, and see to it that it runs; return it.
+
+    Raises:
+        Gone: it was removed.
+        RpcRefused: the node's limits forbid it.
+        NoCapacity: there is no room for it.
+    """
+    wanted = spec_of(agent, spec)
+    backend = allowed_backend(agent, hypervisor, wanted)
+    with agent.alone_with(INSTANCE, wanted.name):
+        agent.refuse_gone(INSTANCE, wanted.name)
+        with room_for(agent, hypervisor, backend, wanted):
+            return backend.start(wanted).to_wire()
+
+
+@node_rpc("instance_stop", timeout_seconds=NORMAL)
+def instance_stop(agent: Agent, *, hypervisor: str, name: str, grace_seconds: float) -> None:
+    """Ask an instance to end, and end it after the grace. It keeps its room, and can be started again."""
+    with agent.alone_with(INSTANCE, name):
+        agent.hypervisor(hypervisor).stop(name, grace_seconds=grace_seconds)
+
+
+@node_rpc("instance_reboot", timeout_seconds=NORMAL)
+def instance_reboot(agent: Agent, *, hypervisor: str, name: str) -> dict[str, Any]:
+    """Start an instance anew as it was last started; return it."""
+    with agent.alone_with(INSTANCE, name):
+        agent.refuse_gone(INSTANCE, name)
+        return agent.hypervisor(hypervisor).reboot(name).to_wire()
+
+
+@node_rpc("instance_resize", timeout_seconds=FAST)
+def instance_resize(
+    agent: Agent, *, hypervisor: str, name: str, memory_mib: int, vcpus: int
+) -> dict[str, Any]:
+    """Give a running instance another size in place; return it.
+
+    Raises:
+        NoCapacity: there is no room for so much.
+    """
+    backend, wanted = agent.hypervisor(hypervisor), Promise(memory_mib=memory_mib, vcpus=vcpus)
+    with agent.alone_with(INSTANCE, name):
+        before = agent.claims.promise(hypervisor, name)
+        if before is None or wanted.exceeds(before):
+            # What it gives back is free only when it has given it back.
+            largest = wanted if before is None else wanted.union(before)
+            agent.claims.claim(hypervisor, name, largest, agent.totals)
+        try:
+            resized = backend.resize(name, memory_mib=memory_mib, vcpus=vcpus).to_wire()
+        except Exception:
+            agent.claims.set(hypervisor, name, before)
+            raise
+        agent.claims.set(hypervisor, name, wanted)
+        return resized
+
+
+@node_rpc("instance_pause", timeout_seconds=FAST)
+def instance_pause(agent: Agent, *, hypervisor: str, name: str) -> None:
+    """Let an instance stand still where it is."""
+    with agent.alone_with(INSTANCE, name):
+        agent.hypervisor(hypervisor).pause(name)
+
+
+@node_rpc("instance_unpause", timeout_seconds=FAST)
+def instance_unpause(agent: Agent, *, hypervisor: str, name: str) -> None:
+    """Let an instance go on."""
+    with agent.alone_with(INSTANCE, name):
+        agent.hypervisor(hypervisor).unpause(name)
+
+
+@node_rpc("instance_remove", timeout_seconds=NORMAL)
+def instance_remove(agent: Agent, *, hypervisor: str, name: str) -> None:
+    """End an instance at once and forget it for good: no late message starts it again.
+
+    One that is not there is no error.
+    """
+    backend = agent.hypervisor(hypervisor)
+    with agent.alone_with(INSTANCE, name):
+        agent.journal.bury(INSTANCE, name)
+        backend.remove(name)
+        agent.claims.release(hypervisor, name)
+
+
+@node_rpc("instance_snapshot", timeout_seconds=SLOW)
+def instance_snapshot(agent: Agent, *, hypervisor: str, name: str, tag: str) -> dict[str, Any]:
+    """Keep an instance as it is under a tag; return what describes that."""
+    with agent.alone_with(INSTANCE, name):
+        return dict(agent.hypervisor(hypervisor).snapshot(name, tag))
+
+
+@node_rpc("instance_restore", timeout_seconds=SLOW)
+def instance_restore(agent: Agent, *, hypervisor: str, name: str, tag: str) -> None:
+    """Bring an instance back to what was kept under a tag."""
+    with agent.alone_with(INSTANCE, name):
+        agent.refuse_gone(INSTANCE, name)
+        agent.hypervisor(hypervisor).restore(name, tag)
+
+
+@node_rpc("instance_forget_snapshot", timeout_seconds=NORMAL)
+def instance_forget_snapshot(agent: Agent, *, hypervisor: str, name: str, tag: str) -> None:
+    """Delete what was kept under a tag; one that is not there is no error."""
+    with agent.alone_with(INSTANCE, name):
+        agent.hypervisor(hypervisor).forget_snapshot(name, tag)
+
+
+# -- what the others share -------------------------------------------------------------------------------------
+
+
+def spec_of(agent: Agent, spec: Mapping[str, Any]) -> InstanceSpec:
+    """Read what an instance is to be.
+
+    Raises:
+        RpcFailed: it is none; no value is shown.
+    """
+    try:
+        return InstanceSpec.from_wire(spec)
+    except (TypeError, AttributeError) as error:
+        raise RpcFailed(agent.name, f"what the instance is to be cannot be read: {error}") from error
+
+
+def allowed_backend(agent: Agent, hypervisor: str, spec: InstanceSpec) -> Hypervisor:
+    """Return the hypervisor of an instance, if the node's limits allow what it is to be.
+
+    Raises:
+        RpcRefused: they do not.
+    """
+    backend = agent.hypervisor(hypervisor)
+    volumes = set()
+    if spec.disks:
+        volumes = {volume.path for unit in agent.storage.all_usable().values() for volume in unit.volumes()}
+    agent.limits.instance(spec, walled=backend.walled, volumes=volumes)
+    return backend
+
+
+@contextmanager
+def room_for(agent: Agent, hypervisor: str, backend: Hypervisor, spec: InstanceSpec) -> Iterator[None]:
+    """Promise room to an instance that is made in the body; what then is certainly not there needs none.
+
+    Raises:
+        NoCapacity: there is none.
+    """
+    wanted = Promise(memory_mib=spec.memory_mib, vcpus=spec.vcpus)
+    before = agent.claims.claim(hypervisor, spec.name, wanted, agent.totals)
+    try:
+        yield
+    except Exception:
+        if backend.instance(spec.name) is None:
+            agent.claims.set(hypervisor, spec.name, before)
+        raise

@@ -1,0 +1,59 @@
+"""The RPCs about a node itself."""
+
+import subprocess
+import threading
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any, Final
+
+from cache.node_state.requests import SCHEMA_VERSION, SnapshotRequest
+from orchestrator.nodes.errors import NotSupported
+from orchestrator.nodes.registry import FAST, URGENT, Effect, node_rpc
+from workers.agent.agent import Afterwards, Agent
+
+#: The reply, and what is on record of it, are to be out of the house before the machine goes.
+_POWERCYCLE_DELAY_SECONDS: Final = 5.0
+#: As long as somebody may wait for one answer.
+_MOST_WAIT_SECONDS: Final = 60.0
+
+
+@node_rpc("node_snapshot", effect=Effect.READ, timeout_seconds=URGENT)
+def node_snapshot(agent: Agent, *, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sections that a request names: ``{"sections": {key: section}, "unsettled": whether}``."""
+    return agent.snapshot(SnapshotRequest.from_wire(request))
+
+
+@node_rpc("operation", effect=Effect.READ, timeout_seconds=URGENT)
+def operation(
+    agent: Agent, *, operation_id: str, wait_seconds: float = 0.0, request_id: str = ""
+) -> dict[str, Any]:
+    """Return how far a mutation is, as soon as it is over or the time is up; see :class:`Operation`.
+
+    With ``request_id`` a failure that was found before this request came is not told: it is unknown until then.
+    """
+    seconds = min(wait_seconds, _MOST_WAIT_SECONDS)
+    return agent.journal.wait(operation_id, seconds, request_id=request_id).to_wire()
+
+
+@node_rpc("node_version", effect=Effect.READ, timeout_seconds=URGENT)
+def node_version(agent: Agent) -> dict[str, Any]:
+    """Return what runs there: the version of the program, and of what it answers."""
+    return {"version": version("isotherm"), "schema": SCHEMA_VERSION, "node": agent.name}
+
+
+@node_rpc("node_powercycle", timeout_seconds=FAST, deferred=True)
+def node_powercycle(agent: Agent) -> Afterwards:
+    """Have the machine start anew some seconds after the reply, by the command that its operator has set."""
+    command = list(agent.settings.agent.powercycle_command)
+    if not command:
+        raise NotSupported(
+            agent.name,
+            f"node {agent.name!r} is not to be started anew from afar (setting agent.powercycle_command is empty)",
+        )
+
+    def go() -> None:
+        timer = threading.Timer(_POWERCYCLE_DELAY_SECONDS, subprocess.Popen, [command])
+        timer.daemon = True
+        timer.start()
+
+    return Afterwards({"delay_seconds": _POWERCYCLE_DELAY_SECONDS}, go)

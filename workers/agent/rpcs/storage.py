@@ -1,0 +1,59 @@
+"""The RPCs about volumes; what they take and give is that of :mod:`workers.agent.storage.storage`."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestrator.nodes.registry import FAST, NORMAL, URGENT, Effect, node_rpc
+from workers.agent.agent import Agent
+
+#: What volumes are called among the buried and the locked: their names are unique in a unit.
+VOLUME: Final = "volume"
+
+
+@node_rpc("volume_look", effect=Effect.READ, timeout_seconds=URGENT)
+def volume_look(agent: Agent, *, storage: str, name: str) -> dict[str, Any] | None:
+    """Return a volume; None: there is none, for sure."""
+    found = agent.ask(agent.storage, storage, lambda unit: unit.volume(name))
+    return None if found is None else found.to_wire()
+
+
+@node_rpc("volume_list", effect=Effect.READ, timeout_seconds=URGENT)
+def volume_list(agent: Agent, *, storage: str) -> list[dict[str, Any]]:
+    """Return all volumes of a storage unit."""
+    return [each.to_wire() for each in agent.ask(agent.storage, storage, lambda unit: unit.volumes())]
+
+
+@node_rpc("storage_create", timeout_seconds=NORMAL)
+def storage_create(
+    agent: Agent, *, storage: str, name: str, size_mib: int, options: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Make a volume, or return the one that is there.
+
+    Raises:
+        Gone: it was removed.
+        NoCapacity: there is not so much room.
+    """
+    unit, called = agent.storage_unit(storage), _called(storage, name)
+    with agent.alone_with(VOLUME, called):
+        agent.refuse_gone(VOLUME, called)
+        return unit.create(name, size_mib=size_mib, options=options or {}).to_wire()
+
+
+@node_rpc("storage_grow", timeout_seconds=NORMAL)
+def storage_grow(agent: Agent, *, storage: str, name: str, size_mib: int) -> dict[str, Any]:
+    """Make a volume larger; return it. One that is that large already is no error."""
+    with agent.alone_with(VOLUME, _called(storage, name)):
+        return agent.storage_unit(storage).grow(name, size_mib=size_mib).to_wire()
+
+
+@node_rpc("storage_remove", timeout_seconds=FAST)
+def storage_remove(agent: Agent, *, storage: str, name: str) -> None:
+    """Remove a volume for good, with all that is on it; one that is not there is no error."""
+    unit, called = agent.storage_unit(storage), _called(storage, name)
+    with agent.alone_with(VOLUME, called):
+        agent.journal.bury(VOLUME, called)
+        unit.remove(name)
+
+
+def _called(storage: str, name: str) -> str:
+    return f"{storage}/{name}"
