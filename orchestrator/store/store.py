@@ -18,6 +18,7 @@ from orchestrator.store.nodes import Nodes
 from orchestrator.store.past import Past
 from orchestrator.store.presences import Presences
 from orchestrator.store.purging import Purger
+from orchestrator.store.reservations import Reservations
 from orchestrator.store.scalings import Scalings
 from orchestrator.store.sink_cursors import SinkCursors
 from orchestrator.store.snapshots import Snapshots
@@ -74,6 +75,7 @@ class Store:
         self.cache_counters = CacheCounters(self.database)
         self.cache_flushes = CacheFlushes(self.database)
         self.machines = Machines(self.database)
+        self.reservations = Reservations(self.database, codec)
 
     @classmethod
     def of(cls, settings: Settings) -> "Store":

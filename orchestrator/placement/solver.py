@@ -1,0 +1,382 @@
+"""Decide where each resource of a stack goes: pure, and the same whenever it is asked the same.
+
+Hard rules are kept or nothing is placed at all. What must share a node is one *part*; parts in the largest hard groups
+come first, then the largest ones, each on the node that suits soft rules best and leaves most room, and the search goes
+back where that leads nowhere. Ties are broken by a hash of stack, resource and node: a repeated decision is the same
+one, and parallel stacks do not all begin with the same node.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from orchestrator.nearest import Nearest
+from orchestrator.placement.picture import Host, demand_of, in_words, shortage
+from orchestrator.placement.rules import Group, Policy, Standing
+from orchestrator.plugins.asks import Asks
+
+#: So often a part is compared with a node before the search gives up.
+MOST_COMPARISONS: Final = 1_000_000
+#: Nodes whose free share differs by less than this are alike.
+_ALIKE: Final = 0.05
+#: So many nodes are told of a refusal, and so many of what was decided before it.
+_MOST_TOLD: Final = 20
+_MOST_BEFORE: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A resource that is, or is to be, on a node."""
+
+    name: str
+    asks: Asks = field(default_factory=Asks)
+    #: The node that it stays on; empty: one is to be found.
+    stays: str = ""
+    #: Of one that stays: what it is promised already; it needs only what it asks for beyond that.
+    promised: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """All that is to be decided at once."""
+
+    stack: str
+    items: Sequence[Item]
+    hosts: Mapping[str, Host]
+    #: Pairs of items, at least one of them to be placed, that must share a node, each with why.
+    ties: Sequence[tuple[str, str]] = ()
+    groups: Sequence[Group] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Where everything goes."""
+
+    #: By the name of the item; those that stay as well.
+    nodes: Mapping[str, str]
+    #: What is not as soft rules want it, or was not before.
+    warnings: tuple[str, ...] = ()
+
+
+class Unplaceable(Exception):
+    """There is no way to place everything by the rules, or none was found; says why, of each node."""
+
+    def __init__(self, sentence: str, reasons: Mapping[str, str] | None = None) -> None:
+        super().__init__(sentence)
+        self.reasons = dict(reasons or {})
+
+    def __str__(self) -> str:
+        sentence = str(self.args[0])
+        if not self.reasons:
+            return sentence
+        told = [f"{node}: {reason}" for node, reason in sorted(self.reasons.items())[:_MOST_TOLD]]
+        more = len(self.reasons) - len(told)
+        return f"{sentence}: {'; '.join(told)}{f'; and {more} more nodes' if more else ''}"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Part:
+    """Items that share a node, which is to be found."""
+
+    names: tuple[str, ...]
+    items: tuple[Item, ...]
+    demand: dict[str, int]
+    #: By node, why it can never be there.
+    objections: dict[str, str]
+    candidates: tuple[str, ...]
+    #: The groups that its members are in, with how many of them are.
+    groups: tuple[tuple[Standing, int], ...] = ()
+
+    @property
+    def words(self) -> str:
+        return " and ".join(self.names)
+
+
+def place(question: Question) -> Answer:
+    """Return where everything goes.
+
+    Raises:
+        Unplaceable: there is no way, or none was found within :data:`MOST_COMPARISONS`.
+    """
+    return _Search(question).answer()
+
+
+class _Search:
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._items = {item.name: item for item in question.items}
+        self._hosts = question.hosts
+        self._free = {name: dict(host.free) for name, host in question.hosts.items()}
+        self._staying = {item.name: item.stays for item in question.items if item.stays}
+        self._comparisons = 0
+        self._dead_ends: set[object] = set()
+        #: How far the search came at most, and why it came no further.
+        self._furthest = -1
+        self._refusal = Unplaceable("there is nothing to place")
+
+    def answer(self) -> Answer:
+        self._grow()
+        parts = [self._part(names) for names in self._clusters()]
+        standings = self._join_groups(parts)
+        self._refuse_too_much(parts)
+        parts.sort(key=self._order)
+        found = self._found(parts, [each for each in standings if each.group.hard])
+        nodes = dict(self._staying)
+        for part, node in zip(parts, found, strict=True):
+            nodes |= dict.fromkeys(part.names, node)
+        warnings = tuple(filter(None, (standing.fault() for standing in standings)))
+        return Answer(nodes={item.name: nodes[item.name] for item in self._question.items}, warnings=warnings)
+
+    # -- what stays --------------------------------------------------------------------------------------------
+
+    def _grow(self) -> None:
+        """Take the room for what stays and grows.
+
+        Raises:
+            Unplaceable: there is not so much.
+        """
+        for item in self._question.items:
+            free = self._free.get(item.stays)
+            if free is None:
+                continue
+            wanted = demand_of(item.asks)
+            more = {
+                kind: amount - item.promised.get(kind, 0)
+                for kind, amount in wanted.items()
+                if amount > item.promised.get(kind, 0)
+            }
+            lack = shortage(free, more)
+            if lack:
+                raise Unplaceable(f"{item.name} cannot grow where it is", {item.stays: lack})
+            _take(free, more)
+
+    # -- what is to be placed ----------------------------------------------------------------------------------
+
+    def _clusters(self) -> Iterator[list[str]]:
+        """Yield the names of the items to be placed, those together that must share a node."""
+        parent = {name: name for name in self._items}
+
+        def root(name: str) -> str:
+            while parent[name] != name:
+                parent[name] = parent[parent[name]]
+                name = parent[name]
+            return name
+
+        for first, second in self._bonds():
+            parent[root(first)] = root(second)
+        clusters: dict[str, list[str]] = {}
+        for name, item in self._items.items():
+            if not item.stays:
+                clusters.setdefault(root(name), []).append(name)
+        yield from clusters.values()
+
+    def _bonds(self) -> Iterator[tuple[str, str]]:
+        """Yield pairs of items to be placed that must share a node; those that stay are where they are."""
+        moving = [name for name, item in self._items.items() if not item.stays]
+        wanted = set(moving)
+        yield from ((a, b) for a, b in self._question.ties if a in wanted and b in wanted)
+        # Two that are tied to the same one that stays share its node by themselves.
+        for group in self._question.groups:
+            if group.hard and group.policy is Policy.SAME_HOST:
+                members = [name for name in group.members if name in wanted]
+                yield from itertools.pairwise(members)
+
+    def _part(self, names: list[str]) -> _Part:
+        items = tuple(self._items[name] for name in names)
+        demand: dict[str, int] = {}
+        for item in items:
+            for kind, amount in demand_of(item.asks).items():
+                demand[kind] = demand.get(kind, 0) + amount
+        part = _Part(names=tuple(names), items=items, demand=demand, objections={}, candidates=())
+        self._refuse_unknown_nodes(items)
+        for name, host in self._hosts.items():
+            objection = next(filter(None, (host.objection(item.asks) for item in items)), "")
+            objection = objection or self._tie_objection(names, name)
+            objection = objection or shortage(self._free[name], demand)
+            if objection:
+                part.objections[name] = objection
+        part.candidates = tuple(name for name in self._hosts if name not in part.objections)
+        return part
+
+    def _refuse_unknown_nodes(self, items: Iterable[Item]) -> None:
+        for item in items:
+            if item.asks.node and item.asks.node not in self._hosts:
+                known = f"there are {', '.join(sorted(self._hosts)) or 'none'}"
+                hint = Nearest().hint(item.asks.node, self._hosts, otherwise=known)
+                raise Unplaceable(
+                    f"{item.name} is to be on node {item.asks.node!r}, which nobody knows; {hint}"
+                )
+
+    def _tie_objection(self, names: Sequence[str], node: str) -> str:
+        """Return why a node is not that of what stays and must share it."""
+        for first, second in self._question.ties:
+            for here, there in ((first, second), (second, first)):
+                if here in names and self._staying.get(there, node) != node:
+                    return f"{here} must be with {there}, on {self._staying[there]}"
+        return ""
+
+    def _join_groups(self, parts: Sequence[_Part]) -> list[Standing]:
+        """Return where each group's members are that stay, and let each part know the groups that it is in."""
+        standings = []
+        for group in self._question.groups:
+            racks = {name: host.labels.get(group.label) for name, host in self._hosts.items()}
+            there = [*group.elsewhere, *(self._staying[m] for m in group.members if m in self._staying)]
+            counts = [sum(name in part.names for name in group.members) for part in parts]
+            total = len(there) + sum(counts)
+            standing = Standing(group, racks, there, total=total, waiting=sum(map(bool, counts)))
+            standings.append(standing)
+            for part, count in zip(parts, counts, strict=True):
+                if count:
+                    part.groups = (*part.groups, (standing, count))
+        return standings
+
+    def _refuse_too_much(self, parts: Sequence[_Part]) -> None:
+        """Refuse at once what all nodes together have not room for.
+
+        Raises:
+            Unplaceable: with what there is too little of, and the reasons of the first part that fits nowhere, if any.
+        """
+        for part in parts:
+            if not part.candidates:
+                words = ", ".join(in_words(kind, amount) for kind, amount in sorted(part.demand.items()))
+                asked = f" ({words})" if words else ""
+                where = "fits on no node" if self._hosts else "cannot be placed: there is no node"
+                raise Unplaceable(f"{part.words}{asked} {where}", part.objections)
+        usable = {name for part in parts for name in part.candidates}
+        for kind in sorted({kind for part in parts for kind in part.demand}):
+            asked_for = sum(part.demand.get(kind, 0) for part in parts)
+            free = {name: max(0, self._free[name].get(kind, 0)) for name in usable}
+            if asked_for > sum(free.values()):
+                others = {
+                    name: reason
+                    for part in parts
+                    for name, reason in part.objections.items()
+                    if name not in usable
+                }
+                raise Unplaceable(
+                    f"together they ask for {in_words(kind, asked_for)}, and there are {sum(free.values())} free",
+                    {**{name: f"{amount} free" for name, amount in free.items()}, **others},
+                )
+
+    def _order(self, part: _Part) -> tuple[object, ...]:
+        """Return what puts parts in the order in which they are decided: those with the fewest ways out first."""
+        hard = [standing.group for standing, _ in part.groups if standing.group.hard]
+        largest = max(hard, key=lambda group: (len(group.members), group.name), default=None)
+        share = max(
+            (
+                amount / (max(host.size.get(kind, 0) for host in self._hosts.values()) or 1)
+                for kind, amount in part.demand.items()
+            ),
+            default=0.0,
+        )
+        size, name = (-len(largest.members), largest.name) if largest else (0, "")
+        return (size, name, -share, len(part.candidates), part.names)
+
+    # -- the search --------------------------------------------------------------------------------------------
+
+    def _found(self, parts: Sequence[_Part], hard: Sequence[Standing]) -> list[str]:
+        """Return a node for each part, depth first.
+
+        Raises:
+            Unplaceable: there is no way, or none was found.
+        """
+        chosen: list[str] = []
+        untried = [self._choices(parts, 0, chosen)] if parts else []
+        while untried:
+            depth = len(untried) - 1
+            if len(chosen) > depth:
+                self._undo(parts[depth], chosen.pop())
+            node = next(untried[depth], None)
+            if node is None:
+                self._dead_ends.add(self._state(depth, hard))
+                untried.pop()
+                continue
+            self._do(parts[depth], node)
+            chosen.append(node)
+            if len(chosen) == len(parts):
+                return chosen
+            if self._dead_ends and self._state(depth + 1, hard) in self._dead_ends:
+                continue
+            untried.append(self._choices(parts, depth + 1, chosen))
+        if parts:
+            raise self._refusal
+        return chosen
+
+    def _choices(self, parts: Sequence[_Part], depth: int, chosen: Sequence[str]) -> Iterator[str]:
+        """Return the nodes that a part may be on as things stand, the best first.
+
+        Raises:
+            Unplaceable: the search has taken long enough.
+        """
+        part = parts[depth]
+        reasons: dict[str, str] = {}
+        fit: list[tuple[float, int, str, str]] = []
+        self._comparisons += len(part.candidates)
+        for node in part.candidates:
+            reason = shortage(self._free[node], part.demand) or self._rule_objection(part, node)
+            if reason:
+                reasons[node] = reason
+            else:
+                fit.append(
+                    (self._cost(part, node), -self._room(part, node), self._tie_break(part, node), node)
+                )
+        if not fit and depth > self._furthest:
+            self._furthest = depth
+            before = [f"{each.words} on {node}" for each, node in zip(parts, chosen, strict=False)]
+            dots = ["..."] if len(before) > _MOST_BEFORE else []
+            given = f", with {', '.join([*dots, *before[-_MOST_BEFORE:]])}" if before else ""
+            self._refusal = Unplaceable(
+                f"{part.words} fits on no node{given}", {**part.objections, **reasons}
+            )
+        if self._comparisons > MOST_COMPARISONS:
+            raise Unplaceable(
+                f"no way was found to place everything, and not all were tried: {self._refusal.args[0]}",
+                self._refusal.reasons,
+            )
+        return iter([node for *_, node in sorted(fit)])
+
+    @staticmethod
+    def _rule_objection(part: _Part, node: str) -> str:
+        for standing, count in part.groups:
+            if standing.group.hard and (objection := standing.objection(node, count)):
+                return objection
+        return ""
+
+    @staticmethod
+    def _cost(part: _Part, node: str) -> float:
+        return sum(standing.cost(node, count) for standing, count in part.groups if not standing.group.hard)
+
+    def _room(self, part: _Part, node: str) -> int:
+        """Return the share of a node that would be free of what there would be least of, in coarse steps."""
+        size, free = self._hosts[node].size, self._free[node]
+        kinds = part.demand or size
+        shares = [
+            (free.get(kind, 0) - part.demand.get(kind, 0)) / size[kind] for kind in kinds if size.get(kind)
+        ]
+        return int(min(shares, default=1.0) / _ALIKE)
+
+    def _tie_break(self, part: _Part, node: str) -> str:
+        said = "\0".join((self._question.stack, part.names[0], node))
+        return hashlib.blake2b(said.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+    def _do(self, part: _Part, node: str) -> None:
+        _take(self._free[node], part.demand)
+        for standing, count in part.groups:
+            standing.put(node, count)
+
+    def _undo(self, part: _Part, node: str) -> None:
+        _take(self._free[node], {kind: -amount for kind, amount in part.demand.items()})
+        for standing, count in part.groups:
+            standing.take(node, count)
+
+    def _state(self, depth: int, hard: Sequence[Standing]) -> object:
+        """Return all that decides whether the parts from ``depth`` on can be placed."""
+        free = tuple(tuple(sorted(free.items())) for free in self._free.values())
+        return depth, free, tuple(standing.key() for standing in hard)
+
+
+def _take(free: dict[str, int], demand: Mapping[str, int]) -> None:
+    for kind, amount in demand.items():
+        free[kind] = free.get(kind, 0) - amount

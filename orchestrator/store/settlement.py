@@ -1,0 +1,80 @@
+"""What becomes of an operation's claims once it is over; pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+#: What tells one row of a stack in the ledger from the others.
+KEY: Final = ("resource", "node", "kind", "operation_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class There:
+    """A row of a resource that is not gone."""
+
+    name: str
+    #: Empty for what is on no node, or not yet.
+    on_node: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What changes in the ledger, of one stack."""
+
+    #: The rows that go, by :data:`KEY`.
+    deleted: tuple[Mapping[str, str], ...] = ()
+    #: The rows that come in their place: the same, and the amount.
+    promised: tuple[Mapping[str, Any], ...] = ()
+
+
+def settled(
+    reservations: Sequence[Mapping[str, Any]],
+    rows: Iterable[There],
+    *,
+    operation_id: str,
+    wanted: Mapping[tuple[str, str], Mapping[str, int]] | None,
+    began: bool,
+) -> Settled:
+    """Return what becomes of a stack's reservations; those of operations that are not over stay as they are.
+
+    What is there on its node is promised the most that it was promised or claimed, or just what it is wanted to take
+    if it is alone there. What is not there is promised nothing; but what is being made just now, on a node that is not
+    on record yet, keeps its claim until that expires.
+    """
+    rows = list(rows)
+    there = Counter((row.name, row.on_node) for row in rows if row.on_node)
+    beginning = {row.name for row in rows if row.status == "IN_PROGRESS" and not row.on_node}
+    before: dict[tuple[str, str], dict[str, int]] = {}
+    after: dict[tuple[str, str], dict[str, int]] = {}
+    deleted: list[dict[str, str]] = []
+    for each in reservations:
+        place = (each["resource"], each["node"])
+        is_promise, is_mine = not each["operation_id"], each["operation_id"] == operation_id
+        if is_promise:
+            before.setdefault(place, {})[each["kind"]] = each["amount"]
+        if is_mine:
+            if began and each["resource"] in beginning and place not in there:
+                continue
+            deleted.append({name: each[name] for name in KEY})
+        if (is_promise or (is_mine and began)) and place in there:
+            amounts = after.setdefault(place, {})
+            amounts[each["kind"]] = max(each["amount"], amounts.get(each["kind"], 0))
+    for place in after:
+        if wanted is not None and place in wanted and there[place] == 1:
+            after[place] = dict(wanted[place])
+    changed = [place for place in {**before, **after} if before.get(place) != after.get(place)]
+    return Settled(
+        deleted=(*deleted, *(key for key, _ in _promises(changed, before))),
+        promised=tuple({**key, "amount": amount} for key, amount in _promises(changed, after)),
+    )
+
+
+def _promises(
+    places: Iterable[tuple[str, str]], amounts: Mapping[tuple[str, str], Mapping[str, int]]
+) -> Iterator[tuple[dict[str, str], int]]:
+    """Yield the key of each promise at some places, with its amount."""
+    for name, node in places:
+        for kind, amount in amounts.get((name, node), {}).items():
+            yield {"resource": name, "node": node, "kind": kind, "operation_id": ""}, amount
