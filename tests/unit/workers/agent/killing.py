@@ -22,8 +22,8 @@ _NODES: Final = tuple(
 def in_a_small_process(test: Callable[[Path], None]) -> Callable[[Path], None]:
     """Run a test, which takes a directory and nothing else, in a process of its own.
 
-    To fork takes as long as a process is large, and one that has run thousands of tests is larger by far than those that
-    are killed here.
+    To fork takes as long as a process is large, and one that has run thousands of tests is larger by far than those
+    that are killed here.
     """
 
     @wraps(test)

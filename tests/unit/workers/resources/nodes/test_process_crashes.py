@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from orchestrator.plugins.resource import ResourceFailure, ResourceState, Wait
-from tests.unit.workers.agent.killing import killed_after
+from tests.unit.workers.agent.killing import in_a_small_process, killed_after
 from tests.unit.workers.resources.nodes.machine import Machine, has_ended
 from workers.agent import launcher
 from workers.agent.identity import start_mark
@@ -30,6 +30,7 @@ def runs(machine: Machine) -> int:
 
 
 @pytest.mark.slow
+@in_a_small_process
 def test_worker_killed_anywhere_in_create_and_the_command_runs_once(tmp_path: Path) -> None:
     for lines in range(0, LINES, 3):  # each attempt starts a real process: every third line is enough
         machine, state = Machine.at(tmp_path / str(lines)), ResourceState(uuid=f"row-{lines}")
@@ -42,6 +43,7 @@ def test_worker_killed_anywhere_in_create_and_the_command_runs_once(tmp_path: Pa
 
 
 @pytest.mark.slow
+@in_a_small_process
 def test_launcher_and_supervisor_killed_anywhere_never_run_the_command_twice(tmp_path: Path) -> None:
     succeeded = failed = 0
     for lines in range(0, LINES, 2):  # as above
