@@ -43,7 +43,7 @@ def shell(script: str) -> tuple[str, ...]:
 def when(hypervisor: Hypervisor, name: str, holds: Callable[[InstanceData], bool]) -> InstanceData:
     """Return the instance as soon as something holds of it."""
     deadline = time.monotonic() + 20
-    while not holds(found := one(hypervisor, name)):
+    while (found := hypervisor.instance(name)) is None or not holds(found):
         assert time.monotonic() < deadline, found
     return found
 
