@@ -21,6 +21,8 @@ from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.hook_loading import find_sinks
 from orchestrator.hook_options import OptionView, options_of
 from orchestrator.nearest import Nearest
+from orchestrator.nodes.registry import HYPERVISORS, STORAGE
+from orchestrator.nodes.registry import NAMESPACE as NODE_RPCS
 from orchestrator.plugin_views import PluginDetails, PluginView
 from orchestrator.plugins.clients import NAMESPACE as CLIENTS
 from orchestrator.plugins.clients import ClientPlugin, refuse_other_name
@@ -68,9 +70,23 @@ _CHECKS: Final[Mapping[str, Callable[[EntryPoint, Any], None]]] = {
     CONSTRAINTS: _check_constraint,
     FUNCTIONS: _check_function,
     WORKERS: _check_nothing,
+    NODE_RPCS: _check_nothing,
+    HYPERVISORS: _check_nothing,
+    STORAGE: _check_nothing,
 }
 #: In the order in which they are listed.
-NAMESPACES: Final = (RESOURCES, CLIENTS, CONSTRAINTS, FUNCTIONS, LIFECYCLE, EVENT_SINKS, WORKERS)
+NAMESPACES: Final = (
+    RESOURCES,
+    CLIENTS,
+    CONSTRAINTS,
+    FUNCTIONS,
+    LIFECYCLE,
+    EVENT_SINKS,
+    HYPERVISORS,
+    STORAGE,
+    NODE_RPCS,
+    WORKERS,
+)
 
 
 def list_plugins(settings: Settings, namespace: str | None = None) -> list[PluginView]:

@@ -16,6 +16,9 @@ from orchestrator.errors import PluginMistake
 
 #: The entry point group of modules with RPCs.
 NAMESPACE: Final = "isotherm.node_rpcs"
+#: Those of what agents offer: see :mod:`workers.agent.hypervisors` and :mod:`workers.agent.storage`.
+HYPERVISORS: Final = "isotherm.hypervisors"
+STORAGE: Final = "isotherm.storage"
 
 #: How long calls may take, in seconds, by kind.
 URGENT: Final = 60.0

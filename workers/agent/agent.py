@@ -6,6 +6,8 @@ it requests from as many threads as there are.
 
 import inspect
 import logging
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +20,7 @@ from uuid import uuid4
 
 import psutil
 
+from cache.node_state.lease import Lease
 from cache.node_state.requests import SCHEMA_VERSION, SnapshotRequest
 from orchestrator.nearest import Nearest
 from orchestrator.nodes.errors import (
@@ -116,14 +119,14 @@ class Agent:
         return str(record["incarnation"])
 
     def begin(self) -> None:
-        """Void what was remembered of the node before: an agent may have died in the middle of a change.
+        """See to what another process left undone that was this agent, too, and has died.
 
-        To be called once, when it has its name for itself; a shared one by each of its processes.
+        To be called by each process of a shared one. One that has its name for itself need not: what its predecessor
+        left is void when it takes its lease, and its queue delivers again.
         """
-        if not self._shared:
-            self.cache.bump(self.name, "agent start")
-        elif self.journal.give_up_interrupted():
-            self.cache.bump(self.name, "agent died")
+        if self._shared:
+            for operation_id in self.journal.give_up_interrupted():
+                self.cache.settle(self.name, operation_id)
 
     @cached_property
     def hypervisors(self) -> Backends[Hypervisor]:
@@ -163,22 +166,23 @@ class Agent:
             vcpus=max(each.cpu_total for each in nodes),
         )
 
-    def lease(self) -> dict[str, Any]:
-        """Return what it says of itself when it takes or renews its lease, as plain types."""
+    def lease(self) -> Lease:
+        """Return what it says of itself in its lease; backends that cannot be used are left out."""
         settings, totals = self.settings.agent, self.totals
-        return {
-            "node": self.name,
-            "incarnation": self.incarnation,
-            "boot_id": self.boot_id,
-            "schema": SCHEMA_VERSION,
-            "labels": dict(settings.labels),
-            "hypervisors": sorted(self.hypervisors.all_usable()),
-            "storage": {name: self.storage[name].kind for name in sorted(self.storage.all_usable())},
-            "totals": {"memory_mib": totals.memory_mib, "vcpus": totals.vcpus},
-            "reserved_memory_mib": settings.reserved_memory_mib,
-            "memory_ratio": settings.memory_ratio,
-            "vcpu_ratio": settings.vcpu_ratio,
-        }
+        return Lease(
+            node=self.name,
+            incarnation=self.incarnation,
+            boot_id=self.boot_id,
+            schema=SCHEMA_VERSION,
+            holder=f"{socket.gethostname()}, process {os.getpid()}",
+            labels=settings.labels,
+            hypervisors=tuple(sorted(self.hypervisors.all_usable())),
+            storage={name: self.storage[name].kind for name in sorted(self.storage.all_usable())},
+            totals={"memory_mib": totals.memory_mib, "vcpus": totals.vcpus},
+            reserved_memory_mib=settings.reserved_memory_mib,
+            memory_ratio=settings.memory_ratio,
+            vcpu_ratio=settings.vcpu_ratio,
+        )
 
     def close(self) -> None:
         """Let go of what its backends hold; instances go on."""

@@ -16,14 +16,12 @@ from stevedore.named import NamedExtensionManager
 
 from cache.node_state.requests import ABSENT, ERROR, TIMEOUT
 from orchestrator.nearest import Nearest
+from orchestrator.nodes.registry import HYPERVISORS, STORAGE
 from orchestrator.plugins.loading import refuse_stranger
 from workers.agent.hypervisors.hypervisor import Hypervisor
 from workers.agent.options import read_options
 from workers.agent.patience import Patience, Unanswered
 from workers.agent.storage.storage import Storage
-
-HYPERVISORS: Final = "isotherm.hypervisors"
-STORAGE: Final = "isotherm.storage"
 
 #: How soon a backend that cannot be used is probed again.
 _PROBE_AGAIN_SECONDS: Final = 10.0

@@ -3,8 +3,8 @@
 The agent does so and not its caller: a caller may die between sending and reply, and the change happens all the same.
 """
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Collection
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from orchestrator.nodes.messages import Request
@@ -12,36 +12,38 @@ from orchestrator.nodes.registry import Effect, NodeRpc
 
 
 class Invalidation(Protocol):
-    """What an agent needs of :class:`cache.node_state.cache.NodeStateCache`: to say that something is void.
+    """What an agent needs of :class:`cache.node_state.cache.NodeStateCache`: to say that something is void."""
 
-    None of these returns before it is written where all who share the cache see it.
-    """
+    def mutating(
+        self,
+        node: str,
+        operation_id: str,
+        *,
+        rpc: str = "change",
+        affects: Collection[str] = (),
+        flush: bool = False,
+        deferred: bool = False,
+    ) -> AbstractContextManager[None]:
+        """Void what is kept before and after the body, whatever happens in it, and keep nothing in between."""
 
-    def bump(self, node: str, why: str) -> None:
-        """Void what is remembered of a node."""
-
-    def flush(self, why: str) -> None:
-        """Void what is remembered of all nodes."""
-
-    def mutating(self, node: str, operation_id: str, deferred: bool = False) -> AbstractContextManager[None]:
-        """Bump a node before and after the body, and remember nothing of it in between."""
+    def settle(self, node: str, operation_id: str) -> None:
+        """Say that nothing more comes of an operation whose end was not told."""
 
 
-@contextmanager
-def bracket(cache: Invalidation, node: str, rpc: NodeRpc, request: Request, *, again: bool) -> Iterator[None]:
-    """Void what the body changes, before and after; after it whatever happens, for each node that it affects.
+def bracket(
+    cache: Invalidation, node: str, rpc: NodeRpc, request: Request, *, again: bool
+) -> AbstractContextManager[None]:
+    """Return the bracket around one call of an RPC; around a neutral one there is none.
 
-    Done before and only told ``again``, it has no effect that is still to come.
+    One that was done before, and is only told ``again``, has no effect that is still to come.
     """
     if rpc.effect is Effect.NEUTRAL:
-        yield
-        return
-    with ExitStack() as ends:
-        if rpc.effect is Effect.FLUSH_ALL:
-            cache.flush(rpc.name)
-            ends.callback(cache.flush, rpc.name)
-        for other in sorted(rpc.affects(request.arguments) - {node}):
-            cache.bump(other, rpc.name)
-            ends.callback(cache.bump, other, rpc.name)
-        ends.enter_context(cache.mutating(node, request.operation_id, deferred=rpc.deferred and not again))
-        yield
+        return nullcontext()
+    return cache.mutating(
+        node,
+        request.operation_id,
+        rpc=rpc.name,
+        affects=rpc.affects(request.arguments) - {node},
+        flush=rpc.effect is Effect.FLUSH_ALL,
+        deferred=rpc.deferred and not again,
+    )

@@ -2,6 +2,7 @@
 
 import logging
 
+from cache.node_state.errors import StateStoreFailed
 from orchestrator.nodes.errors import (
     NoCapacity,
     NotSupported,
@@ -46,7 +47,7 @@ def _kind(error: Exception) -> type[RpcFault] | None:  # noqa: PLR0911  # one li
             return NoCapacity
         case HypervisorFault() | StorageFault():
             return RpcRetryable if error.retryable else RpcFailed
-        case LockTaken() | RetryableFailure():
+        case LockTaken() | RetryableFailure() | StateStoreFailed():
             return RpcRetryable
         case ResourceFailure():
             return RpcFailed

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,19 +22,26 @@ class ToldCache:
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def bump(self, node: str, why: str) -> None:
-        self.told.append(f"bump {node}: {why}")
-
-    def flush(self, why: str) -> None:
-        self.told.append(f"flush: {why}")
-
     @contextmanager
-    def mutating(self, node: str, operation_id: str, deferred: bool = False) -> Iterator[None]:
-        self.told.append(f"begin {node}")
+    def mutating(
+        self,
+        node: str,
+        operation_id: str,
+        *,
+        rpc: str = "change",
+        affects: Collection[str] = (),
+        flush: bool = False,
+        deferred: bool = False,
+    ) -> Iterator[None]:
+        what = ", ".join([node, *sorted(affects), *(["all"] if flush else [])])
+        self.told.append(f"begin {what}")
         try:
             yield
         finally:
-            self.told.append(f"end {node}{', deferred' if deferred else ''}")
+            self.told.append(f"end {what}{'; deferred' if deferred else ''}")
+
+    def settle(self, node: str, operation_id: str) -> None:
+        self.told.append(f"settle {node}")
 
 
 def settings_of(directory: Path, **agent: Any) -> Settings:
