@@ -1,0 +1,37 @@
+"""Files that an instance takes with it to another node: written as a whole, or not at all."""
+
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import Final
+
+from workers.agent.hypervisors.hypervisor import HypervisorFault
+
+_WRITING: Final = ".writing"
+
+
+def copy_whole(source: Path, target: Path) -> None:
+    """Have ``target`` be a copy of the directory ``source``, links as links, without sockets and pipes.
+
+    Raises:
+        HypervisorFault: something cannot be read, or there is no room.
+    """
+    writing = target.with_name(f"{_WRITING}-{target.name}")
+    try:
+        for old in (writing, target):
+            if old.exists():
+                shutil.rmtree(old)
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        shutil.copytree(source, writing, symlinks=True, ignore=_live)
+        writing.rename(target)
+    except OSError as error:
+        # Of many files shutil tells a list; the first of its reasons will do.
+        first = error.args[0][0][2] if isinstance(error, shutil.Error) else error.strerror
+        raise HypervisorFault(f"files of the instance cannot be copied: {first}") from error
+
+
+def _live(directory: str, names: list[str]) -> list[str]:
+    """Return what is the end of a connection, and no file."""
+    modes = {name: os.lstat(Path(directory) / name).st_mode for name in names}
+    return [name for name, mode in modes.items() if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)]
