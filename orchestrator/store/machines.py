@@ -58,6 +58,21 @@ class StackOnNode:
     project: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resident:
+    """A resource that is on a node."""
+
+    #: The row's id, which is also what an instance or a volume is called on the node.
+    id: str
+    name: str
+    type: str
+    #: The name of its stack, which may be in another.
+    stack: str
+    action: str
+    status: str
+    physical_id: str | None
+
+
 _NOTE = sa.text(
     "INSERT INTO machine (name, said, incarnation, boot_id, seen_at, created_at) "
     "VALUES (:name, :said, :incarnation, :boot_id, :now, :now) "
@@ -174,14 +189,34 @@ class Machines:
             .select_from(resource)
             .join(inner, inner.c.id == resource.c.stack_id)
             .join(outer, outer.c.id == inner.c.root_id)
-            .where(resource.c.on_node == name, outer.c.deleted_at.is_(None))
+            .where(_is_on(name), outer.c.deleted_at.is_(None))
             .order_by(outer.c.name, outer.c.id)
         )
         with self._db.read() as connection:
             return [StackOnNode(**row._mapping) for row in connection.execute(sql)]
 
+    @retrying
+    def residents(self, name: str) -> list[Resident]:
+        """Return the resources that are on a node, by stack and name."""
+        resource, stack = tables.resource, tables.stack
+        shown = (resource.c[each] for each in ("id", "name", "type", "action", "status", "physical_id"))
+        sql = (
+            sa.select(*shown, stack.c.name.label("stack"))
+            .join(stack, stack.c.id == resource.c.stack_id)
+            .where(_is_on(name), stack.c.deleted_at.is_(None))
+            .order_by(stack.c.name, resource.c.name, resource.c.id)
+        )
+        with self._db.read() as connection:
+            return [Resident(**row._mapping) for row in connection.execute(sql)]
+
     def _select(self) -> sa.Select[Any]:
         return sa.select(tables.machine, sa.literal_column(self._db.now).label("now"))
+
+
+def _is_on(name: str) -> sa.ColumnElement[bool]:
+    resource = tables.resource
+    gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+    return (resource.c.on_node == name) & ~gone
 
 
 def _machine(row: Any) -> MachineRow:

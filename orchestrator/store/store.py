@@ -14,6 +14,7 @@ from orchestrator.store.hooks import Hooks
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.ledger import Ledger
 from orchestrator.store.machines import Machines
+from orchestrator.store.node_counters import NodeCounters
 from orchestrator.store.nodes import Nodes
 from orchestrator.store.past import Past
 from orchestrator.store.presences import Presences
@@ -76,6 +77,7 @@ class Store:
         self.cache_flushes = CacheFlushes(self.database)
         self.machines = Machines(self.database)
         self.reservations = Reservations(self.database, codec)
+        self.node_counters = NodeCounters(self.database)
 
     @classmethod
     def of(cls, settings: Settings) -> "Store":

@@ -384,6 +384,17 @@ reservation = sa.Table(
     sa.Index("ix_reservation_operation_id", "operation_id"),
 )
 
+#: What all processes counted together of remembering nodes' states, by what was counted.
+node_counter = sa.Table(
+    "node_counter",
+    metadata,
+    #: As in ``orchestrator.node_tally``.
+    sa.Column("name", sa.Text, primary_key=True),
+    #: When counting began.
+    sa.Column("since", sa.Double, nullable=False),
+    sa.Column("amount", sa.Double, nullable=False),
+)
+
 #: What is done now and then by one process for all.
 chore = sa.Table(
     "chore",

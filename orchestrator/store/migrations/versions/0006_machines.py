@@ -30,6 +30,13 @@ def upgrade() -> None:
         sa.Column("created_at", sa.Double(), nullable=False),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_machine")),
     )
+    op.create_table(
+        "node_counter",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("since", sa.Double(), nullable=False),
+        sa.Column("amount", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_node_counter")),
+    )
     # Nothing was ever written into the one there was.
     op.drop_table("reservation")
     op.create_table(
@@ -63,6 +70,7 @@ def downgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_reservation")),
     )
     op.create_index("ix_reservation_node", "reservation", ["node"], unique=False)
+    op.drop_table("node_counter")
     op.drop_table("machine")
     op.drop_index("ix_resource_on_node", table_name="resource")
     op.drop_column("resource", "on_node")

@@ -83,6 +83,8 @@ def test_the_stacks_on_a_node_are_those_that_are_in_no_other_and_are_there(bench
         on_it = row.c.stack_id.in_(["web-id", "gone-id", "inner-id"])
         connection.execute(row.update().where(on_it).values(on_node="n1"))
         connection.execute(row.update().where(row.c.stack_id == "elsewhere-id").values(on_node="n2"))
+        is_removed = (row.c.stack_id == "elsewhere-id") & (row.c.name == "b")
+        connection.execute(row.update().where(is_removed).values(on_node="n3", action="DELETE"))
         connection.execute(stacks.update().where(stacks.c.id == "inner-id").values(root_id="shop-id"))
         connection.execute(stacks.update().where(stacks.c.id == "gone-id").values(deleted_at=sa.literal(1.0)))
     assert machines.stacks_on("n1") == [
@@ -90,3 +92,11 @@ def test_the_stacks_on_a_node_are_those_that_are_in_no_other_and_are_there(bench
         StackOnNode(id="web-id", name="web", project="p"),
     ]
     assert machines.stacks_on("n3") == []
+    found = [
+        (each.stack, each.name, each.type, each.action, each.status) for each in machines.residents("n1")
+    ]
+    assert found == [
+        (stack, name, "Test", "CREATE", "COMPLETE") for stack in ("inner", "web") for name in ("a", "b")
+    ]
+    assert [each.physical_id for each in machines.residents("n2")] == ["physical-a"]
+    assert machines.residents("n3") == []

@@ -1,0 +1,73 @@
+"""What all processes counted of remembering nodes' states, brought together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+
+from orchestrator.errors import Unavailable
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time, retrying
+
+_ADD = sa.text(
+    "INSERT INTO node_counter (name, since, amount) VALUES (:name, :now, :amount) "
+    "ON CONFLICT (name) DO UPDATE SET amount = node_counter.amount + excluded.amount"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTotals:
+    """What all processes counted."""
+
+    #: When counting began; None: nothing was counted yet.
+    since: float | None = None
+    amounts: Mapping[str, float] = field(default_factory=dict)
+
+
+class NodeCounters:
+    """The counters, by what is counted."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def add(self, amounts: Mapping[str, float]) -> None:
+        """Add what a process counted since it last did.
+
+        It is tried once: whoever adds can wait, and adds it later. What was added when the connection broke just
+        before the answer is then counted twice.
+
+        Raises:
+            Unavailable: the database does not answer, or refuses.
+        """
+        if not amounts:
+            return
+        try:
+            with self._db.write() as connection:
+                now = database_time(connection, self._db)
+                # In one order, so that two who add at once never wait for each other.
+                rows = [{"name": name, "now": now, "amount": amounts[name]} for name in sorted(amounts)]
+                connection.execute(_ADD, rows)
+        except DBAPIError as error:
+            raise Unavailable(f"the database does not answer: {error.orig}") from error
+
+    @retrying
+    def read(self) -> NodeTotals:
+        """Return what was counted."""
+        with self._db.read() as connection:
+            return _totals(connection.execute(sa.select(tables.node_counter)).all())
+
+    @retrying
+    def reset(self) -> NodeTotals:
+        """Begin again at zero; return what was counted until then."""
+        table = tables.node_counter
+        with self._db.write() as connection:
+            return _totals(connection.execute(table.delete().returning(*table.c)).all())
+
+
+def _totals(rows: Sequence[sa.Row[Any]]) -> NodeTotals:
+    found = sorted(rows, key=lambda row: str(row.name))
+    return NodeTotals(
+        since=min((row.since for row in found), default=None), amounts={row.name: row.amount for row in found}
+    )
