@@ -26,24 +26,24 @@ def fault_of_file_path(text: str) -> str:
     return ""
 
 
-def allowed_file(text: str, settings: Settings) -> Path:
+def allowed_file(text: str, settings: Settings, *, makes: bool = False) -> Path:
     """Return where the file ``text`` really is: symbolic links on the way are followed, the last step not.
 
-    A relative path starts in the first allowed directory. The default directory is made when it does not
-    exist; one that was configured is not, since a disk that is not mounted would be hidden by it.
+    A relative path starts in the first allowed directory. With ``makes`` the default directory is made
+    when it does not exist; one that was configured never is, since a disk that is not mounted would be hidden by it.
 
     Raises:
         ResourceFailure: the path is outside the allowed directories, or cannot be a file.
     """
     if fault := fault_of_file_path(text):
         raise ResourceFailure(fault)
-    path = _roots(settings)[0] / text
+    path = _roots(settings, makes=makes)[0] / text
     real = path.parent.resolve() / path.name
     root_of(real, settings)
     return real
 
 
-def allowed_directory(text: str, settings: Settings) -> Path:
+def allowed_directory(text: str, settings: Settings, *, makes: bool = False) -> Path:
     """Return where the existing directory ``text`` really is; empty: the first allowed directory.
 
     Raises:
@@ -51,7 +51,7 @@ def allowed_directory(text: str, settings: Settings) -> Path:
     """
     if fault := fault_of_path(text or "."):
         raise ResourceFailure(fault)
-    real = (_roots(settings)[0] / text).resolve()
+    real = (_roots(settings, makes=makes)[0] / text).resolve()
     if not any(real.is_relative_to(root) for root in _roots(settings)):
         raise _outside(real, settings)
     if not real.is_dir():
@@ -73,8 +73,8 @@ def root_of(file: Path, settings: Settings) -> Path:
     return root
 
 
-def _roots(settings: Settings) -> list[Path]:
-    if not settings.node_directories:
+def _roots(settings: Settings, *, makes: bool = False) -> list[Path]:
+    if makes and not settings.node_directories:
         for directory in settings.allowed_directories:
             directory.mkdir(parents=True, exist_ok=True)
     return [directory.resolve() for directory in settings.allowed_directories]

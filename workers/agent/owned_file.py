@@ -72,6 +72,11 @@ class OwnedFile:
         self._resource = resource
         self._made = MadeDirectories(records)
 
+    def seen(self) -> Path | None:
+        """Return the path of the file if an earlier step has made it; change nothing."""
+        record = self._read()
+        return record.path if record is not None and self._is_ours(record) else None
+
     def find(self) -> Path | None:
         """Return the path of the file if an earlier step has made it, and end what that step left open."""
         record = self._read()

@@ -94,7 +94,7 @@ outputs:
 
     def handle_create(self) -> None:
         """Write the file, once, where nothing was before."""
-        path = allowed_file(self.properties["path"], self.settings)
+        path = allowed_file(self.properties["path"], self.settings, makes=True)
         self._file.create(path, self._content, self._mode, root=root_of(path, self.settings))
         self.state.physical_id = str(path)
 
@@ -109,14 +109,14 @@ outputs:
         Raises:
             ResourceFailure: it is not where the template says, or not in an allowed directory.
         """
-        path = allowed_file(self.properties["path"], self.settings)
+        path = allowed_file(self.properties["path"], self.settings, makes=True)
         if self.state.physical_id != str(path):
             raise ResourceFailure(f"the template's path is {path}, the id in the adopt file is another")
         self._file.take_over(path)
 
     def handle_update(self, changes: PropertyChanges) -> None:  # noqa: ARG002 -- both are always written
         """Put content and mode in place; a file that has gone is written again."""
-        path = allowed_file(self.state.physical_id or self.properties["path"], self.settings)
+        path = allowed_file(self.state.physical_id or self.properties["path"], self.settings, makes=True)
         self._file.replace(path, self._content, self._mode, root=root_of(path, self.settings))
 
     def handle_delete(self) -> None:
@@ -143,7 +143,7 @@ outputs:
 
     def handle_restore(self, entry: Any) -> None:
         """Put the content and the mode that a snapshot holds in place."""
-        path = allowed_file(self.state.physical_id or self.properties["path"], self.settings)
+        path = allowed_file(self.state.physical_id or self.properties["path"], self.settings, makes=True)
         content, mode = base64.b64decode(entry["content"]), int(entry["mode"], 8)
         self._file.replace(path, content, mode, root=root_of(path, self.settings))
 

@@ -284,7 +284,7 @@ outputs:
             self._process.start(
                 run,
                 argv=parse_command(self.properties["command"]),
-                cwd=allowed_directory(self.properties["cwd"] or "", self.settings),
+                cwd=allowed_directory(self.properties["cwd"] or "", self.settings, makes=True),
                 env=environment(parse_env(self.properties["env"])),
                 now=self.now,
             )

@@ -1,0 +1,102 @@
+"""Files of resources: looked at, put in place, taken over, removed; only inside the directories that are allowed."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from orchestrator.nodes.registry import Effect, node_rpc
+from orchestrator.plugins.resource import ResourceFailure
+from workers.agent.agent import Agent
+from workers.agent.allowed import allowed_file, root_of
+from workers.agent.owned_file import OwnedFile, digest
+from workers.agent.records import records_directory
+
+#: What files are called among the buried and the locked.
+FILE: Final = "file"
+
+
+def owned_file(agent: Agent, owner: Mapping[str, str]) -> OwnedFile:
+    """Return the file of a resource: ``uuid`` of its row, id of its ``stack``, and its name, ``resource``."""
+    return OwnedFile(records_directory(agent.settings.state_directory), **owner)
+
+
+@node_rpc("file_find", effect=Effect.READ)
+def file_find(agent: Agent, *, owner: Mapping[str, str]) -> str | None:
+    """Return the path of the file that a resource has made; None: it has made none, or it is not its own any more."""
+    found = owned_file(agent, owner).seen()
+    return None if found is None else str(found)
+
+
+@node_rpc("file_look", effect=Effect.READ)
+def file_look(
+    agent: Agent, *, path: str, most_bytes: int = 0, digests: bool = False
+) -> Mapping[str, Any] | None:
+    """Return what is at a path: ``path``, ``mode``, ``size``, the beginning of the ``content``, its ``sha256``.
+
+    None: there is no regular file, or a link leads elsewhere.
+    """
+    place = Path(path)
+    if not place.name or place.is_symlink() or not place.is_file():
+        return None
+    if place != allowed_file(path, agent.settings):
+        return None
+    with place.open("rb") as file:
+        content = file.read(most_bytes) if most_bytes else b""
+        status = os.fstat(file.fileno())
+    return {
+        "path": path,
+        "mode": status.st_mode & 0o777,
+        "size": status.st_size,
+        "content": content,
+        "sha256": digest(place) if digests else "",
+    }
+
+
+@node_rpc("file_put")
+def file_put(
+    agent: Agent, *, owner: Mapping[str, str], path: str, content: bytes, mode: int, new: bool
+) -> str:
+    """Put a file in place and return where it really is; a ``new`` one never in the place of what is there.
+
+    Raises:
+        Gone: the resource has removed it for good.
+    """
+    with agent.alone_with(FILE, owner["uuid"]):
+        agent.refuse_gone(FILE, owner["uuid"])
+        place = allowed_file(path, agent.settings, makes=True)
+        file, root = owned_file(agent, owner), root_of(place, agent.settings)
+        if new:
+            file.create(place, content, mode, root=root)
+        else:
+            file.replace(place, content, mode, root=root)
+    return str(place)
+
+
+@node_rpc("file_take_over")
+def file_take_over(agent: Agent, *, owner: Mapping[str, str], path: str, expected: str) -> None:
+    """Make the file that is at ``path``, and is really ``expected``, belong to a resource; it stays as it is.
+
+    Raises:
+        Gone: the resource has removed it for good.
+    """
+    with agent.alone_with(FILE, owner["uuid"]):
+        agent.refuse_gone(FILE, owner["uuid"])
+        place = allowed_file(path, agent.settings)
+        if str(place) != expected:
+            raise ResourceFailure(f"the template's path is {place}, the id in the adopt file is another")
+        owned_file(agent, owner).take_over(place)
+
+
+@node_rpc("file_remove")
+def file_remove(agent: Agent, *, owner: Mapping[str, str], path: str, content: bytes | None) -> None:
+    """Remove a resource's file for good, if it is still its own.
+
+    ``path`` and ``content`` tell which one where no record is left.
+    """
+    with agent.alone_with(FILE, owner["uuid"]):
+        agent.journal.bury(FILE, owner["uuid"])
+        file = owned_file(agent, owner)
+        if path and content is not None:
+            file.adopt(Path(path), content)
+        file.remove()

@@ -1,0 +1,156 @@
+"""Processes of resources: looked at, started, signalled, killed, forgotten; and whether what runs here is ready."""
+
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator.nodes.registry import Effect, node_rpc
+from orchestrator.plugins.resource import ResourceFailure
+from workers.agent.agent import Agent
+from workers.agent.allowed import allowed_directory
+from workers.agent.environment import environment
+from workers.agent.readiness import Probe
+from workers.agent.records import records_directory
+from workers.agent.supervised import Status, SupervisedProcess, tail
+
+#: What processes are called among the buried and the locked.
+PROCESS: Final = "process"
+#: So many of the last lines of what it printed are told.
+_LINES_SHOWN: Final = 10
+
+
+def supervised(agent: Agent, uuid: str) -> SupervisedProcess:
+    """Return the process that is on record under a row."""
+    return SupervisedProcess(records_directory(agent.settings.state_directory), uuid=uuid)
+
+
+def _status(status: Status | None) -> Mapping[str, Any] | None:
+    if status is None:
+        return None
+    return {
+        "run": status.run,
+        "pid": status.pid,
+        "started_at": status.started_at,
+        "exit_code": status.exit_code,
+        "error": status.error,
+        "running": status.running,
+    }
+
+
+@node_rpc("process_look", effect=Effect.READ)
+def process_look(
+    agent: Agent,
+    *,
+    uuid: str,
+    probe: Mapping[str, Any] | None = None,
+    members: bool = False,
+    cwd: str | None = None,
+) -> Mapping[str, Any]:
+    """Return what is known of a process.
+
+    Args:
+        agent: The node's agent.
+        uuid: The row under which it is on record.
+        probe: What is to be asked, if it runs, to tell whether it is ready.
+        members: Whether to look at all processes for those that belong to it.
+        cwd: A directory as a template names it.
+
+    Returns:
+        ``log``; of the run that was started last ``status`` (None: nothing was), of the order that was given last
+        ``order``; ``fault``, what the probe misses; ``printed``, the last lines of a run that ended; with ``members``
+        whether it is ``gone``, stands ``still`` or ``moves``; ``cwd``, where that directory is.
+    """
+    process = supervised(agent, uuid)
+    status, fault = process.status(), ""
+    if probe is not None and status is not None and status.running:
+        fault = Probe.from_wire(probe).fault()
+        # Another process may have answered while ours ended.
+        status = process.status() or status
+    order = process.order()
+    seen: dict[str, Any] = {
+        "log": str(process.log),
+        "status": _status(status),
+        "order": None if order is None else {name: order[name] for name in ("run", "argv", "cwd")},
+        "fault": fault,
+        "printed": tail(process.log, lines=_LINES_SHOWN),
+    }
+    if members:
+        seen |= {"gone": process.gone(), "still": process.stands_still(), "moves": process.is_moving()}
+    if cwd is not None:
+        seen["cwd"] = str(allowed_directory(cwd, agent.settings))
+    return seen
+
+
+@node_rpc("process_start")
+def process_start(
+    agent: Agent,
+    *,
+    uuid: str,
+    run: str,
+    argv: Sequence[str],
+    cwd: str,
+    env: Mapping[str, str],
+    probe: Mapping[str, Any],
+) -> Mapping[str, Any] | None:
+    """Start a run of a process, at most once, and return its status; None: something of an earlier run is still there.
+
+    ``env`` is given to it besides a few variables of the agent; it is not written down.
+
+    Raises:
+        Gone: it was removed for good.
+        RpcRefused: the node's limits forbid it.
+    """
+    process = supervised(agent, uuid)
+    with agent.alone_with(PROCESS, uuid):
+        agent.refuse_gone(PROCESS, uuid)
+        status = process.find()
+        if status is None or status.run != run:
+            place = allowed_directory(cwd, agent.settings, makes=True)
+            whole, asked = environment(env), Probe.from_wire(probe)
+            agent.limits.command(argv, env=whole, cwd=place)
+            if asked.occupied():
+                # Its answers would be taken for those of the process, which cannot even get the port.
+                raise ResourceFailure(
+                    f"{asked.host}:{asked.port} answers before the process was started: "
+                    "something else has this port"
+                )
+            process.start(run, argv=argv, cwd=place, env=whole, now=time.time())
+            status = process.status()
+    return _status(status) if status is not None and status.run == run else None
+
+
+@node_rpc("process_find")
+def process_find(agent: Agent, *, uuid: str) -> Mapping[str, Any] | None:
+    """Return the run that an interrupted start has begun, also if only the process itself tells; write that down."""
+    with agent.alone_with(PROCESS, uuid):
+        return _status(supervised(agent, uuid).find())
+
+
+@node_rpc("process_signal")
+def process_signal(agent: Agent, *, uuid: str, number: int, go_on: bool = False) -> None:
+    """Send a signal to all that a process is and has started; ``go_on``: also to what stands still, so that it acts."""
+    process = supervised(agent, uuid)
+    with agent.alone_with(PROCESS, uuid):
+        (process.ask_to_end if go_on else process.stop)(signal.Signals(number))
+
+
+@node_rpc("process_kill")
+def process_kill(agent: Agent, *, uuid: str) -> None:
+    """Kill all that a process is and has started."""
+    with agent.alone_with(PROCESS, uuid):
+        supervised(agent, uuid).kill()
+
+
+@node_rpc("process_forget")
+def process_forget(agent: Agent, *, uuid: str) -> None:
+    """Remove for good what is on record of a process that has ended, and what it printed."""
+    with agent.alone_with(PROCESS, uuid):
+        agent.journal.bury(PROCESS, uuid)
+        supervised(agent, uuid).forget()
+
+
+@node_rpc("ready_look", effect=Effect.READ)
+def ready_look(agent: Agent, *, probe: Mapping[str, Any]) -> str:  # noqa: ARG001  # every handler is given one
+    """Ask once, for two seconds at most, whether something on this node is ready; return what it misses."""
+    return Probe.from_wire(probe).fault()
