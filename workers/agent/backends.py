@@ -7,6 +7,7 @@ no other. One whose probe has failed is probed again: what it needs may have com
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -20,7 +21,7 @@ from orchestrator.nodes.registry import HYPERVISORS, STORAGE
 from orchestrator.plugins.loading import refuse_stranger
 from workers.agent.hypervisors.hypervisor import Hypervisor
 from workers.agent.options import read_options
-from workers.agent.patience import Patience, Unanswered
+from workers.agent.patience import Asked, Patience, Unanswered
 from workers.agent.storage.storage import Storage
 
 #: How soon a backend that cannot be used is probed again.
@@ -127,13 +128,15 @@ class Backends(Mapping[str, Backend[B]]):
         return self._backends[name].get()
 
     def all_usable(self) -> dict[str, B]:
-        """Return those that can be used, by name."""
-        found = {}
+        """Return those that can be used, by name; all are asked at once, so that none holds up the others."""
+        asked: dict[str, Asked[B]] = {}
         for name, backend in self._backends.items():
-            try:
-                found[name] = backend.get()
-            except Unusable:
-                continue
+            with suppress(Unanswered):
+                asked[name] = backend.patience.ask(backend.get)
+        found = {}
+        for name, each in asked.items():
+            with suppress(Unanswered, Unusable):
+                found[name] = each.answer()
         return found
 
     def close(self) -> None:

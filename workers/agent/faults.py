@@ -3,6 +3,7 @@
 import logging
 
 from cache.node_state.errors import StateStoreFailed
+from orchestrator.errors import IsothermError
 from orchestrator.nodes.errors import (
     NoCapacity,
     NotSupported,
@@ -49,6 +50,6 @@ def _kind(error: Exception) -> type[RpcFault] | None:  # noqa: PLR0911  # one li
             return RpcRetryable if error.retryable else RpcFailed
         case LockTaken() | RetryableFailure() | StateStoreFailed():
             return RpcRetryable
-        case ResourceFailure():
+        case ResourceFailure() | IsothermError():
             return RpcFailed
     return None

@@ -6,7 +6,7 @@ The limits are the node's own. Whoever may write to its queue can do no more tha
 import os
 import pwd
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -78,34 +78,34 @@ class Limits:
         allowed = ", ".join(self._settings.agent.users) or "only the agent's own"
         raise self._refused(f"nothing may run as user {name!r}: allowed are {allowed} (setting agent.users)")
 
-    def instance(self, spec: InstanceSpec, *, walled: bool, volumes: Collection[str]) -> None:
+    def instance(self, spec: InstanceSpec, *, walled: bool) -> None:
         """Refuse an instance that would reach what is not allowed.
 
         Args:
             spec: What it is to be.
-            walled: Whether it sees nothing of the node itself: its command and directory are those of its image then.
-            volumes: The paths of the node's volumes, which are allowed wherever they are.
+            walled: Whether it sees nothing of the node itself: its command, directory and user are those of its image.
 
         Raises:
             RpcRefused: a path, the program or the user is not allowed.
         """
-        self.user("" if walled else spec.user)
         if not walled:
+            self.user(spec.user)
             cwd = self.directory(spec.cwd)
             if spec.command:
                 self.command(spec.command, env=spec.env, cwd=cwd)
         if spec.image and _is_path(spec.image):
-            self._within(spec.image)
-        for disk in spec.disks:
-            if disk.path not in volumes:
-                self._within(disk.path)
+            self.path(spec.image)
 
-    def _within(self, text: str) -> None:
+    def path(self, text: str) -> None:
+        """Refuse what an instance is given of the node, a file or a directory, wherever links lead.
+
+        Raises:
+            RpcRefused: it is outside the allowed directories.
+        """
         path = Path(text)
         if path.is_dir():
             self.directory(text)
         else:
-            # The last step too: an image that is a link is what it leads to.
             self.file(str(path.resolve()) if path.is_absolute() else text)
 
     def _refused(self, sentence: str) -> RpcRefused:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from orchestrator.nodes.errors import RpcFailed
+from orchestrator.nodes.errors import BackendAway, RpcFailed, RpcRefused
 from orchestrator.nodes.registry import FAST, NORMAL, SLOW, URGENT, Effect, node_rpc
 from workers.agent.agent import Agent
 from workers.agent.claims import Promise
@@ -147,13 +147,32 @@ def allowed_backend(agent: Agent, hypervisor: str, spec: InstanceSpec) -> Hyperv
 
     Raises:
         RpcRefused: they do not.
+        BackendAway: a disk may be a volume of a storage unit that cannot be asked.
     """
     backend = agent.hypervisor(hypervisor)
-    volumes = set()
+    agent.limits.instance(spec, walled=backend.walled)
     if spec.disks:
-        volumes = {volume.path for unit in agent.storage.all_usable().values() for volume in unit.volumes()}
-    agent.limits.instance(spec, walled=backend.walled, volumes=volumes)
+        _refuse_other_disks(agent, {disk.path for disk in spec.disks})
     return backend
+
+
+def _refuse_other_disks(agent: Agent, paths: set[str]) -> None:
+    """Refuse disks that are neither volumes of the node, wherever those are, nor in an allowed directory."""
+    away: BackendAway | None = None
+    for unit in agent.storage:
+        try:
+            paths = paths - {
+                volume.path for volume in agent.ask(agent.storage, unit, lambda each: each.volumes())
+            }
+        except BackendAway as error:
+            away = error
+    for path in sorted(paths):
+        try:
+            agent.limits.path(path)
+        except RpcRefused:
+            if away is not None:
+                raise away from None
+            raise
 
 
 @contextmanager

@@ -1,0 +1,99 @@
+"""What a node's operator allows: whoever may write to its queue can do no more."""
+
+import getpass
+from pathlib import Path
+
+import pytest
+
+from orchestrator.nodes.errors import RpcRefused
+from tests.unit.workers.agent.agents import agent_of, change, settings_of, spec
+from workers.agent.hypervisors.hypervisor import InstanceSpec
+from workers.agent.limits import Limits
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    return tmp_path / "files"
+
+
+def limits(tmp_path: Path, **agent: object) -> Limits:
+    return Limits("n1", settings_of(tmp_path, **agent))
+
+
+def program(path: Path) -> Path:
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_program_is_compared_by_where_it_really_is(tmp_path: Path, files: Path) -> None:
+    only_true = limits(tmp_path, commands=[str(files / "good*")])
+    good, bad = program(files / "good"), program(files / "bad")
+    (files / "good-link").symlink_to(bad)
+    (files / "other").symlink_to(good)
+    path = {"PATH": str(files)}
+    for allowed in (["good"], ["./good"], [str(good), "-x"], ["other"]):
+        only_true.command(allowed, env=path, cwd=files)
+    for refused in (["bad"], [str(bad)], ["good-link"], ["good-missing"], ["../files/bad"]):
+        with pytest.raises(RpcRefused, match="n1"):
+            only_true.command(refused, env=path, cwd=files)
+
+
+def test_refusal_says_what_is_allowed_and_by_which_setting(tmp_path: Path, files: Path) -> None:
+    program(tmp_path / "bad")
+    with pytest.raises(RpcRefused, match=r"/usr/bin/\* \(setting agent.commands\)"):
+        limits(tmp_path, commands=["/usr/bin/*"]).command([str(tmp_path / "bad")], env={}, cwd=files)
+
+
+def test_nobody_else_is_run_as_unless_it_is_allowed(tmp_path: Path) -> None:
+    limits(tmp_path).user("")
+    limits(tmp_path).user(getpass.getuser())
+    limits(tmp_path, users=["nobody"]).user("nobody")
+    with pytest.raises(RpcRefused, match=r"agent\.users"):
+        limits(tmp_path).user("daemon")
+
+
+def test_paths_stay_in_the_allowed_directories_wherever_links_lead(tmp_path: Path, files: Path) -> None:
+    within = limits(tmp_path)
+    (files / "disk").write_text("")
+    (files / "way-out").symlink_to("/etc/passwd")
+    (files / "way-up").symlink_to("/etc")
+    within.path(str(files / "disk"))
+    within.path(str(files))
+    for path in ("/etc/passwd", str(files / "way-out"), str(files / "way-up"), str(files / ".." / "boot_id")):
+        with pytest.raises(RpcRefused):
+            within.path(path)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"command": ["/bin/echo"]},
+        {"user": "daemon"},
+        {"cwd": "/etc"},
+        {"image": "/etc/passwd"},
+        {"disks": [{"path": "/etc/passwd"}]},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_instance_that_reaches_out_is_refused_before_anything_is_made(
+    tmp_path: Path, given: dict[str, object]
+) -> None:
+    agent = agent_of(tmp_path, commands=["/nothing/*"])
+    with pytest.raises(RpcRefused):
+        change(agent, "instance_start", hypervisor="fake", spec=spec(**given))
+    assert agent.hypervisor("fake").instances() == []
+    assert agent.claims.promised().memory_mib == 0
+
+
+def test_walled_instance_runs_what_its_image_has(tmp_path: Path) -> None:
+    wanted = InstanceSpec(name="web", memory_mib=1, command=["/bin/init"], cwd="/srv", user="www")
+    limits(tmp_path, commands=["/nothing/*"]).instance(wanted, walled=True)
+
+
+def test_volume_of_the_node_may_be_a_disk_wherever_it_is(tmp_path: Path) -> None:
+    agent = agent_of(tmp_path)
+    volume = change(agent, "storage_create", storage="default", name="data", size_mib=1)
+    assert not Path(volume["path"]).is_relative_to(tmp_path / "files")
+    started = change(agent, "instance_start", hypervisor="fake", spec=spec(disks=[{"path": volume["path"]}]))
+    assert started["state"] == "running"
