@@ -2,6 +2,7 @@
 
 import getpass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_paths_stay_in_the_allowed_directories_wherever_links_lead(tmp_path: Pat
     ids=lambda given: next(iter(given)),
 )
 def test_instance_that_reaches_out_is_refused_before_anything_is_made(
-    tmp_path: Path, given: dict[str, object]
+    tmp_path: Path, given: dict[str, Any]
 ) -> None:
     agent = agent_of(tmp_path, commands=["/nothing/*"])
     with pytest.raises(RpcRefused):
