@@ -4,7 +4,7 @@ import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cache.node_state.store import Failure, Fill, Kept, Look, NodeStateStore, Tokens
 
@@ -91,9 +91,10 @@ class RecordStore(NodeStateStore):
         The common one is kept if ``common`` says that it may change.
         """
 
-    def look(self, nodes: Sequence[str], *, entries: bool = True) -> list[Look]:  # noqa: ARG002  # they cost nothing
+    def look(self, nodes: Sequence[str], *, entries: bool = True) -> list[Look]:
         """Return what there is of each."""
-        return [self._look(node) for node in nodes]
+        looks = [self._look(node) for node in nodes]
+        return looks if entries else [replace(look, kept=None) for look in looks]
 
     def _look(self, node: str) -> Look:
         now = self._clock()
@@ -198,10 +199,13 @@ class RecordStore(NodeStateStore):
         """Take or prolong a lease."""
         with self._changing([node]) as (_, records):
             now, record = self._clock(), records[node]
-            if exclusive and record.lease and record.lease[0] != incarnation and record.lease[2] > now:
-                return record.lease[1]
-            record.lease = (incarnation, data, now + life_seconds)
-            record.known, record.failure = True, None
+            held = record.lease if record.lease and record.lease[2] > now else None
+            same = held is not None and held[0] == incarnation
+            if exclusive and held and not same:
+                return held[1]
+            record.lease, record.known = (incarnation, data, now + life_seconds), True
+            if not same:
+                record.failure = None
             return None
 
     def withdraw(self, node: str, incarnation: str) -> None:

@@ -134,7 +134,8 @@ class NodeStateStore(ABC):
     ) -> bytes | None:
         """Take or prolong a node's lease; if another incarnation has it, change nothing and return what that said.
 
-        Without ``exclusive`` the last one has it. The node is known from now on, and its failure is forgotten.
+        Without ``exclusive`` the last one has it. The node is known from now on; to one that begins, the failures of
+        the one before it are nothing.
         """
 
     @abstractmethod

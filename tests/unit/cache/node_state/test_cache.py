@@ -1,4 +1,4 @@
-"""What is served, and what is asked for anew: with a store in memory and a clock that stands still."""
+"""What is served, and what is asked for anew, with stores of every kind and a clock that stands still."""
 
 import pytest
 
@@ -11,8 +11,8 @@ from cache.node_state.errors import (
     NoSuchNode,
     SchemaMismatch,
 )
-from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.requests import ERROR, OK, HypervisorSection, SnapshotRequest, StorageSection
+from cache.node_state.store import NodeStateStore
 from tests.unit.cache.node_state.worlds import (
     BOOTID,
     DISK,
@@ -28,13 +28,8 @@ from tests.unit.cache.node_state.worlds import (
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def world(clock: Clock) -> World:
-    return World(MemoryNodeStore(clock), lease_seconds=1e9)
+def world(store: NodeStateStore) -> World:
+    return World(store, lease_seconds=1e9)
 
 
 def test_one_question_answers_all_three_kinds(world: World) -> None:
@@ -122,8 +117,8 @@ def test_an_answer_given_while_the_node_changed_is_handed_on_and_not_kept(world:
     assert world.cache.counters.unsettled == 1
 
 
-def test_a_flush_voids_every_node(clock: Clock) -> None:
-    world = World(MemoryNodeStore(clock), Node("n1"), Node("n2"))
+def test_a_flush_voids_every_node(store: NodeStateStore, clock: Clock) -> None:
+    world = World(store, Node("n1"), Node("n2"))
     world.cache.snapshot_many(["n1", "n2"])
     world.cache.flush("instance_migrate")
     world.cache.snapshot_many(["n1", "n2"])
@@ -131,8 +126,8 @@ def test_a_flush_voids_every_node(clock: Clock) -> None:
     assert world.cache.counters.flushes == {"instance_migrate": 1}
 
 
-def test_changes_of_other_nodes_are_theirs_too(clock: Clock) -> None:
-    world = World(MemoryNodeStore(clock), Node("n1"), Node("n2"), Node("n3"))
+def test_changes_of_other_nodes_are_theirs_too(store: NodeStateStore, clock: Clock) -> None:
+    world = World(store, Node("n1"), Node("n2"), Node("n3"))
     world.cache.snapshot_many(world.nodes)
     with world.cache.mutating("n1", "op", affects={"n2"}):
         assert [world.cache.dirty(name) for name in world.nodes] == [True, True, False]
@@ -140,8 +135,8 @@ def test_changes_of_other_nodes_are_theirs_too(clock: Clock) -> None:
     assert [getattr(served[name], "cached", None) for name in world.nodes] == [False, False, True]
 
 
-def test_a_flushing_change_voids_all_before_and_after(clock: Clock) -> None:
-    world = World(MemoryNodeStore(clock), Node("n1"), Node("n2"))
+def test_a_flushing_change_voids_all_before_and_after(store: NodeStateStore, clock: Clock) -> None:
+    world = World(store, Node("n1"), Node("n2"))
     world.cache.snapshot_many(world.nodes)
     with world.cache.mutating("n1", "op", flush=True):
         assert not world.cache.snapshot("n2").cached
@@ -193,8 +188,10 @@ def test_other_parameters_are_another_question(world: World, request_: SnapshotR
     assert not world.cache.snapshot("n1", request_).cached
 
 
-def test_who_wants_no_full_fills_gets_what_is_there_and_what_is_asked_for(clock: Clock) -> None:
-    world = World(MemoryNodeStore(clock), fill_full=False)
+def test_who_wants_no_full_fills_gets_what_is_there_and_what_is_asked_for(
+    store: NodeStateStore, clock: Clock
+) -> None:
+    world = World(store, fill_full=False)
     for _ in range(3):
         for request in (HV, DISKINFO):
             world.cache.snapshot("n1", request)
@@ -228,8 +225,8 @@ def test_a_node_without_a_lease_is_not_asked(world: World) -> None:
     assert len(world.node.asked) == 1
 
 
-def test_a_lease_runs_out(clock: Clock) -> None:
-    world = World(MemoryNodeStore(clock), lease_seconds=40)
+def test_a_lease_runs_out(store: NodeStateStore, clock: Clock) -> None:
+    world = World(store, lease_seconds=40)
     clock.now += 30
     world.cache.renew(world.node.lease())
     clock.now += 39
@@ -322,8 +319,8 @@ def test_a_new_agent_voids_what_the_old_one_said_and_its_marks(world: World) -> 
     assert world.cache.snapshot("n1").cached
 
 
-def test_marks_of_other_nodes_agents_stay(clock: Clock) -> None:
-    world = World(MemoryNodeStore(clock), Node("n1"), Node("n2"))
+def test_marks_of_other_nodes_agents_stay(store: NodeStateStore, clock: Clock) -> None:
+    world = World(store, Node("n1"), Node("n2"))
     with world.cache.mutating("n2", "op", affects={"n1"}):
         world.cache.release(world.nodes["n1"].lease())
         world.cache.acquire(world.nodes["n1"].lease(incarnation="second"))
@@ -395,8 +392,8 @@ def test_a_refresh_leaves_no_hole(world: World, clock: Clock) -> None:
     assert len(world.node.asked) == 2
 
 
-def test_many_nodes_give_an_answer_or_a_reason_each(clock: Clock) -> None:
-    world = World(MemoryNodeStore(clock), Node("n1"), Node("n2"), Node("n3"))
+def test_many_nodes_give_an_answer_or_a_reason_each(store: NodeStateStore, clock: Clock) -> None:
+    world = World(store, Node("n1"), Node("n2"), Node("n3"))
     world.cache.snapshot("n1")
     world.nodes["n2"].error = NodeTimeout("n2", "no answer")
     answers = world.cache.snapshot_many(["n3", "n1", "n2", "n9", "n1"])
@@ -406,8 +403,8 @@ def test_many_nodes_give_an_answer_or_a_reason_each(clock: Clock) -> None:
     assert [getattr(answers[name], "cached", None) for name in ("n1", "n3")] == [True, False]
 
 
-def test_the_node_of_this_process_needs_no_lease(clock: Clock) -> None:
-    world = World(MemoryNodeStore(clock), Node("local"), unleased={"local"})
+def test_the_node_of_this_process_needs_no_lease(store: NodeStateStore, clock: Clock) -> None:
+    world = World(store, Node("local"), unleased={"local"})
     world.cache.release(world.node.lease())
     world.cache.snapshot("local")
     assert world.cache.snapshot("local").cached

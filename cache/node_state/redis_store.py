@@ -1,0 +1,363 @@
+"""A store of what nodes said in Redis, for processes of any machine.
+
+Every step is a script, because Redis runs one whole before it does anything else. Sending one again, after a
+connection broke before its answer came, does no harm. Times are the server's own. Keys have one hash tag, so that a
+script may touch several of them in a cluster too; they must not be evicted, and where they are, misses come of it.
+"""
+
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from cache.node_state.errors import StateStoreFailed
+from cache.node_state.store import Failure, Fill, Kept, Look, NodeStateStore, Tokens
+from cache.regions import masked
+
+#: A server that does not answer within so long is taken for one that is down.
+TIMEOUT_SECONDS: Final = 1.0
+#: Of so many nodes the last entry is held here too, so that it need not be sent again as long as it is the same.
+_MOST_HELD: Final = 256
+#: The keys of one node, in the order in which scripts are given them.
+_PARTS: Final = ("gen", "snap", "dirty", "err", "lease", "fill", "offline")
+
+# Common to all: KEYS 1 and 2 are the epoch and the marks that concern all nodes, ARGV 1 a new token, ARGV 2 the time
+# or nothing for the server's own.
+_BEGINNING: Final = """
+local now = tonumber(ARGV[2])
+if not now then
+  local time = redis.call('TIME')
+  now = time[1] + time[2] / 1000000
+end
+local function written(number) return string.format('%.6f', number) end
+-- Marks whose time is over go, and the token with them.
+local function settle(marks, token)
+  if redis.call('ZREMRANGEBYSCORE', marks, '-inf', written(now)) > 0 then redis.call('SET', token, ARGV[1]) end
+end
+settle(KEYS[2], KEYS[1])
+"""
+#: Then seven keys for each node, and the set of names; ARGV 3 whether entries are wanted, then for each node its name
+#: and the entry that the caller holds.
+_LOOK: Final = """
+local answer = {written(now), redis.call('GET', KEYS[1])}
+local names = KEYS[#KEYS]
+for at = 3, #KEYS - 1, 7 do
+  local gen, snap, dirty, err, lease, fill, offline = unpack(KEYS, at, at + 6)
+  local name, held = ARGV[4 + (at - 3) / 7 * 2], ARGV[5 + (at - 3) / 7 * 2]
+  settle(dirty, gen)
+  local kept = redis.call('HMGET', snap, 'id', 'epoch', 'gen', 'began_at', 'until')
+  if ARGV[3] == '0' or not kept[1] or tonumber(kept[5]) <= now then
+    kept = false
+  elseif kept[1] ~= held then
+    kept[6] = redis.call('HGET', snap, 'data')
+  end
+  local failure = redis.call('HMGET', err, 'kind', 'message', 'until')
+  if not failure[1] or tonumber(failure[3]) <= now then failure = false end
+  local said = redis.call('HMGET', lease, 'data', 'until')
+  local held_until = said[2] and tonumber(said[2]) or 0
+  local filling = redis.call('HGET', fill, 'until')
+  answer[#answer + 1] = {
+    redis.call('GET', gen), kept, redis.call('EXISTS', dirty), failure,
+    held_until > now and said[1] or false, redis.call('SISMEMBER', names, name),
+    (filling and tonumber(filling) > now) and 1 or 0, redis.call('GET', offline)
+  }
+end
+return answer
+"""
+#: Then gen, dirty and fill; then the owner and the claim's life in seconds.
+_FILL: Final = """
+settle(KEYS[4], KEYS[3])
+redis.call('SET', KEYS[1], ARGV[1], 'NX')
+redis.call('SET', KEYS[3], ARGV[1], 'NX')
+local epoch, gen = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[3])
+local there = redis.call('HMGET', KEYS[5], 'owner', 'epoch', 'gen', 'until')
+-- Who asks under other tokens asks in vain.
+local taken = there[1] and there[1] ~= ARGV[3] and tonumber(there[4]) > now
+  and there[2] == epoch and there[3] == gen
+local dirty = redis.call('EXISTS', KEYS[4])
+local claimed = (not taken and dirty == 0) and 1 or 0
+if claimed == 1 then
+  redis.call('HSET', KEYS[5], 'owner', ARGV[3], 'epoch', epoch, 'gen', gen, 'until', written(now + ARGV[4]))
+  redis.call('EXPIRE', KEYS[5], math.ceil(ARGV[4]) + 60)
+end
+return {epoch, gen, written(now), claimed, dirty}
+"""
+#: Then gen, dirty, fill, snap and err; then the owner, the tokens, two times and the data.
+_KEEP: Final = """
+settle(KEYS[4], KEYS[3])
+local mine = redis.call('HGET', KEYS[5], 'owner') == ARGV[3]
+if mine then redis.call('DEL', KEYS[5]) end
+redis.call('DEL', KEYS[7])
+if not mine or redis.call('EXISTS', KEYS[4]) == 1 or redis.call('GET', KEYS[1]) ~= ARGV[4]
+    or redis.call('GET', KEYS[3]) ~= ARGV[5] then
+  return 0
+end
+redis.call('HSET', KEYS[6], 'id', ARGV[1], 'epoch', ARGV[4], 'gen', ARGV[5], 'began_at', ARGV[6], 'until', ARGV[7],
+  'data', ARGV[8])
+redis.call('EXPIRE', KEYS[6], math.max(1, math.ceil(ARGV[7] - now) + 60))
+return 1
+"""
+#: Then fill and err; then the owner.
+_RELEASE: Final = """
+if redis.call('HGET', KEYS[3], 'owner') == ARGV[3] then redis.call('DEL', KEYS[3]) end
+redis.call('DEL', KEYS[4])
+"""
+#: Then fill and err; then the owner, kind and message, and the shortest and the longest pause.
+_FAIL: Final = """
+if redis.call('HGET', KEYS[3], 'owner') == ARGV[3] then redis.call('DEL', KEYS[3]) end
+local attempts = redis.call('HINCRBY', KEYS[4], 'attempts', 1)
+local pause = math.min(ARGV[6] * 2 ^ math.min(attempts - 1, 30), tonumber(ARGV[7]))
+redis.call('HSET', KEYS[4], 'kind', ARGV[4], 'message', ARGV[5], 'until', written(now + pause))
+redis.call('EXPIRE', KEYS[4], 3600)
+"""
+#: Then gen and dirty of each node; then the mark, its life, and whether all nodes are concerned.
+_MARK: Final = """
+for at = 3, #KEYS, 2 do
+  redis.call('ZADD', KEYS[at + 1], written(now + ARGV[4]), ARGV[3])
+  redis.call('SET', KEYS[at], ARGV[1])
+end
+if ARGV[5] == '1' then
+  redis.call('ZADD', KEYS[2], written(now + ARGV[4]), ARGV[3])
+  redis.call('SET', KEYS[1], ARGV[1])
+end
+"""
+#: Then gen and dirty of each node; then whether all nodes are concerned, and the marks.
+_UNMARK: Final = """
+local function remove(from)
+  for at = 4, #ARGV do redis.call('ZREM', from, ARGV[at]) end
+end
+for at = 3, #KEYS, 2 do
+  remove(KEYS[at + 1])
+  redis.call('SET', KEYS[at], ARGV[1])
+end
+if ARGV[3] == '1' then
+  remove(KEYS[2])
+  redis.call('SET', KEYS[1], ARGV[1])
+end
+"""
+#: Then lease, err and the names; then node, incarnation, data, life and whether others are to be spared.
+_ACQUIRE: Final = """
+local there = redis.call('HMGET', KEYS[3], 'incarnation', 'data', 'until')
+local held = there[1] and tonumber(there[3]) > now
+local same = held and there[1] == ARGV[4]
+if ARGV[7] == '1' and held and not same then return there[2] end
+redis.call('HSET', KEYS[3], 'incarnation', ARGV[4], 'data', ARGV[5], 'until', written(now + ARGV[6]))
+redis.call('EXPIRE', KEYS[3], math.ceil(ARGV[6]) + 60)
+redis.call('SADD', KEYS[5], ARGV[3])
+if not same then redis.call('DEL', KEYS[4]) end
+return false
+"""
+#: Then lease; then the incarnation.
+_WITHDRAW: Final = """
+if redis.call('HGET', KEYS[3], 'incarnation') == ARGV[3] then redis.call('DEL', KEYS[3]) end
+"""
+
+
+class StoreMisconfigured(ValueError):
+    """A store cannot be made of what was said of it; the sentence says why."""
+
+
+class RedisNodeStore(NodeStateStore):
+    """One Redis, or a cluster behind one address; its connections are made when they are needed.
+
+    Args:
+        url: Such as ``redis://host:port/0``.
+        timeout_seconds: For connecting, and for each answer.
+        namespace: Sets these keys apart from others on the same server.
+        clock: Seconds, the same for all processes; None: the server's own.
+
+    Raises:
+        StoreMisconfigured: that is no URL of a Redis.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        namespace: str = "nsc",
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        shown = masked(url)
+        try:
+            # A server that was restarted has closed its connections, which shows only at the next use: hence one
+            # retry, but none for a server that hangs.
+            self._redis = redis.Redis.from_url(
+                url,
+                socket_timeout=timeout_seconds,
+                socket_connect_timeout=timeout_seconds,
+                retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+                encoding_errors="replace",
+            )
+        except (ValueError, TypeError) as error:
+            # Its own words may quote a piece of the password.
+            reason = f": {error}" if shown == url else ""
+            raise StoreMisconfigured(f"{shown!r} is no URL of a Redis{reason}") from None
+        self._shown = shown
+        self._clock = clock
+        self._tag = f"{{{namespace}}}"
+        self._common = [f"{self._tag}:epoch", f"{self._tag}:flushing"]
+        self._names = f"{self._tag}:names"
+        self._scripts = {
+            script: self._redis.register_script(_BEGINNING + script)
+            for script in (_LOOK, _FILL, _KEEP, _RELEASE, _FAIL, _MARK, _UNMARK, _ACQUIRE, _WITHDRAW)
+        }
+        #: By node: the last entry that was seen, and what the server calls it.
+        self._held: OrderedDict[str, tuple[bytes, bytes]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def look(self, nodes: Sequence[str], *, entries: bool = True) -> list[Look]:
+        """Return what there is of each."""
+        keys = [self._key(node, part) for node in nodes for part in _PARTS]
+        held = [self._held.get(node, (b"", b"")) for node in nodes]
+        named = [each for node, (identity, _) in zip(nodes, held, strict=True) for each in (node, identity)]
+        now, epoch, *found = self._run(_LOOK, [*keys, self._names], [int(entries), *named])
+        return [
+            self._look(float(now), epoch, node, had, said)
+            for node, had, said in zip(nodes, held, found, strict=True)
+        ]
+
+    def begin_fill(self, node: str, owner: str, life_seconds: float) -> Fill:
+        """Return the tokens, and claim."""
+        epoch, gen, now, claimed, dirty = self._run(
+            _FILL, self._keys(node, "gen", "dirty", "fill"), [owner, life_seconds]
+        )
+        tokens = Tokens(epoch.decode(), gen.decode())
+        return Fill(tokens=tokens, now=float(now), claimed=bool(claimed), dirty=bool(dirty))
+
+    def keep(self, node: str, owner: str, kept: Kept, until: float) -> bool:
+        """Keep, unless something has moved."""
+        keys = self._keys(node, "gen", "dirty", "fill", "snap", "err")
+        times = [f"{kept.began_at:.6f}", f"{until:.6f}"]
+        return bool(self._run(_KEEP, keys, [owner, kept.tokens.epoch, kept.tokens.gen, *times, kept.data]))
+
+    def release(self, node: str, owner: str) -> None:
+        """End a claim."""
+        self._run(_RELEASE, self._keys(node, "fill", "err"), [owner])
+
+    def fail(
+        self, node: str, owner: str, kind: str, message: str, *, first_seconds: float, longest_seconds: float
+    ) -> None:
+        """End a claim, and have nobody ask again for some time."""
+        arguments = [owner, kind, message, first_seconds, longest_seconds]
+        self._run(_FAIL, self._keys(node, "fill", "err"), arguments)
+
+    def bump(self, node: str) -> None:
+        """Replace the node's token."""
+        self._told(lambda: self._redis.set(self._key(node, "gen"), uuid.uuid4().hex))
+
+    def flush(self) -> None:
+        """Replace the token of all nodes."""
+        self._told(lambda: self._redis.set(self._common[0], uuid.uuid4().hex))
+
+    def mark(self, nodes: Collection[str], mark: str, life_seconds: float, *, flush: bool = False) -> None:
+        """Make nodes dirty."""
+        self._run(_MARK, self._pairs(nodes), [mark, life_seconds, int(flush)])
+
+    def unmark(self, nodes: Collection[str], marks: Collection[str], *, flush: bool = False) -> None:
+        """Take marks away."""
+        self._run(_UNMARK, self._pairs(nodes), [int(flush), *marks])
+
+    def marks(self, node: str) -> frozenset[str]:
+        """Return the marks of a node, or of all together."""
+        key = self._key(node, "dirty") if node else self._common[1]
+        return frozenset(mark.decode() for mark in self._told(lambda: self._redis.zrange(key, 0, -1)))
+
+    def acquire(
+        self, node: str, incarnation: str, data: bytes, life_seconds: float, *, exclusive: bool = True
+    ) -> bytes | None:
+        """Take or prolong a lease."""
+        keys = [*self._keys(node, "lease", "err"), self._names]
+        holder: bytes | None = self._run(
+            _ACQUIRE, keys, [node, incarnation, data, life_seconds, int(exclusive)]
+        )
+        return holder
+
+    def withdraw(self, node: str, incarnation: str) -> None:
+        """End a lease."""
+        self._run(_WITHDRAW, self._keys(node, "lease"), [incarnation])
+
+    def names(self) -> frozenset[str]:
+        """Return the names of the nodes that are known."""
+        return frozenset(name.decode() for name in self._told(lambda: self._redis.smembers(self._names)))
+
+    def set_offline(self, node: str, why: str) -> None:
+        """Say that a node is not to be asked, or may be."""
+        key = self._key(node, "offline")
+        pipe = self._redis.pipeline()
+        pipe.set(self._key(node, "gen"), uuid.uuid4().hex)
+        if why:
+            pipe.set(key, why)
+        else:
+            pipe.delete(key)
+        self._told(pipe.execute)
+
+    def forget(self, node: str) -> None:
+        """Forget all of a node."""
+        pipe = self._redis.pipeline()
+        pipe.srem(self._names, node)
+        pipe.delete(*self._keys(node, *_PARTS))
+        self._told(pipe.execute)
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._redis.close()
+
+    def _look(
+        self, now: float, epoch: bytes | None, node: str, had: tuple[bytes, bytes], said: list[Any]
+    ) -> Look:
+        gen, kept, dirty, failure, lease, known, filling, offline = said
+        return Look(
+            now=now,
+            tokens=Tokens(epoch.decode(), gen.decode()) if epoch and gen else None,
+            kept=self._kept(node, had, kept) if kept else None,
+            dirty=bool(dirty),
+            filling=bool(filling),
+            failure=(
+                Failure(kind=failure[0].decode(), message=failure[1].decode(), until=float(failure[2]))
+                if failure
+                else None
+            ),
+            lease=lease,
+            known=bool(known),
+            offline=(offline or b"").decode(),
+        )
+
+    def _kept(self, node: str, had: tuple[bytes, bytes], said: list[bytes]) -> Kept:
+        identity, epoch, gen, began_at, _, *sent = said
+        data = sent[0] if sent else had[1]
+        if sent:
+            with self._lock:
+                self._held[node] = (identity, data)
+                self._held.move_to_end(node)
+                while len(self._held) > _MOST_HELD:
+                    self._held.popitem(last=False)
+        return Kept(tokens=Tokens(epoch.decode(), gen.decode()), began_at=float(began_at), data=data)
+
+    def _key(self, node: str, part: str) -> str:
+        return f"{self._tag}:{part}:{node}"
+
+    def _keys(self, node: str, *parts: str) -> list[str]:
+        return [self._key(node, part) for part in parts]
+
+    def _pairs(self, nodes: Collection[str]) -> list[str]:
+        return [key for node in nodes for key in self._keys(node, "gen", "dirty")]
+
+    def _run(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+        now = "" if self._clock is None else f"{self._clock():.6f}"
+        return self._told(
+            lambda: self._scripts[script](
+                keys=[*self._common, *keys], args=[uuid.uuid4().hex, now, *arguments]
+            )
+        )
+
+    def _told(self, ask: Callable[[], Any]) -> Any:
+        try:
+            return ask()
+        except redis.RedisError as error:
+            raise StateStoreFailed(f"Redis at {self._shown}: {error}") from error
