@@ -7,6 +7,7 @@ import os
 import pwd
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -78,8 +79,8 @@ class Limits:
         allowed = ", ".join(self._settings.agent.users) or "only the agent's own"
         raise self._refused(f"nothing may run as user {name!r}: allowed are {allowed} (setting agent.users)")
 
-    def instance(self, spec: InstanceSpec, *, walled: bool) -> None:
-        """Refuse an instance that would reach what is not allowed.
+    def instance(self, spec: InstanceSpec, *, walled: bool) -> InstanceSpec:
+        """Refuse an instance that would reach what is not allowed; return it with its directory where that really is.
 
         Args:
             spec: What it is to be.
@@ -93,8 +94,11 @@ class Limits:
             cwd = self.directory(spec.cwd)
             if spec.command:
                 self.command(spec.command, env=spec.env, cwd=cwd)
+            # It is started in the very directory that was looked at; empty is still the hypervisor's choice.
+            spec = replace(spec, cwd=str(cwd) if spec.cwd else "")
         if spec.image and _is_path(spec.image):
             self.path(spec.image)
+        return spec
 
     def path(self, text: str) -> None:
         """Refuse what an instance is given of the node, a file or a directory, wherever links lead.

@@ -55,17 +55,18 @@ class ProcessPlan:
             raise CannotDo(
                 "a process has the networks of its machine: hypervisor 'process' takes no networks"
             )
-        if bool(spec.command) == bool(spec.image):
-            raise HypervisorFault(
-                "hypervisor 'process' takes a command, or an image, which is a program: one of them"
-            )
-        argv = list(spec.command) or [spec.image]
-        if not argv[0] or any("\0" in each for each in argv):
-            raise HypervisorFault("the command is empty or holds a null character")
+        if spec.image:
+            raise CannotDo("a process has the files of its machine: hypervisor 'process' takes no image")
+        argv = list(spec.command)
+        if not argv or not argv[0] or any("\0" in each for each in argv):
+            raise HypervisorFault("a command is expected, not empty and without null characters")
+        if "/" in argv[0] and not argv[0].startswith("/") and not spec.cwd:
+            # Whoever allowed it can only have meant another program than one in a directory that it writes to itself.
+            raise HypervisorFault(f"program {argv[0]!r} is relative to a directory: a cwd is expected")
         if fault := fault_of_environment(spec.env):
             raise HypervisorFault(fault)
         read_options(ProcessInstanceOptions, spec.options, fault=HypervisorFault)
-        if spec.cwd and not Path(spec.cwd).is_dir():
+        if spec.cwd and not (Path(spec.cwd).is_absolute() and Path(spec.cwd).is_dir()):
             raise HypervisorFault(f"there is no directory {spec.cwd}")
         disks = tuple(disk.path for disk in spec.disks)
         if missing := next((path for path in disks if not Path(path).exists()), None):

@@ -31,7 +31,7 @@ def instance_start(agent: Agent, *, hypervisor: str, spec: Mapping[str, Any]) ->
         NoCapacity: there is no room for it.
     """
     wanted = spec_of(agent, spec)
-    backend = allowed_backend(agent, hypervisor, wanted)
+    backend, wanted = allowed(agent, hypervisor, wanted)
     with agent.alone_with(INSTANCE, wanted.name):
         agent.refuse_gone(INSTANCE, wanted.name)
         with room_for(agent, hypervisor, backend, wanted):
@@ -142,18 +142,18 @@ def spec_of(agent: Agent, spec: Mapping[str, Any]) -> InstanceSpec:
         raise RpcFailed(agent.name, f"what the instance is to be cannot be read: {error}") from error
 
 
-def allowed_backend(agent: Agent, hypervisor: str, spec: InstanceSpec) -> Hypervisor:
-    """Return the hypervisor of an instance, if the node's limits allow what it is to be.
+def allowed(agent: Agent, hypervisor: str, spec: InstanceSpec) -> tuple[Hypervisor, InstanceSpec]:
+    """Return the hypervisor of an instance, and what it is to be, with its directory where that really is.
 
     Raises:
         RpcRefused: they do not.
         BackendAway: a disk may be a volume of a storage unit that cannot be asked.
     """
     backend = agent.hypervisor(hypervisor)
-    agent.limits.instance(spec, walled=backend.walled)
+    spec = agent.limits.instance(spec, walled=backend.walled)
     if spec.disks:
         _refuse_other_disks(agent, {disk.path for disk in spec.disks})
-    return backend
+    return backend, spec
 
 
 def _refuse_other_disks(agent: Agent, paths: set[str]) -> None:
