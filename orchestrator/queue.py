@@ -198,7 +198,7 @@ def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: 
         InvalidInput: there is no broker to work for.
         HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
     """
-    _require_broker(settings)
+    require_broker(settings)
     # Checks begin operations on stacks in stacks.
     lifecycle_plugins(settings)
     app = default_app()
@@ -223,7 +223,7 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
         InvalidInput: there is no broker to work for.
         HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
     """
-    _require_broker(settings)
+    require_broker(settings)
     # Here, once: child processes that cannot load them would be started again and again.
     all_at_once(lambda: lifecycle_plugins(settings), lambda: event_sinks(settings))
     app = default_app()
@@ -269,7 +269,12 @@ def at_the_end(call: Callable[[], None]) -> None:
     worker_shutdown.connect(end, weak=False)
 
 
-def _require_broker(settings: Settings) -> None:
+def require_broker(settings: Settings) -> None:
+    """Refuse to start a process that works for a broker where there is none.
+
+    Raises:
+        InvalidInput: there is none.
+    """
     if settings.embedded:
         problem = Problem(
             path="settings.broker_url",

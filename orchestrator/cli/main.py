@@ -16,7 +16,7 @@ from orchestrator.cli.event_sink import event_sink
 from orchestrator.cli.language import functions, versions
 from orchestrator.cli.options import example
 from orchestrator.cli.plugin import plugin
-from orchestrator.cli.processes import coordinator, worker
+from orchestrator.cli.processes import agent, coordinator, worker
 from orchestrator.cli.resource_type import resource_type
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.stack import stack
@@ -97,6 +97,7 @@ for command in (
     docs,
     worker,
     coordinator,
+    agent,
     cache,
     event_sink,
     db,

@@ -41,9 +41,10 @@ def format_option(*forms: str, default: str = "") -> Callable[[Command], Command
     )
 
 
-def _split_parameters(
+def split_pairs(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, str]:
+    """Return a map of what was given as ``NAME=VALUE``, each time once."""
     values: dict[str, str] = {}
     for entry in given:
         name, separator, value = entry.partition("=")
@@ -94,7 +95,7 @@ def _template_options(command: Command, *, required: bool) -> Command:
             "parameters",
             multiple=True,
             metavar="NAME=VALUE",
-            callback=_split_parameters,
+            callback=split_pairs,
             help="A parameter's value; may be given several times. Lists and maps are written in JSON.",
         ),
     ]

@@ -1,11 +1,11 @@
-"""``isotherm worker`` and ``isotherm coordinator``: the processes of an installation with a broker."""
+"""``isotherm worker``, ``coordinator`` and ``agent``: the processes of an installation with a broker."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli.logs import LEVELS, configure_logs
-from orchestrator.cli.options import example
+from orchestrator.cli.options import example, split_pairs
 from orchestrator.cli.shell import Shell
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def worker(shell: Shell, concurrency: int | None, pool: str, loglevel: str | Non
     like, on as many machines as you like.
     """
     settings = _settings_with_logs(shell, loglevel)
-    # Brings celery in, which only the two commands of this module (and the doctor) pay for.
+    # Brings celery in, which only the commands of this module (and the doctor) pay for.
     from orchestrator.queue import run_worker
 
     raise click.exceptions.Exit(run_worker(settings, concurrency=concurrency, pool=pool, name=name))
@@ -69,6 +69,34 @@ def coordinator(shell: Shell, concurrency: int | None, loglevel: str | None, nam
     from orchestrator.queue import run_coordinator
 
     raise click.exceptions.Exit(run_coordinator(settings, concurrency=concurrency, name=name))
+
+
+@click.command(epilog=example("isotherm agent --node host1", "isotherm agent --node host2 --label rack=r1"))
+@click.option(
+    "--node", required=True, metavar="NAME", help="What the machine is called; no other agent has it."
+)
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=split_pairs,
+    help="What is said of the node for placement; may be given several times. Adds to the setting agent.labels.",
+)
+@loglevel_option
+@click.pass_obj
+def agent(shell: Shell, node: str, labels: dict[str, str], loglevel: str | None) -> None:
+    """Run a node's agent.
+
+    It tells what this machine is and what runs on it, and makes what stacks place here: instances, volumes,
+    files, processes. It needs the broker and the node state cache, and never the database.
+    """
+    settings = _settings_with_logs(shell, loglevel)
+    # Found by its entry point: this package does not know the workers'. Brings celery in, as above.
+    from stevedore.driver import DriverManager
+
+    serve: Any = DriverManager("isotherm.workers", "agent_process", invoke_on_load=False).driver
+    raise click.exceptions.Exit(serve(settings, node=node, labels=labels))
 
 
 def _settings_with_logs(shell: Shell, loglevel: str | None) -> "Settings":

@@ -1,120 +1,115 @@
 """How everybody but agents speaks to nodes: one client for a process and its settings."""
 
+import os
+import threading
 import time
-import uuid
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Final, Self, cast
 
-from cache.node_state.errors import NodeError, SchemaMismatch, SectionFailed
+from stevedore.driver import DriverManager
+
+from cache.node_state.cache import NodeStateCache
+from cache.node_state.errors import (
+    NodeError,
+    NodeUnreachable,
+    NoSuchNode,
+    SectionFailed,
+    StateStoreFailed,
+)
+from cache.node_state.lease import Lease
 from cache.node_state.requests import (
     BOOTID_KEY,
     INSTANCES_DATA,
     NODE_DATA,
-    SCHEMA_VERSION,
     HypervisorSection,
-    Section,
     Snapshot,
     SnapshotRequest,
     StorageSection,
 )
-from orchestrator.nodes.errors import FAULTS, RpcFailed, StillRunning
-from orchestrator.nodes.messages import Fault, Reply, Request
+from orchestrator.nearest import Nearest
+from orchestrator.nodes.calls import (
+    OPERATION_RPC,
+    check_schema,
+    error_of,
+    fetch_snapshot,
+    make_request,
+    result_of,
+)
+from orchestrator.nodes.errors import StillRunning
+from orchestrator.nodes.local import LocalTransport
+from orchestrator.nodes.names import agent_directory
 from orchestrator.nodes.old_shapes import instance_fields, node_fields, ok_data
 from orchestrator.nodes.operations import Operation, OperationState
 from orchestrator.nodes.registry import FAST, load_rpcs
+from orchestrator.nodes.state_cache import make_node_state_cache
 from orchestrator.nodes.transport import Transport
 from orchestrator.nodes.unfinished import Unfinished, is_to_be_sent
+from orchestrator.plugins.asks import LOCAL_NODE
+from orchestrator.settings import Settings
 
-#: The RPCs that the client itself calls.
-SNAPSHOT_RPC: Final = "node_snapshot"
-OPERATION_RPC: Final = "operation"
 #: How long one question for an operation waits at the agent.
 LOOK_SECONDS: Final = 5.0
 
-
-def make_request(
-    node: str, rpc: str, arguments: Mapping[str, Any], *, timeout_seconds: float, operation_id: str = ""
-) -> Request:
-    """Return a request that is of use for so long."""
-    return Request(
-        id=uuid.uuid4().hex,
-        node=node,
-        rpc=rpc,
-        arguments=arguments,
-        operation_id=operation_id,
-        deadline=time.time() + timeout_seconds,
-    )
+_MAKING: Final = threading.Lock()
+#: The clients of this process. Threads and connections do not survive a fork.
+_CLIENTS: "Final[dict[str, NodeClient]]" = {}
 
 
-def result_of(reply: Reply) -> Any:
-    """Return what an agent answered.
-
-    Raises:
-        SchemaMismatch: it speaks another version.
-        RpcFault: it answered that the call went wrong.
-    """
-    if reply.schema != SCHEMA_VERSION:
-        sentence = (
-            f"node {reply.node!r} speaks version {reply.schema} of what nodes answer, not {SCHEMA_VERSION}"
-        )
-        raise SchemaMismatch(reply.node, sentence)
-    if reply.error is not None:
-        raise _fault(reply.node, reply.error)
-    return reply.result
+def _forget_after_fork() -> None:
+    _CLIENTS.clear()
+    _MAKING.release()
 
 
-def fetch_snapshot(
-    transport: Transport, node: str, request: SnapshotRequest, timeout_seconds: float
-) -> Snapshot:
-    """Ask a node what it is and what runs on it.
-
-    Raises:
-        NodeError: it does not answer, or not as is understood here.
-        Unavailable: the broker is out of reach.
-    """
-    call = make_request(node, SNAPSHOT_RPC, {"request": request.to_wire()}, timeout_seconds=timeout_seconds)
-    reply = transport.read(call, timeout_seconds=timeout_seconds)
-    result = result_of(reply)
-    return Snapshot(
-        node=node,
-        taken_at=reply.taken_at,
-        incarnation=reply.incarnation,
-        boot_id=reply.boot_id,
-        sections={key: Section.from_wire(each) for key, each in result["sections"].items()},
-        unsettled=bool(result["unsettled"]),
-    )
-
-
-class StateCache(Protocol):
-    """What a client needs of :class:`cache.node_state.cache.NodeStateCache`."""
-
-    def snapshot(self, node: str, request: SnapshotRequest, **how: Any) -> Snapshot:
-        """Return what a node said of itself."""
-
-    def snapshot_many(
-        self, nodes: Iterable[str], request: SnapshotRequest, **how: Any
-    ) -> Mapping[str, Snapshot | NodeError]:
-        """Return what nodes said of themselves."""
-
-    def leases(self) -> Mapping[str, Any]:
-        """Return who is there."""
+os.register_at_fork(
+    before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_forget_after_fork
+)
 
 
 class NodeClient:
     """Asks nodes, has them changed, and remembers what they said; safe for threads."""
 
-    def __init__(self, transport: Transport, cache: StateCache, *, timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        cache: NodeStateCache,
+        *,
+        timeout_seconds: float,
+        local: Callable[[], Lease] | None = None,
+    ) -> None:
         """Make a client.
 
         Args:
             transport: How requests get to agents.
             cache: What is remembered of nodes, and who holds their leases.
             timeout_seconds: An agent that does not answer a question within so long is taken for unreachable.
+            local: What the one agent says of itself that is in this process, and needs no lease; None: there is none.
         """
         self.cache = cache
         self._transport = transport
         self._timeout_seconds = timeout_seconds
+        self._local = local
         self._unfinished = Unfinished()
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Return this process's client for these settings, made when it is first asked for.
+
+        Without a broker it has an agent of its own, called ``local``.
+
+        Raises:
+            InvalidInput: the settings say nothing of which a client can be made.
+        """
+        # What else is in the settings is of no matter to nodes.
+        key = settings.model_dump_json(
+            include={"broker_url", "cache_backend", "cache_url", "state_directory", "node_directories"}
+            | {"node_state_cache", "agent", "job_lease_seconds"}
+        )
+        with _MAKING:
+            if key not in _CLIENTS:
+                _CLIENTS[key] = cls._made(settings)
+            client = _CLIENTS[key]
+        return cast("Self", client)
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -125,6 +120,7 @@ class NodeClient:
             NodeError: it cannot be asked, or says that the call went wrong.
             Unavailable: the broker is out of reach.
         """
+        self._require_agent(node)
         return self._read(node, rpc, arguments, timeout_seconds=self._timeout_seconds)
 
     def change(self, node: str, rpc: str, operation_id: str, *, wait_seconds: float, **arguments: Any) -> Any:
@@ -147,6 +143,7 @@ class NodeClient:
             Unavailable: the broker is out of reach; as above.
         """
         ends = time.monotonic() + wait_seconds
+        self._require_agent(node)
         key = (node, operation_id)
         sent = self._unfinished.get(key)
         request_id = sent.request_id if sent else ""
@@ -174,6 +171,7 @@ class NodeClient:
             NodeError: the node cannot be asked.
             Unavailable: the broker is out of reach.
         """
+        self._require_agent(node)
         return self._operation(node, operation_id, wait_seconds)
 
     # -- state ---------------------------------------------------------------------------------------------------
@@ -239,19 +237,82 @@ class NodeClient:
                     raise SectionFailed(node, sentence)
         return found
 
-    def leases(self) -> Mapping[str, Any]:
-        """Return the nodes that have an agent at the moment, and what their agents say of themselves."""
+    def leases(self) -> Mapping[str, Lease]:
+        """Return the nodes that have an agent at the moment, and what their agents say of themselves.
+
+        Raises:
+            StateStoreFailed: it is not known.
+        """
+        if self._local is not None:
+            return {LOCAL_NODE: self._local()}
         return self.cache.leases()
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Let go of connections; whoever asks for a client of these settings again gets another."""
+        with _MAKING:
+            for key in [key for key, client in _CLIENTS.items() if client is self]:
+                del _CLIENTS[key]
         self._transport.close()
+        self.cache.close()
 
     # -- within --------------------------------------------------------------------------------------------------
 
+    @classmethod
+    def _made(cls, settings: Settings) -> Self:
+        timeout_seconds = settings.node_state_cache.rpc_timeout_seconds
+        if settings.embedded:
+            return cls._with_agent(settings, timeout_seconds)
+        # kombu is slow to import, and only what has a broker needs it.
+        from orchestrator.nodes.kombu_transport import KombuTransport
+
+        transport = KombuTransport(settings)
+        cache = make_node_state_cache(settings, partial(fetch_snapshot, transport))
+        return cls(transport, cache, timeout_seconds=timeout_seconds)
+
+    @classmethod
+    def _with_agent(cls, settings: Settings, timeout_seconds: float) -> Self:
+        def fetch(node: str, request: SnapshotRequest, seconds: float) -> Snapshot:
+            return fetch_snapshot(transport, node, request, seconds)
+
+        cache = make_node_state_cache(settings, fetch)
+        driver: Any = DriverManager("isotherm.workers", "agent", invoke_on_load=False).driver
+        directory = agent_directory(settings.state_directory, LOCAL_NODE)
+        agent = driver(LOCAL_NODE, settings, cache, directory=directory, shared=True)
+        transport = LocalTransport(agent, threads=settings.agent.threads)
+        agent.begin()
+        return cls(transport, cache, timeout_seconds=timeout_seconds, local=agent.lease)
+
+    def _require_agent(self, node: str) -> None:
+        """Refuse to ask a node that has no agent, without asking it.
+
+        Raises:
+            NodeError: it has none, or one of another version.
+        """
+        if self._local is not None:
+            if node != LOCAL_NODE:
+                sentence = f"there is no node {node!r}: without a broker there is {LOCAL_NODE!r} alone"
+                raise NoSuchNode(node, sentence)
+            return
+        try:
+            lease = self.cache.lease(node)
+            names = frozenset() if lease else self.cache.store.names()
+        except StateStoreFailed:
+            # Whoever does not know asks the node.
+            return
+        if lease is None:
+            if node in names:
+                raise NodeUnreachable(node, f"node {node!r} is unreachable: no agent holds its lease")
+            hint = Nearest().hint(
+                node, sorted(names), f"there are: {', '.join(sorted(names)[:10]) or 'none'}"
+            )
+            raise NoSuchNode(node, f"there is no node {node!r}; {hint}")
+        check_schema(node, lease.schema)
+
     def _read(self, node: str, rpc: str, arguments: Mapping[str, Any], *, timeout_seconds: float) -> Any:
         request = make_request(node, rpc, arguments, timeout_seconds=timeout_seconds)
-        return result_of(self._transport.read(request, timeout_seconds=timeout_seconds))
+        reply = self._transport.read(request, timeout_seconds=timeout_seconds)
+        self.cache.seen(node, reply.incarnation, reply.boot_id)
+        return result_of(reply)
 
     def _operation(
         self, node: str, operation_id: str, wait_seconds: float, request_id: str = ""
@@ -276,9 +337,5 @@ class NodeClient:
 
 def _result_in(node: str, found: Operation) -> Any:
     if found.error is not None:
-        raise _fault(node, found.error)
+        raise error_of(node, found.error)
     return found.result
-
-
-def _fault(node: str, fault: Fault) -> NodeError:
-    return FAULTS.get(fault.kind, RpcFailed)(node, fault.message)

@@ -1,0 +1,32 @@
+"""What a node may be called, and where its agent keeps what is its own."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from orchestrator.errors import InvalidInput, Problem
+
+#: Names of queues, of mailboxes and of directories: brokers take other characters for patterns.
+_NODE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+#: What :func:`is_node_name` wants, in words.
+NODE_NAME: Final = "a letter or a digit first, then letters, digits, '_', '-' and '.', at most 63 in all"
+
+
+def is_node_name(name: str) -> bool:
+    """Whether a node may have this name: see :data:`NODE_NAME`."""
+    return _NODE_NAME.fullmatch(name) is not None
+
+
+def check_node_name(name: str) -> None:
+    """Refuse a name that no node may have.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    if not is_node_name(name):
+        raise InvalidInput([Problem(path="node", message=f"{name!r} is no name of a node", hint=NODE_NAME)])
+
+
+def agent_directory(state_directory: Path, node: str) -> Path:
+    """Return the directory of a node's agent; several agents on one machine may share the state directory."""
+    return state_directory.absolute() / "agents" / node

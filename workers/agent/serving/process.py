@@ -1,0 +1,136 @@
+"""``isotherm agent``: the process of one node's agent, until it is told to stop or loses the node's name."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from typing import Any, Final
+
+import structlog
+from celery import Celery
+from celery.worker import state as celery_state
+
+from cache.node_state.cache import NodeStateCache
+from cache.node_state.errors import LeaseLost, NodeUnreachable
+from cache.node_state.requests import Snapshot, SnapshotRequest
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.nodes.kombu_transport import queue_of
+from orchestrator.nodes.messages import NODE_TASK, Request, node_queue
+from orchestrator.nodes.names import agent_directory, check_node_name
+from orchestrator.nodes.state_cache import MEMORY, make_node_state_cache, where
+from orchestrator.queue import make_app, node_name, require_broker
+from orchestrator.settings import Settings
+from workers.agent.agent import Agent
+from workers.agent.serving.reads import Reads
+from workers.agent.serving.tenancy import Tenancy
+
+log = structlog.get_logger()
+
+#: The exit code of an agent that has lost its node's name.
+LOST: Final = 1
+
+
+def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
+    """Be the agent of a node until told to stop; return the exit code.
+
+    Args:
+        settings: Those of the process.
+        node: The node's name.
+        labels: What is said of it for placement, besides what the settings say.
+
+    Raises:
+        InvalidInput: there is no broker, or no such name; nothing was touched.
+        Conflict: an agent of this name runs already.
+        Unavailable: whether one runs is not known.
+    """
+    require_broker(settings)
+    check_node_name(node)
+    settings = labelled(settings, labels)
+    app = agent_app(settings, node)
+    with ExitStack() as stack:
+        cache = stack.enter_context(closing(agent_cache(settings)))
+        agent = Agent(node, settings, cache, directory=agent_directory(settings.state_directory, node))
+        stack.callback(agent.close)
+        register(app, agent)
+        reads = Reads(app, agent)
+
+        def end(error: LeaseLost) -> None:
+            log.error("the agent ends", reason=str(error))
+            reads.close()
+            celery_state.should_stop = LOST
+
+        tenancy = Tenancy(
+            cache,
+            agent.lease,
+            directory=agent.directory,
+            heartbeat_seconds=settings.node_state_cache.heartbeat_seconds,
+            on_lost=end,
+        )
+        tenancy.take()
+        stack.callback(tenancy.leave)
+        agent.begin()
+        reads.start()
+        stack.callback(reads.close)
+        tenancy.keep()
+        log.info("an agent begins", node=node, incarnation=agent.incarnation)
+        worker = app.Worker(
+            queues=[node_queue(node)],
+            concurrency=settings.agent.threads,
+            pool="threads",
+            hostname=node_name(f"agent-{node}"),
+            loglevel=settings.log_level,
+            without_mingle=True,
+            without_gossip=True,
+        )
+        worker.start()
+        return int(worker.exitcode or 0)
+
+
+def labelled(settings: Settings, labels: Mapping[str, str]) -> Settings:
+    """Return settings whose agent has these labels besides its own; these win."""
+    agent = settings.agent.model_copy(update={"labels": {**settings.agent.labels, **labels}})
+    return settings.model_copy(update={"agent": agent})
+
+
+def agent_cache(settings: Settings) -> NodeStateCache:
+    """Return where an agent holds its name, and says what is void.
+
+    Raises:
+        InvalidInput: nobody but this process would see it.
+    """
+
+    def ask_nobody(node: str, _request: SnapshotRequest, _seconds: float) -> Snapshot:
+        raise NodeUnreachable(node, "an agent asks no nodes")
+
+    if where(settings)[0] == MEMORY:
+        problem = Problem(
+            path="settings.node_state_cache.backend",
+            message="nobody sees what an agent writes into its own memory",
+            hint="redis; or file, where everything is on one machine",
+        )
+        raise InvalidInput([problem])
+    return make_node_state_cache(settings, ask_nobody)
+
+
+def agent_app(settings: Settings, node: str) -> Celery:
+    """Return the app of an agent, which takes from its node's queue and nothing else."""
+    app = make_app(settings)
+    # No more than it has threads for: what waits in the queue is done by the next agent, should this one die.
+    app.conf.update(task_queues=[queue_of(node)], worker_prefetch_multiplier=1, beat_schedule={})
+    return app
+
+
+def register(app: Celery, agent: Agent) -> None:
+    """Have an agent carry out what comes by its node's queue.
+
+    Whoever sent it asks the agent for the end of the operation: nothing is returned. A message is acknowledged when
+    that end is on record; one that comes twice is recognized by its operation.
+    """
+
+    def carry_out(request: Mapping[str, Any]) -> None:
+        try:
+            read = Request.from_wire(request)
+        except TypeError as error:
+            log.error("what came by the node's queue is no request", error=str(error))
+            return
+        agent.carry_out(read)
+
+    app.task(name=NODE_TASK, acks_late=True, reject_on_worker_lost=True)(carry_out)

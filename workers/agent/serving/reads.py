@@ -1,0 +1,89 @@
+"""The reading side of an agent's process: a mailbox of its own, on its own connection, and threads that answer."""
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+import structlog
+from celery import Celery
+
+from orchestrator.errors import Unavailable
+from orchestrator.nodes.calls import OPERATION_RPC
+from orchestrator.nodes.kombu_transport import mailbox_address
+from orchestrator.nodes.mailbox import Mailbox, Poster
+from orchestrator.nodes.messages import Fault, Reply, Request
+
+log = structlog.get_logger()
+
+#: How many reads are answered at once, and how many may wait for the end of an operation meanwhile: neither holds up
+#: the other, and one that hangs holds up nobody.
+READ_THREADS: Final = 32
+WAIT_THREADS: Final = 128
+
+
+class Answers(Protocol):
+    """What answers reads: :class:`workers.agent.agent.Agent`."""
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+
+    def answer(self, request: Request) -> Reply:
+        """Answer a read; raises nothing."""
+
+
+class Reads:
+    """Answers what is posted to a node's mailbox, from :meth:`start` until :meth:`close`."""
+
+    def __init__(self, app: Celery, agent: Answers) -> None:
+        self._agent = agent
+        self._poster = Poster(app)
+        self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="read")
+        self._waiters = ThreadPoolExecutor(WAIT_THREADS, thread_name_prefix="wait")
+        self._mailbox = Mailbox(app, mailbox_address(agent.name), on_message=self._receive)
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._mailbox.start()
+
+    def wait_until_heard(self, timeout_seconds: float) -> bool:
+        """Wait until the node can be asked; whether it can."""
+        return self._mailbox.wait_until_heard(timeout_seconds)
+
+    def close(self) -> None:
+        """Listen no more; what is being answered is given up."""
+        self._mailbox.close()
+        for pool in (self._readers, self._waiters):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _receive(self, body: Mapping[str, Any]) -> None:
+        try:
+            request, reply_to = Request.from_wire(body["request"]), str(body["reply_to"])
+        except (KeyError, TypeError) as error:
+            log.warning("what came to the node's mailbox is no request", error=repr(error))
+            return
+        pool = self._waiters if request.rpc == OPERATION_RPC else self._readers
+        pool.submit(self._answer, request, reply_to)
+
+    def _answer(self, request: Request, reply_to: str) -> None:
+        reply = self._agent.answer(request)
+        try:
+            try:
+                self._post(request, reply, reply_to)
+            except Unavailable:
+                raise
+            except Exception as error:  # noqa: BLE001  # whatever a plugin has answered that cannot travel
+                log.error("an answer cannot be sent", rpc=request.rpc, error=repr(error))
+                fault = Fault(kind="failed", message=f"{request.rpc}: its answer cannot be sent")
+                self._post(request, replace(reply, result=None, error=fault), reply_to)
+        except Unavailable as error:
+            # Whoever asked runs out of patience, and asks again.
+            log.warning("an answer was not sent", rpc=request.rpc, error=str(error))
+
+    def _post(self, request: Request, reply: Reply, reply_to: str) -> None:
+        seconds_left = request.deadline - time.time()
+        # Nobody waits for it any more otherwise.
+        if seconds_left > 0:
+            self._poster.post(reply_to, {"reply": reply.to_wire()}, keep_seconds=seconds_left)

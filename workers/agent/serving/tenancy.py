@@ -1,0 +1,134 @@
+"""Holding a node's name: taken when an agent begins, kept by saying so again and again, given back at its end."""
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final, Protocol
+
+import structlog
+
+from cache.node_state.errors import LeaseHeld, LeaseLost, StateStoreFailed
+from cache.node_state.lease import Lease
+from orchestrator.errors import Conflict, Unavailable
+from workers.agent.locks import Locks, LockTaken
+
+log = structlog.get_logger()
+
+#: The lock of the one process that serves a directory.
+_LOCK: Final = "agent process"
+#: Where the incarnation stands that served the directory last.
+_FILE: Final = "incarnation"
+
+
+class LeaseBook(Protocol):
+    """Where names are held: :class:`cache.node_state.cache.NodeStateCache`."""
+
+    def lease(self, node: str) -> Lease | None:
+        """Return who holds a name."""
+
+    def acquire(self, lease: Lease) -> None:
+        """Take a name."""
+
+    def renew(self, lease: Lease) -> None:
+        """Keep a name."""
+
+    def release(self, lease: Lease) -> None:
+        """Give a name back."""
+
+
+class Tenancy:
+    """Holds a node's name from :meth:`take` until :meth:`leave`."""
+
+    def __init__(
+        self,
+        book: LeaseBook,
+        lease: Callable[[], Lease],
+        *,
+        directory: Path,
+        heartbeat_seconds: float,
+        on_lost: Callable[[LeaseLost], None],
+    ) -> None:
+        """Prepare to take a name.
+
+        Args:
+            book: Where it is held.
+            lease: What the agent says of itself at the moment.
+            directory: The agent's own, which one process serves.
+            heartbeat_seconds: How often it says that it is there.
+            on_lost: Called once, by a thread of its own, when another agent has the name.
+        """
+        self._book, self._lease, self._on_lost = book, lease, on_lost
+        self._heartbeat_seconds = heartbeat_seconds
+        self._file = directory / _FILE
+        self._locks = Locks(directory / "locks")
+        self._held = ExitStack()
+        self._leaving = threading.Event()
+        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+
+    def take(self) -> None:
+        """Take the name. An agent that died on this machine, in this directory, is no hindrance.
+
+        Raises:
+            Conflict: another agent has it; with where that is.
+            Unavailable: it is not known who has it, because the store is out of reach.
+        """
+        lease = self._lease()
+        try:
+            self._held.enter_context(self._locks.hold(_LOCK))
+        except LockTaken as error:
+            raise Conflict(
+                f"node {lease.node!r} has an agent on this machine already, in {self._file.parent}"
+            ) from error
+        try:
+            self._acquire(lease)
+        except LeaseHeld as error:
+            self._held.close()
+            raise Conflict(str(error)) from error
+        except StateStoreFailed as error:
+            self._held.close()
+            raise Unavailable(f"the node state cache does not answer: {error}") from error
+        self._file.write_text(lease.incarnation)
+
+    def keep(self) -> None:
+        """Say from now on that the agent is there."""
+        self._thread.start()
+
+    def leave(self) -> None:
+        """Give the name back, if it is still this agent's."""
+        self._leaving.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(self._heartbeat_seconds)
+        try:
+            self._book.release(self._lease())
+        except StateStoreFailed as error:
+            log.warning("the node's name is not given back, its lease runs out", reason=str(error))
+        self._held.close()
+
+    def _acquire(self, lease: Lease) -> None:
+        try:
+            self._book.acquire(lease)
+        except LeaseHeld:
+            holder = self._book.lease(lease.node)
+            # Whoever has the lock of this directory is the only one that serves it: the one before is dead.
+            if holder is None or holder.incarnation != self._predecessor():
+                raise
+            log.info("the agent before this one has died", holder=holder.holder)
+            self._book.release(holder)
+            self._book.acquire(lease)
+
+    def _predecessor(self) -> str:
+        try:
+            return self._file.read_text()
+        except FileNotFoundError:
+            return ""
+
+    def _renew(self) -> None:
+        while not self._leaving.wait(self._heartbeat_seconds):
+            try:
+                self._book.renew(self._lease())
+            except StateStoreFailed as error:
+                log.warning("the node's lease is not renewed", reason=str(error))
+            except LeaseLost as error:
+                self._on_lost(error)
+                return
