@@ -47,8 +47,13 @@ class Limits:
         except ResourceFailure as error:
             raise self._refused(str(error)) from error
 
-    def command(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
-        """Refuse a command whose program may not be run; which program that is, ``PATH`` says as it will.
+    def command(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path | None) -> None:
+        """Refuse a command whose program may not be run.
+
+        Args:
+            command: Program and arguments.
+            env: Its variables; ``PATH`` says where a bare name is found.
+            cwd: Where it is to run; None: in a place of its own that nobody knows yet.
 
         Raises:
             RpcRefused: no pattern allows it, or it is not there to be compared.
@@ -56,10 +61,10 @@ class Limits:
         allowed = self._settings.agent.commands
         if "*" in allowed:
             return
+        if linker := next((name for name in env if name.startswith("LD_")), None):
+            raise self._refused(f"variable {linker!r} would have an allowed program run something else")
         program = command[0]
-        path = env.get("PATH", os.environ.get("PATH", os.defpath))
-        found = str(cwd / program) if "/" in program else shutil.which(program, path=path)
-        real = None if found is None else Path(found).resolve()
+        real = self._found(program, env.get("PATH", os.environ.get("PATH", os.defpath)), cwd)
         if real is None or not real.is_file():
             raise self._refused(f"there is no program {program!r} that could be allowed")
         if not any(fnmatchcase(str(real), pattern) for pattern in allowed):
@@ -67,6 +72,15 @@ class Limits:
                 f"the program {real} may not be run: allowed are {', '.join(allowed) or 'none'} "
                 "(setting agent.commands)"
             )
+
+    def _found(self, program: str, path: str, cwd: Path | None) -> Path | None:
+        places = [program] if "/" in program else [each or "." for each in path.split(os.pathsep)]
+        if cwd is None and not all(Path(each).is_absolute() for each in places):
+            raise self._refused(f"where {program!r} is depends on where it runs: name it by its whole path")
+        if "/" in program:
+            return ((cwd or Path()) / program).resolve()
+        found = shutil.which(program, path=os.pathsep.join(str((cwd or Path()) / each) for each in places))
+        return None if found is None else Path(found).resolve()
 
     def user(self, name: str) -> None:
         """Refuse a user under which nothing may run; empty, and the agent's own, are always allowed.
@@ -89,16 +103,16 @@ class Limits:
         Raises:
             RpcRefused: a path, the program or the user is not allowed.
         """
-        if not walled:
-            self.user(spec.user)
-            cwd = self.directory(spec.cwd)
-            if spec.command:
-                self.command(spec.command, env=spec.env, cwd=cwd)
-            # It is started in the very directory that was looked at; empty is still the hypervisor's choice.
-            spec = replace(spec, cwd=str(cwd) if spec.cwd else "")
-        if spec.image and _is_path(spec.image):
+        if _is_path(spec.image):
             self.path(spec.image)
-        return spec
+        if walled:
+            return spec
+        self.user(spec.user)
+        cwd = self.directory(spec.cwd) if spec.cwd else None
+        if spec.command:
+            self.command(spec.command, env=spec.env, cwd=cwd)
+        # It is started in the very directory that was looked at; empty is still the hypervisor's choice.
+        return replace(spec, cwd="" if cwd is None else str(cwd))
 
     def path(self, text: str) -> None:
         """Refuse what an instance is given of the node, a file or a directory, wherever links lead.
@@ -118,7 +132,7 @@ class Limits:
 
 def _is_path(text: str) -> bool:
     """Whether an image is a file or directory of the node, rather than a name in a registry."""
-    return text.startswith(("/", ".")) or Path(text).exists()
+    return bool(text) and (text.startswith(("/", ".")) or Path(text).exists())
 
 
 def _own_user() -> Any:

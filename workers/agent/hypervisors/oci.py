@@ -71,6 +71,7 @@ class Oci(Hypervisor):
     description = "Containers: by runc from a directory, by podman from an image."
     Options = OciOptions
     abilities: ClassVar[frozenset[str]] = frozenset({"pause", "reboot", "resize", "networks", "disks"})
+    walled = True
 
     def __init__(self, options: OciOptions, directory: Path) -> None:
         super().__init__(options, directory)

@@ -30,8 +30,7 @@ def instance_start(agent: Agent, *, hypervisor: str, spec: Mapping[str, Any]) ->
         RpcRefused: the node's limits forbid it.
         NoCapacity: there is no room for it.
     """
-    wanted = spec_of(agent, spec)
-    backend, wanted = allowed(agent, hypervisor, wanted)
+    backend, wanted = allowed_instance(agent, hypervisor, spec)
     with agent.alone_with(INSTANCE, wanted.name):
         agent.refuse_gone(INSTANCE, wanted.name)
         with room_for(agent, hypervisor, backend, wanted):
@@ -130,30 +129,24 @@ def instance_forget_snapshot(agent: Agent, *, hypervisor: str, name: str, tag: s
 # -- what the others share -------------------------------------------------------------------------------------
 
 
-def spec_of(agent: Agent, spec: Mapping[str, Any]) -> InstanceSpec:
-    """Read what an instance is to be.
+def allowed_instance(
+    agent: Agent, hypervisor: str, spec: Mapping[str, Any]
+) -> tuple[Hypervisor, InstanceSpec]:
+    """Return the hypervisor of an instance, and what it is to be, if the node's limits allow that.
 
     Raises:
-        RpcFailed: it is none; no value is shown.
-    """
-    try:
-        return InstanceSpec.from_wire(spec)
-    except (TypeError, AttributeError) as error:
-        raise RpcFailed(agent.name, f"what the instance is to be cannot be read: {error}") from error
-
-
-def allowed(agent: Agent, hypervisor: str, spec: InstanceSpec) -> tuple[Hypervisor, InstanceSpec]:
-    """Return the hypervisor of an instance, and what it is to be, with its directory where that really is.
-
-    Raises:
-        RpcRefused: they do not.
+        RpcFailed: what it is to be cannot be read.
+        RpcRefused: the limits do not allow it.
         BackendAway: a disk may be a volume of a storage unit that cannot be asked.
     """
     backend = agent.hypervisor(hypervisor)
-    spec = agent.limits.instance(spec, walled=backend.walled)
-    if spec.disks:
-        _refuse_other_disks(agent, {disk.path for disk in spec.disks})
-    return backend, spec
+    try:
+        wanted = InstanceSpec.from_wire(spec)
+    except (TypeError, AttributeError) as error:
+        raise RpcFailed(agent.name, f"what the instance is to be cannot be read: {error}") from error
+    if wanted.disks:
+        _refuse_other_disks(agent, {disk.path for disk in wanted.disks})
+    return backend, agent.limits.instance(wanted, walled=backend.walled)
 
 
 def _refuse_other_disks(agent: Agent, paths: set[str]) -> None:

@@ -15,7 +15,7 @@ from workers.agent.agent import Agent
 from workers.agent.hypervisors.hypervisor import Hypervisor, InstanceData, InstanceSpec
 from workers.agent.names import fault_of_name
 from workers.agent.records import read_record, write_record
-from workers.agent.rpcs.instances import INSTANCE, allowed, room_for, spec_of
+from workers.agent.rpcs.instances import INSTANCE, allowed_instance, room_for
 
 #: Why an instance is gone that went to another node: it may come back, by an order that knows.
 MOVED: Final = "has gone to another node"
@@ -45,8 +45,7 @@ def instance_import(
         NoCapacity: there is no room for it.
         NotThere: nothing whole was handed over.
     """
-    wanted = spec_of(agent, spec)
-    backend, wanted = allowed(agent, hypervisor, wanted)
+    backend, wanted = allowed_instance(agent, hypervisor, spec)
     with agent.alone_with(INSTANCE, wanted.name), _coming_back(agent, wanted.name):
         return _taken_in(agent, hypervisor, backend, wanted, directory).to_wire()
 
@@ -62,8 +61,7 @@ def instance_failover(
     Raises:
         Gone, NoCapacity, NotThere: as with ``instance_import``.
     """
-    wanted = spec_of(agent, spec)
-    backend, wanted = allowed(agent, hypervisor, wanted)
+    backend, wanted = allowed_instance(agent, hypervisor, spec)
     with agent.alone_with(INSTANCE, wanted.name), _coming_back(agent, wanted.name):
         _taken_in(agent, hypervisor, backend, wanted, directory)
         return backend.start(wanted).to_wire()

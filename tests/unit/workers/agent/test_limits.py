@@ -14,6 +14,7 @@ from workers.agent.limits import Limits
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
+    (tmp_path / "files").mkdir()
     return tmp_path / "files"
 
 
@@ -85,6 +86,47 @@ def test_instance_that_reaches_out_is_refused_before_anything_is_made(
         change(agent, "instance_start", hypervisor="fake", spec=spec(**given))
     assert agent.hypervisor("fake").instances() == []
     assert agent.claims.promised().memory_mib == 0
+
+
+def test_program_whose_place_nobody_knows_is_refused(tmp_path: Path, files: Path) -> None:
+    only_true = limits(tmp_path, commands=[str(files / "good")])
+    program(files / "good")
+    only_true.command(["good"], env={"PATH": str(files)}, cwd=None)
+    for given, path in ((["./good"], str(files)), (["good"], f"bin:{files}"), (["good"], f":{files}")):
+        with pytest.raises(RpcRefused, match="whole path"):
+            only_true.command(given, env={"PATH": path}, cwd=None)
+
+
+def test_path_is_searched_from_where_it_runs(tmp_path: Path, files: Path) -> None:
+    only_true = limits(tmp_path, commands=[str(files / "good")])
+    program(files / "good")
+    (files / "bin").mkdir()
+    program(files / "bin" / "good")
+    with pytest.raises(RpcRefused, match="bin/good may not be run"):
+        only_true.command(["good"], env={"PATH": f"bin:{files}"}, cwd=files)
+
+
+def test_linker_is_not_told_to_run_something_else(tmp_path: Path, files: Path) -> None:
+    program(files / "good")
+    only_good = limits(tmp_path, commands=[str(files / "good")])
+    with pytest.raises(RpcRefused, match="LD_PRELOAD"):
+        only_good.command([str(files / "good")], env={"LD_PRELOAD": "x.so"}, cwd=files)
+
+
+def test_image_of_a_walled_instance_stays_in_the_allowed_directories(tmp_path: Path, files: Path) -> None:
+    (files / "image").write_text("")
+    within = limits(tmp_path)
+    within.instance(InstanceSpec(name="vm", memory_mib=1, image=str(files / "image")), walled=True)
+    within.instance(InstanceSpec(name="vm", memory_mib=1, image="docker.io/library/alpine"), walled=True)
+    with pytest.raises(RpcRefused):
+        within.instance(InstanceSpec(name="vm", memory_mib=1, image="/etc/passwd"), walled=True)
+
+
+def test_directory_is_handed_on_as_it_really_is(tmp_path: Path, files: Path) -> None:
+    (files / "real").mkdir()
+    (files / "link").symlink_to(files / "real")
+    wanted = InstanceSpec(name="web", memory_mib=1, cwd="link")
+    assert limits(tmp_path).instance(wanted, walled=False).cwd == str(files / "real")
 
 
 def test_walled_instance_runs_what_its_image_has(tmp_path: Path) -> None:
