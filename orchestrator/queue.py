@@ -38,6 +38,7 @@ from orchestrator.messages import (
     UPDATE_TASK,
     CheckOrder,
 )
+from orchestrator.nodes.messages import WATCH_TASK
 from orchestrator.settings import Settings, load_settings
 
 #: Which queue each task travels on.
@@ -57,12 +58,15 @@ ROUTES = {
     CHECK_TASK: CHECKS_QUEUE,
     FINISH_TASK: COORDINATOR_QUEUE,
     SWEEP_TASK: COORDINATOR_QUEUE,
+    WATCH_TASK: COORDINATOR_QUEUE,
 }
 #: Ours, by the names that Celery imports them under.
 REDIS_TRANSPORT = "orchestrator.redis_transport:Transport"
 BEAT = "orchestrator.beat:Beat"
 # By the schemes of URLs: a transport set in the app would take the scheme's place where Flower looks for it.
 TRANSPORT_ALIASES.update(redis=REDIS_TRANSPORT, rediss=REDIS_TRANSPORT)
+#: How many times, while a machine is not due, it is looked whether it is.
+WATCH_LOOKS = 5
 #: Messages a worker process takes ahead of the one it works on. What a dead worker took is swept.
 PREFETCH = 8
 
@@ -104,17 +108,22 @@ def make_app(settings: Settings) -> Celery:
                 "task": SWEEP_TASK,
                 "schedule": settings.sweep_seconds,
                 # A sweep that nobody took is worthless once the next is there.
-                "options": {
-                    "expires": max(5.0, settings.sweep_seconds * 5),
-                    "argsrepr": "()",
-                    "kwargsrepr": "{}",
-                },
-            }
+                "options": _of_use_for(max(5.0, settings.sweep_seconds * 5)),
+            },
+            "watch nodes": {
+                "task": WATCH_TASK,
+                "schedule": settings.node_state_cache.watch_seconds / WATCH_LOOKS,
+                "options": _of_use_for(settings.node_state_cache.watch_seconds / WATCH_LOOKS),
+            },
         },
         # The default keeps its schedule in a shelve, which is pickle.
         beat_scheduler=BEAT,
     )
     return app
+
+
+def _of_use_for(seconds: float) -> dict[str, Any]:
+    return {"expires": seconds, "argsrepr": "()", "kwargsrepr": "{}"}
 
 
 def _transport_options(settings: Settings) -> dict[str, Any]:

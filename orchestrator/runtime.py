@@ -15,6 +15,9 @@ from orchestrator.constraint_caches import ConstraintCaches
 from orchestrator.coordinator import Coordinator
 from orchestrator.hook_loading import all_at_once, event_sinks, lifecycle_plugins
 from orchestrator.messages import CheckOrder
+from orchestrator.node_tally import NodeTally
+from orchestrator.node_watch import NodeWatcher
+from orchestrator.nodes.client import NodeClient
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
@@ -124,6 +127,19 @@ class Runtime:
             plugins=self.plugins,
             clients=self.clients,
             is_dead=is_dead_here,
+        )
+
+    @cached_property
+    def node_watcher(self) -> NodeWatcher:
+        """What looks after nodes."""
+        nodes, cache_settings = NodeClient.of(self.settings), self.settings.node_state_cache
+        return NodeWatcher(
+            self.store,
+            nodes,
+            self.coordinator.operate,
+            NodeTally(lambda: nodes.cache.counters, self.store.node_counters),
+            every_seconds=cache_settings.watch_seconds,
+            refresh_after_seconds=cache_settings.refresh_after_seconds,
         )
 
     @cached_property

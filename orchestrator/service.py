@@ -7,6 +7,7 @@ Embedded or distributed is decided by the settings and seen here only: embedded,
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -46,6 +47,9 @@ from orchestrator.messages import (
     SnapshotJob,
     StackJob,
 )
+from orchestrator.node_admin import NodeAdmin
+from orchestrator.node_tally import NodeTally
+from orchestrator.nodes.client import NodeClient
 from orchestrator.operable import CHECK, RESUME, SUSPEND
 from orchestrator.plugins.clients import ClientPlugins, Clients
 from orchestrator.plugins.registry import ResourceTypes
@@ -445,6 +449,24 @@ class Service(Showing):
             Conflict: it is enabled here.
         """
         forget_sink(self._store.sink_cursors, self.settings, name)
+
+    # -- nodes -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def nodes(self) -> NodeAdmin:
+        """The nodes of the installation.
+
+        Raises:
+            InvalidInput: the settings of nodes are wrong.
+        """
+        nodes = NodeClient.of(self.settings)
+        return NodeAdmin(
+            nodes,
+            self._store.machines,
+            lambda names: self._store.reservations.promised(names, stack_id="").totals,
+            NodeTally(lambda: nodes.cache.counters, self._store.node_counters),
+            timeout_seconds=self.settings.node_state_cache.rpc_timeout_seconds,
+        )
 
     # -- constraint caches -------------------------------------------------------------------------------------
 

@@ -1,4 +1,6 @@
-"""Thin Celery tasks: stack jobs, the end of a traversal, the sweep. They translate, and nothing more.
+"""Thin Celery tasks: stack jobs, the end of a traversal, the sweep, the watch over nodes.
+
+They translate, and nothing more.
 
 A job is acknowledged when it is done: a coordinator that dies in the middle leaves it to another, and the job's id
 makes doing it twice the same as doing it once.
@@ -13,10 +15,12 @@ from typing import Any
 import structlog
 from celery.exceptions import Reject
 
+from cache.node_state.errors import StateStoreFailed
 from orchestrator.errors import HooksNotLoaded, IsothermError, Unavailable
 from orchestrator.jobs import KINDS
 from orchestrator.messages import FINISH_TASK, SWEEP_TASK, CheckOrder
 from orchestrator.names import is_name
+from orchestrator.nodes.messages import WATCH_TASK
 from orchestrator.queue import QueuePublisher, at_the_beginning, at_the_end, default_app
 from orchestrator.refusals import refusal_of
 from orchestrator.runtime import Runtime
@@ -67,6 +71,15 @@ def sweep() -> None:
     with _told_if_not_loaded():
         while runtime().coordinator.sweep().more:
             continue
+
+
+def watch_nodes() -> None:
+    """Look after nodes that are due; what cannot be done now is done when it is ordered again."""
+    try:
+        with _told_if_not_loaded():
+            runtime().node_watcher.look()
+    except (IsothermError, StateStoreFailed) as error:
+        log.warning("nodes are looked after later", reason=str(error))
 
 
 @contextmanager
@@ -138,3 +151,4 @@ for _name in KINDS:
     default_app().task(name=_name, **_LATE)(_task_of(_name))
 default_app().task(name=FINISH_TASK)(finish_traversal)
 default_app().task(name=SWEEP_TASK)(sweep)
+default_app().task(name=WATCH_TASK)(watch_nodes)

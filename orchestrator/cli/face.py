@@ -1,11 +1,12 @@
 """The part of ``orchestrator.service.Service`` that the command line uses."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from orchestrator.cache_views import CacheView, FlushView
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.messages import AdoptJob, StackJob
+from orchestrator.node_views import AskedView, InstancesView, NodeDetails, NodeStats, NodeView
 from orchestrator.purge import Removed
 from orchestrator.sink_views import SinkView
 from orchestrator.views import (
@@ -20,6 +21,34 @@ from orchestrator.views import (
     TraversalView,
     UpdatePlan,
 )
+
+
+class NodeService(Protocol):
+    """What a command asks of :class:`orchestrator.node_admin.NodeAdmin`."""
+
+    def all(self) -> list[NodeView]:
+        """Return all nodes."""
+
+    def show(self, name: str, /) -> NodeDetails:
+        """Return one node with all that is on it."""
+
+    def refresh(self, names: Sequence[str], /) -> list[AskedView]:
+        """Ask nodes anew, or all of them if none is named."""
+
+    def flush(self, names: Sequence[str], /) -> list[AskedView]:
+        """Have what is remembered of nodes forgotten, or of all of them if none is named."""
+
+    def drain(self, name: str, reason: str, /) -> NodeView:
+        """Have nothing placed on a node any more."""
+
+    def undrain(self, name: str, /) -> NodeView:
+        """Have things placed on a node again."""
+
+    def instances(self, name: str, /) -> InstancesView:
+        """Return the instances of a node."""
+
+    def stats(self, *, reset: bool = False) -> NodeStats:
+        """Return what all processes counted; with ``reset`` counting begins again at zero."""
 
 
 class StackService(Protocol):
@@ -157,3 +186,7 @@ class StackService(Protocol):
 
     def forget_event_sink(self, name: str, /) -> None:
         """Have no events kept any more for a sink, or raise."""
+
+    @property
+    def nodes(self) -> NodeService:
+        """The nodes of the installation."""

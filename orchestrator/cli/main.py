@@ -14,6 +14,7 @@ from orchestrator.cli.docs import docs
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.event_sink import event_sink
 from orchestrator.cli.language import functions, versions
+from orchestrator.cli.node import node
 from orchestrator.cli.options import example
 from orchestrator.cli.plugin import plugin
 from orchestrator.cli.processes import agent, coordinator, worker
@@ -98,6 +99,7 @@ for command in (
     worker,
     coordinator,
     agent,
+    node,
     cache,
     event_sink,
     db,

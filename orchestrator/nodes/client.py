@@ -186,6 +186,16 @@ class NodeClient:
         """Return for each node what it said of itself, or why it cannot be told."""
         return self.cache.snapshot_many(nodes, request, **how)
 
+    def fetch(self, node: str, request: SnapshotRequest, timeout_seconds: float, /) -> Snapshot:
+        """Ask a node what it is and what runs on it, whatever is remembered, and remember nothing.
+
+        Raises:
+            NodeError: it cannot be asked, or does not answer.
+            Unavailable: the broker is out of reach.
+        """
+        self._require_agent(node)
+        return fetch_snapshot(self._transport, node, request, timeout_seconds)
+
     def node_info(
         self,
         node: str,

@@ -9,6 +9,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from orchestrator.cache_views import CacheView, FlushView
+from orchestrator.cli.face import NodeService
 from orchestrator.cli.main import isotherm
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import Conflict, NotFound
@@ -152,6 +153,7 @@ class FakeService:
     #: What becomes of a flush.
     flushes_held: list[FlushView] = field(default_factory=list)
     sinks_held: list[SinkView] = field(default_factory=list)
+    nodes_held: NodeService | None = None
     closed: int = 0
 
     def close(self) -> None:
@@ -350,6 +352,11 @@ class FakeService:
         if name not in [view.name for view in self.sinks_held]:
             raise NotFound(f"no event sink {name!r} is known")
         self.sinks_held = [view for view in self.sinks_held if view.name != name]
+
+    @property
+    def nodes(self) -> NodeService:
+        assert self.nodes_held is not None
+        return self.nodes_held
 
     def purge(
         self, *, older_than_seconds: float, project: str | None = None, dry_run: bool = False
