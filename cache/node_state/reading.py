@@ -225,7 +225,7 @@ class Reading:
             NodeError: it had none.
         """
         nap = _FIRST_NAP_SECONDS
-        while not self._closed.wait(nap) and time.monotonic() < patience_ends:
+        while not self._rest(nap) and time.monotonic() < patience_ends:
             nap = min(2 * nap, _LONGEST_NAP_SECONDS)
             look = self.look([question.node])[0]
             if look is None:
@@ -242,6 +242,10 @@ class Reading:
             if not look.filling or look.dirty:
                 return None
         return None
+
+    def _rest(self, seconds: float) -> bool:
+        """Wait for a moment; True: there is no more to wait for."""
+        return self._closed.wait(seconds)
 
     def _ask_for_all(self, question: Question, request: SnapshotRequest, owner: str, fill: Fill) -> Snapshot:
         """Ask the node, and keep what it says if nothing has moved meanwhile."""
