@@ -2,7 +2,8 @@
 
 In kombu 5.7 a channel whose connection is closed trips over what it no longer has, as soon as somebody acknowledges a
 message or gives it back; Celery takes that for its end. Here it is what it is, a lost connection, which Celery gets
-over. The message comes back from Redis, to a consumer that recognizes it.
+over. The message comes back from Redis, to a consumer that recognizes it. And who listens to what is told to all leaves
+nothing behind, however it ends.
 """
 
 from typing import Any
@@ -29,6 +30,14 @@ class Channel(kombu_redis.Channel):
     def connected(self) -> bool:
         """Whether the connection was not closed yet."""
         return self.connection is not None and self.connection.client is not None
+
+    def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
+        kind = self.typeof(exchange).type  # type: ignore[no-untyped-call]  # kombu is typed in part
+        if kind != "fanout":
+            super()._queue_bind(exchange, routing_key, pattern, queue)  # type: ignore[no-untyped-call]  # as above
+            return
+        # Redis publishes these, and looks nobody up: a list of who listens would only outlive those who were killed.
+        self._fanout_queues[queue] = (exchange, routing_key.replace("#", "*"))
 
     def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
         if not self.connected:

@@ -1,5 +1,6 @@
 """How everybody but agents speaks to nodes: one client for a process and its settings."""
 
+import atexit
 import os
 import threading
 import time
@@ -61,6 +62,12 @@ def _forget_after_fork() -> None:
     _MAKING.release()
 
 
+def _close_all() -> None:
+    for client in list(_CLIENTS.values()):
+        client.close()
+
+
+atexit.register(_close_all)
 os.register_at_fork(
     before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_forget_after_fork
 )

@@ -1,0 +1,155 @@
+"""``isotherm agent`` as a real process: it is asked, it is changed, it dies in the middle, it loses its name."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cache.node_state.errors import NodeError, NodeUnreachable
+from cache.node_state.lease import Lease
+from cache.node_state.requests import BOOTID_KEY, SnapshotRequest, StorageSection
+from orchestrator.errors import Conflict
+from orchestrator.nodes.client import NodeClient
+from orchestrator.nodes.operations import OperationState
+from orchestrator.settings import Settings, load_settings
+from tests.faults.installation import until
+from tests.services.engine import EngineProcess
+from tests.services.servers import RedisServer
+from workers.agent.serving.process import serve
+
+NODE = "host1"
+#: Longer than anything takes.
+LONG = 30.0
+
+
+class Node:
+    """A node whose agent is a process, and a client that asks it."""
+
+    def __init__(self, directory: Path, redis_url: str) -> None:
+        self.directory = directory
+        self.engines: list[EngineProcess] = []
+        self.values = {
+            "broker_url": redis_url,
+            "state_directory": str(directory / "state"),
+            "node_state_cache": json.dumps({"heartbeat_seconds": 0.2, "rpc_timeout_seconds": 5}),
+            "agent": json.dumps({"labels": {"zone": "z", "rack": "r0"}, "threads": 2}),
+            "node_directories": json.dumps([str(directory)]),
+            "log_level": "INFO",
+        }
+        self.settings: Settings = load_settings(
+            **{name: json.loads(value) if value[0] in "{[" else value for name, value in self.values.items()}
+        )
+        self.client = NodeClient.of(self.settings)
+
+    def start(self) -> EngineProcess:
+        """Start an agent, and return when it takes changes."""
+        others = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
+        ours = {f"ISOTHERM_{name.upper()}": value for name, value in self.values.items()}
+        process = subprocess.Popen(
+            [Path(sys.executable).with_name("isotherm"), "agent", "--node", NODE, "--label", "rack=r1"],
+            cwd=self.directory,
+            env={**others, **ours},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.engines.append(EngineProcess(process))
+        self.engines[-1].wait_until_ready()
+        return self.engines[-1]
+
+    def change(self, operation_id: str, name: str) -> Any:
+        """Have a volume made."""
+        volume = {"storage": "default", "name": name, "size_mib": 1, "options": {}}
+        return self.client.change(NODE, "storage_create", operation_id, wait_seconds=LONG, **volume)
+
+    def incarnation(self) -> str:
+        """Return which agent answers."""
+        lease = self.client.leases().get(NODE)
+        return lease.incarnation if lease else ""
+
+
+@pytest.fixture
+def node(tmp_path: Path, redis_url: str) -> Iterator[Node]:
+    node = Node(tmp_path, redis_url)
+    try:
+        yield node
+    finally:
+        for engine in node.engines:
+            engine.process.terminate()
+            engine.wait()
+        node.client.close()
+
+
+def test_an_agent_is_asked_changed_killed_and_followed(node: Node, redis_server: RedisServer) -> None:
+    first = node.start()
+    lease = node.client.leases()[NODE]
+    assert (lease.labels, lease.storage) == ({"zone": "z", "rack": "r1"}, {"default": "file"})
+    # A change, whose effect the next snapshot shows.
+    request = SnapshotRequest(storage=frozenset({StorageSection("file", "default")}), bootid=True)
+    before = node.client.snapshot(NODE, request)
+    assert node.client.snapshot(NODE, request).cached
+    made = node.change("make-a", "a")
+    assert Path(made["path"]).exists()
+    after = node.client.snapshot(NODE, request)
+    assert not after.cached
+    assert after.sections[BOOTID_KEY] == before.sections[BOOTID_KEY]
+    # Nobody else gets its name, on this machine or on another.
+    with pytest.raises(Conflict, match="on this machine already"):
+        serve(node.settings, node=NODE, labels={})
+    elsewhere = node.settings.model_copy(update={"state_directory": node.directory / "elsewhere"})
+    with pytest.raises(Conflict, match=f"has an agent already: .*process {first.process.pid}"):
+        serve(elsewhere, node=NODE, labels={})
+    # The broker, and the store of leases, lose everything.
+    redis_server.client(int(node.settings.broker_url.rpartition("/")[2])).flushdb()
+    until(lambda: node.incarnation() == lease.incarnation)
+    assert node.change("make-b", "b")["name"] == "b"
+    # It dies; the next one on the machine takes its name at once, and knows what was done.
+    first.kill()
+    second = node.start()
+    assert node.incarnation() not in ("", lease.incarnation)
+    assert node.change("make-a", "a") == made
+    second.process.terminate()
+    assert second.wait() == 0
+    with pytest.raises(NodeUnreachable, match="no agent holds its lease"):
+        node.client.ask(NODE, "node_version")
+    assert not node.client.leases()
+
+
+def test_a_change_of_an_agent_that_is_stopped_is_made_when_it_goes_on(node: Node) -> None:
+    agent = node.start()
+    brief = {"rpc_timeout_seconds": 0.3}
+    hasty = NodeClient.of(
+        node.settings.model_copy(
+            update={"node_state_cache": node.settings.node_state_cache.model_copy(update=brief)}
+        )
+    )
+    agent.process.send_signal(signal.SIGSTOP)
+    with pytest.raises(NodeError) as caught:
+        hasty.change(
+            NODE, "storage_create", "make-a", wait_seconds=0.1, storage="default", name="a", size_mib=1
+        )
+    hasty.close()
+    assert caught.value.passing
+    agent.process.send_signal(signal.SIGCONT)
+    assert node.change("make-a", "a")["name"] == "a"
+    assert node.client.outcome(NODE, "make-a").state is OperationState.DONE
+
+
+def test_an_agent_that_has_lost_its_name_ends(node: Node) -> None:
+    agent = node.start()
+    agent.expected_code = 1
+    lease = node.client.leases()[NODE]
+    node.client.cache.release(lease)
+    node.client.cache.acquire(Lease(node=NODE, incarnation="another", boot_id="b", holder="elsewhere"))
+    began = time.monotonic()
+    assert agent.wait() == 1
+    assert time.monotonic() - began < LONG
+    assert "has another agent now: elsewhere" in agent.log
+    assert node.incarnation() == "another"

@@ -1,0 +1,128 @@
+"""What comes to a node's mailbox, and what is made of it; how it gets there is the matter of real brokers' tests."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from orchestrator.nodes.messages import Reply, Request
+from orchestrator.queue import make_app
+from orchestrator.settings import Settings
+from workers.agent.serving import reads as module
+from workers.agent.serving.reads import Reads
+
+LONG = 20.0
+
+
+class Answering:
+    """An agent that answers as its test says."""
+
+    name = "n1"
+
+    def __init__(self) -> None:
+        self.result: Callable[[Request], Any] = lambda request: request.arguments
+
+    def answer(self, request: Request) -> Reply:
+        return Reply(
+            id=request.id,
+            node=self.name,
+            incarnation="1",
+            boot_id="b",
+            seq=0,
+            inflight=0,
+            taken_at=1.0,
+            duration_seconds=0.0,
+            result=self.result(request),
+        )
+
+
+class Posted:
+    """Keeps what would go over the broker, as far as it can be packed."""
+
+    def __init__(self) -> None:
+        self.replies: list[Reply] = []
+        self.changed = threading.Condition()
+
+    def post(self, address: str, body: Mapping[str, Any], *, keep_seconds: float) -> None:
+        reply = Reply.from_wire(body["reply"])
+        if isinstance(reply.result, threading.Event):
+            raise TypeError("it cannot be packed")
+        with self.changed:
+            self.replies.append(reply)
+            self.changed.notify_all()
+
+    def wait(self, number: int) -> list[Reply]:
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.replies) >= number, LONG)
+            return list(self.replies)
+
+
+@pytest.fixture
+def agent() -> Answering:
+    return Answering()
+
+
+@pytest.fixture
+def posted() -> Posted:
+    return Posted()
+
+
+@pytest.fixture
+def reads(agent: Answering, posted: Posted) -> Iterator[Reads]:
+    made = Reads(make_app(Settings(broker_url="memory://")), agent)
+    made._poster = posted  # type: ignore[assignment]
+    yield made
+    made.close()
+
+
+def body(rpc: str = "look", *, seconds: float = LONG, **arguments: Any) -> dict[str, Any]:
+    request = Request(id=rpc, node="n1", rpc=rpc, arguments=arguments, deadline=time.time() + seconds)
+    return {"request": request.to_wire(), "reply_to": "asker"}
+
+
+def test_what_is_no_request_is_left_aside(reads: Reads, posted: Posted) -> None:
+    for wrong in ({}, {"request": {"id": "1"}, "reply_to": "a"}, {"request": body()["request"]}):
+        reads._receive(wrong)
+    reads._receive(body(number=1))
+    assert [reply.result for reply in posted.wait(1)] == [{"number": 1}]
+
+
+def test_those_who_wait_for_operations_hold_up_nobody_who_asks(
+    reads: Reads, agent: Answering, posted: Posted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = threading.Event()
+    agent.result = lambda request: released.wait(LONG) if request.rpc == "operation" else "quick"
+    for _ in range(module.READ_THREADS + 1):
+        reads._receive(body("operation"))
+    reads._receive(body())
+    assert [reply.result for reply in posted.wait(1)] == ["quick"]
+    released.set()
+    posted.wait(module.READ_THREADS + 2)
+
+
+def test_answer_that_cannot_travel_is_an_error(reads: Reads, agent: Answering, posted: Posted) -> None:
+    agent.result = lambda request: threading.Event()
+    reads._receive(body())
+    (reply,) = posted.wait(1)
+    assert reply.result is None
+    assert reply.error is not None
+    assert reply.error.message == "look: its answer cannot be sent"
+
+
+def test_nobody_is_sent_what_nobody_waits_for(reads: Reads, agent: Answering, posted: Posted) -> None:
+    answered = threading.Event()
+
+    def late(request: Request) -> Any:
+        if request.arguments["late"]:
+            while time.time() < request.deadline:
+                threading.Event().wait(0.001)
+            answered.set()
+        return request.arguments
+
+    agent.result = late
+    reads._receive(body(seconds=0.01, late=True))
+    assert answered.wait(LONG)
+    reads._receive(body(late=False))
+    assert [reply.result for reply in posted.wait(1)] == [{"late": False}]
