@@ -28,7 +28,6 @@ from cache.node_state.requests import (
     SnapshotRequest,
     StorageSection,
 )
-from orchestrator.nearest import Nearest
 from orchestrator.nodes.calls import (
     OPERATION_RPC,
     check_schema,
@@ -37,7 +36,7 @@ from orchestrator.nodes.calls import (
     make_request,
     result_of,
 )
-from orchestrator.nodes.errors import StillRunning
+from orchestrator.nodes.errors import LeasesUnknown, StillRunning
 from orchestrator.nodes.local import LocalTransport
 from orchestrator.nodes.names import agent_directory
 from orchestrator.nodes.old_shapes import instance_fields, node_fields, ok_data
@@ -258,11 +257,14 @@ class NodeClient:
         """Return the nodes that have an agent at the moment, and what their agents say of themselves.
 
         Raises:
-            StateStoreFailed: it is not known.
+            LeasesUnknown: nobody can tell.
         """
         if self._local is not None:
             return {LOCAL_NODE: self._local()}
-        return self.cache.leases()
+        try:
+            return self.cache.leases()
+        except StateStoreFailed as error:
+            raise LeasesUnknown(f"the node state cache does not answer: {error}") from error
 
     def close(self) -> None:
         """Let go of connections; whoever asks for a client of these settings again gets another."""
@@ -316,14 +318,11 @@ class NodeClient:
         except StateStoreFailed:
             # Whoever does not know asks the node.
             return
-        if lease is None:
-            if node in names:
-                raise NodeUnreachable(node, f"node {node!r} is unreachable: no agent holds its lease")
-            hint = Nearest().hint(
-                node, sorted(names), f"there are: {', '.join(sorted(names)[:10]) or 'none'}"
-            )
-            raise NoSuchNode(node, f"there is no node {node!r}; {hint}")
-        check_schema(node, lease.schema)
+        if lease is not None:
+            check_schema(node, lease.schema)
+        elif node in names:
+            raise NodeUnreachable(node, f"node {node!r} is unreachable: no agent holds its lease")
+        # Of a name that nobody knows the store may have lost what it knew: who is there answers.
 
     def _read(self, node: str, rpc: str, arguments: Mapping[str, Any], *, timeout_seconds: float) -> Any:
         request = make_request(node, rpc, arguments, timeout_seconds=timeout_seconds)

@@ -6,7 +6,12 @@ they are.
 
 from typing import ClassVar, Final
 
-from cache.node_state.errors import NodeError
+from cache.node_state.errors import NodeError, StateStoreFailed
+from orchestrator.errors import Unavailable
+
+
+class LeasesUnknown(Unavailable, StateStoreFailed):
+    """It is not known which nodes have an agent, because the store of their leases is out of reach."""
 
 
 class RpcFault(NodeError):

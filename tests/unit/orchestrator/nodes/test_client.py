@@ -2,14 +2,20 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cache.node_state.cache import NodeStateCache
-from cache.node_state.errors import NodeUnreachable, NoSuchNode, SchemaMismatch, SectionFailed
+from cache.node_state.errors import (
+    NodeUnreachable,
+    NoSuchNode,
+    SchemaMismatch,
+    SectionFailed,
+    StateStoreFailed,
+)
 from cache.node_state.lease import Lease
 from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.requests import (
@@ -24,6 +30,8 @@ from cache.node_state.requests import (
     SnapshotRequest,
     StorageSection,
 )
+from cache.node_state.store import Look, NodeStateStore
+from orchestrator.errors import Unavailable
 from orchestrator.node_settings import AgentSettings
 from orchestrator.nodes.client import NodeClient
 from orchestrator.nodes.errors import NotThere, RpcRetryable, StillRunning
@@ -92,9 +100,8 @@ def agent() -> Scripted:
     return Scripted()
 
 
-@pytest.fixture
-def client(agent: Scripted) -> NodeClient:
-    """A client of the node n1, whose agent is scripted."""
+def client_of(agent: Scripted, store: NodeStateStore) -> NodeClient:
+    """Return a client of the node n1, whose agent is scripted."""
 
     def fetch(node: str, request: SnapshotRequest, seconds: float) -> Snapshot:
         sections = dict(agent.sections)
@@ -103,9 +110,14 @@ def client(agent: Scripted) -> NodeClient:
             node=node, taken_at=5.0, incarnation=agent.incarnation, boot_id="b", sections=sections
         )
 
-    cache = NodeStateCache(MemoryNodeStore(), fetch)
-    cache.acquire(Lease(node="n1", incarnation="1", boot_id="b"))
-    return NodeClient(agent, cache, timeout_seconds=1.0)
+    return NodeClient(agent, NodeStateCache(store, fetch), timeout_seconds=1.0)
+
+
+@pytest.fixture
+def client(agent: Scripted) -> NodeClient:
+    client = client_of(agent, MemoryNodeStore())
+    client.cache.acquire(Lease(node="n1", incarnation="1", boot_id="b"))
+    return client
 
 
 def start(client: NodeClient, wait_seconds: float = 20.0) -> Any:
@@ -213,12 +225,18 @@ def test_nodes_without_an_agent_are_not_asked(agent: Scripted, client: NodeClien
     client.cache.acquire(Lease(node="newer", incarnation="3", boot_id="b", schema=99))
     with pytest.raises(NodeUnreachable, match="no agent holds its lease"):
         client.ask("gone", "instance_look")
-    with pytest.raises(NoSuchNode, match="no node 'gonne'; did you mean 'gone'"):
-        client.change("gonne", "instance_start", "1", wait_seconds=1)
     with pytest.raises(SchemaMismatch, match="speaks version 99"):
         client.outcome("newer", "1")
     assert agent.looks == []
     assert set(client.leases()) == {"n1", "newer"}
+
+
+def test_node_of_which_the_store_knows_nothing_any_more_is_asked(agent: Scripted, client: NodeClient) -> None:
+    client.cache.forget("n1")
+    agent.found = [Operation(state=DONE, result=7)]
+    assert start(client) == 7
+    with pytest.raises(NoSuchNode):
+        client.snapshot("n1", SnapshotRequest(bootid=True))
 
 
 def test_another_agent_than_the_last_one_voids_what_is_kept(agent: Scripted, client: NodeClient) -> None:
@@ -231,6 +249,24 @@ def test_another_agent_than_the_last_one_voids_what_is_kept(agent: Scripted, cli
     client.outcome("n1", "start-1")
     client.snapshot("n1", SnapshotRequest(bootid=True))
     assert agent.snapshots == 2
+
+
+class Failing(MemoryNodeStore):
+    """A store that is away."""
+
+    def look(self, nodes: Sequence[str], *, entries: bool = True) -> list[Look]:
+        raise StateStoreFailed("refused")
+
+    def names(self) -> frozenset[str]:
+        raise StateStoreFailed("refused")
+
+
+def test_nodes_are_asked_and_changed_without_the_store(agent: Scripted) -> None:
+    client = client_of(agent, Failing())
+    agent.found = [Operation(state=DONE, result=7)]
+    assert start(client) == 7
+    with pytest.raises(Unavailable, match="the node state cache does not answer: refused"):
+        client.leases()
 
 
 # -- old shapes --------------------------------------------------------------------------------------------------
