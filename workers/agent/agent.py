@@ -5,12 +5,11 @@ it requests from as many threads as there are.
 """
 
 import inspect
-import logging
 import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 import psutil
+import structlog
 
 from cache.node_state.lease import Lease
 from cache.node_state.requests import SCHEMA_VERSION, SnapshotRequest
@@ -48,7 +48,7 @@ from workers.agent.records import read_record, write_record
 from workers.agent.snapshots import SnapshotTaker
 from workers.agent.storage.storage import Storage
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger()
 
 B = TypeVar("B", bound=Hypervisor | Storage)
 T = TypeVar("T")
@@ -67,6 +67,14 @@ class Afterwards:
     do: Callable[[], None]
 
 
+class _Told(Exception):
+    """What went wrong is on record already, as it is told."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
 class Agent:
     """The agent of one node; safe for threads."""
 
@@ -78,6 +86,7 @@ class Agent:
         *,
         directory: Path,
         shared: bool = False,
+        rpcs: Mapping[str, NodeRpc] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Nothing is touched yet.
@@ -88,10 +97,12 @@ class Agent:
             cache: Whom it tells what is void.
             directory: Its own, on the node's disk.
             shared: Whether several processes at once are this agent, as in embedded mode: they have one incarnation.
+            rpcs: What it can be asked for, by name; None: all that the installed packages bring.
             clock: Seconds since the epoch.
         """
         self.name, self.settings, self.cache, self.directory = name, settings, cache, directory
         self._shared = shared
+        self._rpcs = rpcs
         self._clock = clock
         self.locks = Locks(directory / "locks")
         self.journal = Journal(
@@ -157,7 +168,7 @@ class Agent:
             try:
                 nodes.append(backend.patience.ask(backend.get().node).answer())
             except Exception as error:  # noqa: BLE001  # a plugin's own: the others tell
-                log.warning("%s does not tell what the machine has: %s", backend.who, error)
+                log.warning("a backend does not tell what the machine has", backend=name, reason=str(error))
         if not nodes:
             memory = psutil.virtual_memory().total // _BYTES_PER_MIB
             return Totals(memory_mib=memory, vcpus=psutil.cpu_count() or 1)
@@ -308,26 +319,28 @@ class Agent:
     def _once(self, request: Request, delivery: Delivery) -> Any:
         """Carry it out if that has not been done, and write down what becomes of it."""
         try:
-            rpc = self._rpc(request)
-            if rpc.is_read:
-                raise NoSuchRpc(self.name, f"{rpc.name} changes nothing: it goes by the mailbox")
-            done = delivery.success is not None
-            with self._counted(rpc), bracket(self.cache, self.name, rpc, request, again=done):
-                result = (
-                    delivery.success.result if delivery.success else rpc.handler(self, **request.arguments)
-                )
-        except Exception as error:
+            outcome = self._outcome(request, delivery)
+            result = outcome.result if isinstance(outcome, Afterwards) else outcome
             # Only after the bracket: whoever is told that it is over must not meet what was remembered before.
             if delivery.success is None:
-                delivery.failed(fault_of(error, request.rpc))
-            raise
-        if isinstance(result, Afterwards):
-            delivery.succeeded(result.result)
-            result.do()
-            return result.result
-        if not done:
-            delivery.succeeded(result)
+                delivery.succeeded(result)
+        except Exception as error:
+            fault = fault_of(error, request.rpc)
+            log.warning("a change of this node failed", rpc=request.rpc, reason=fault.message)
+            if delivery.success is None:
+                delivery.failed(fault)
+            raise _Told(fault) from error
+        if isinstance(outcome, Afterwards):
+            outcome.do()
         return result
+
+    def _outcome(self, request: Request, delivery: Delivery) -> Any:
+        rpc = self._rpc(request)
+        if rpc.is_read:
+            raise NoSuchRpc(self.name, f"{rpc.name} changes nothing: it goes by the mailbox")
+        done = delivery.success
+        with self._counted(rpc), bracket(self.cache, self.name, rpc, request, again=done is not None):
+            return rpc.handler(self, **request.arguments) if done is None else done.result
 
     @contextmanager
     def _counted(self, rpc: NodeRpc) -> Iterator[None]:
@@ -347,7 +360,7 @@ class Agent:
     def _rpc(self, request: Request) -> NodeRpc:
         if request.node != self.name:
             raise RpcFailed(self.name, f"this is node {self.name!r}, and not {request.node!r}")
-        rpcs = load_rpcs()
+        rpcs = load_rpcs() if self._rpcs is None else self._rpcs
         if request.rpc not in rpcs:
             hint = Nearest().hint(request.rpc, rpcs, "is its agent older than yours?")
             raise NoSuchRpc(self.name, f"node {self.name!r} knows no RPC {request.rpc!r}: {hint}")
@@ -371,6 +384,8 @@ class Agent:
         result, fault = None, None
         try:
             result = work()
+        except _Told as error:
+            fault = error.fault
         except Exception as error:  # noqa: BLE001  # whatever a handler raises is told to whoever asked
             fault = fault_of(error, request.rpc)
         return Reply(

@@ -1,6 +1,6 @@
 """What an agent says of what went wrong: one of the words of :mod:`orchestrator.nodes.errors`, and a sentence."""
 
-import logging
+import structlog
 
 from cache.node_state.errors import StateStoreFailed
 from orchestrator.errors import IsothermError
@@ -18,7 +18,7 @@ from workers.agent.hypervisors.hypervisor import CannotDo, HypervisorFault, NoIn
 from workers.agent.locks import LockTaken
 from workers.agent.storage.storage import StorageFault, StorageFull
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger()
 
 
 def fault_of(error: Exception, rpc: str) -> Fault:
@@ -29,7 +29,7 @@ def fault_of(error: Exception, rpc: str) -> Fault:
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return Fault(kind=RpcFailed.kind, message=f"{rpc} failed: {error.strerror}{where}")
-    log.error("%s failed in a way that nobody foresaw", rpc, exc_info=error)
+    log.error("an RPC failed in a way that nobody foresaw", rpc=rpc, exc_info=error)
     message = (
         f"{rpc} failed in a way that nobody foresaw ({type(error).__name__}): the agent's log tells more"
     )

@@ -51,7 +51,10 @@ class Locks:
 
     def is_held(self, name: str) -> bool:
         """Whether somebody holds a lock at the moment, which may be another process. It is not touched."""
-        file = self._open()
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
         try:
             told = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _wanted(_place(name)))
         finally:

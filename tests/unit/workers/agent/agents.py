@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.node_settings import AgentSettings
 from orchestrator.nodes.errors import FAULTS
 from orchestrator.nodes.messages import Reply, Request
+from orchestrator.nodes.registry import NodeRpc
 from orchestrator.settings import Settings
 from workers.agent.agent import Agent
 
@@ -61,7 +62,13 @@ def settings_of(directory: Path, **agent: Any) -> Settings:
 
 
 def agent_of(
-    directory: Path, cache: Any = None, *, name: str = "n1", shared: bool = False, **agent: Any
+    directory: Path,
+    cache: Any = None,
+    *,
+    name: str = "n1",
+    shared: bool = False,
+    rpcs: Mapping[str, NodeRpc] | None = None,
+    **agent: Any,
 ) -> Agent:
     """Return an agent whose own directory is in ``directory``; called again for the same, it is started anew."""
     return Agent(
@@ -70,6 +77,7 @@ def agent_of(
         cache if cache is not None else ToldCache(),
         directory=directory / name,
         shared=shared,
+        rpcs=rpcs,
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from cache.node_state.requests import INSTANCES_DATA, OK, HypervisorSection, SnapshotRequest
 from orchestrator.nodes.errors import Gone, Late, NoSuchRpc, NotSupported, RpcFailed, RpcRetryable
+from orchestrator.nodes.registry import load_rpcs, node_rpc
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, spec, told
 from workers.agent.agent import Agent
 
@@ -170,6 +171,17 @@ def test_change_does_not_go_by_the_mailbox(agent: Agent) -> None:
     with pytest.raises(NoSuchRpc, match="queue"):
         ask(agent, "instance_start", hypervisor="fake", spec=spec())
     assert instances(agent) == {}
+
+
+def test_result_that_cannot_be_put_down_is_a_failure(tmp_path: Path) -> None:
+    def answer(agent: Agent) -> object:
+        return object()
+
+    agent = agent_of(tmp_path, rpcs={"odd": node_rpc("odd")(answer), **load_rpcs()})
+    request = request_of("odd")
+    with pytest.raises(RpcFailed):
+        told(agent.carry_out(request))
+    assert ask(agent, "operation", operation_id=request.operation_id)["state"] == "failed"
 
 
 def test_unforeseen_error_shows_nothing_of_itself(agent: Agent) -> None:
