@@ -21,6 +21,7 @@ from workers.agent.storage.storage import (
     StorageFull,
     StorageOptions,
     VolumeData,
+    fault_of_size,
 )
 
 _BYTES_PER_MIB: Final = 1024 * 1024
@@ -249,11 +250,6 @@ class FileStorage(Storage):
             raise (StorageFull if error.errno in _FULL else StorageFault)(said) from error
         except (KeyError, ValueError) as error:
             raise StorageFault(f"storage {self.name!r}: the size of a directory is damaged") from error
-
-
-def fault_of_size(size_mib: int) -> str:
-    """Return what is wrong with the size of a volume; empty: nothing."""
-    return "" if size_mib >= 1 else f"expected a size of at least 1 MiB, found {size_mib}"
 
 
 def _unused_mib(volume: VolumeData) -> int:

@@ -55,6 +55,11 @@ class StorageOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def fault_of_size(size_mib: int) -> str:
+    """Return what is wrong with the size of a volume; empty: nothing."""
+    return "" if size_mib >= 1 else f"expected a size of at least 1 MiB, found {size_mib}"
+
+
 class Storage(ABC):
     """Base of storage; one instance is one unit, and serves all threads of an agent.
 
