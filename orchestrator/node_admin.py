@@ -54,6 +54,8 @@ class NodeAdmin:
         promised: Returns what is promised of some of them.
         tally: What was counted of remembering their states.
         timeout_seconds: How long a node may take that is asked past what is remembered.
+        booted_at: Where nobody looks after nodes, when this machine has booted, which is the only one; None: somebody
+            does.
     """
 
     def __init__(
@@ -64,9 +66,10 @@ class NodeAdmin:
         tally: NodeTally,
         *,
         timeout_seconds: float,
+        booted_at: float | None = None,
     ) -> None:
         self._nodes, self._machines, self._promised, self._tally = nodes, machines, promised, tally
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds, self._booted_at = timeout_seconds, booted_at
 
     def all(self) -> list[NodeView]:
         """Return all nodes, by name; what is not remembered of one is asked of it.
@@ -233,7 +236,22 @@ class NodeAdmin:
         promised: dict[str, dict[str, int]] = {row.name: {} for row in rows}
         for (name, kind), amount in self._promised(list(promised)).items():
             promised[name][kind] = amount
-        return [node_view(row, leases.get(row.name), found[row.name], promised[row.name]) for row in rows]
+        return [
+            node_view(
+                row,
+                leases.get(row.name),
+                found[row.name],
+                promised[row.name],
+                booted=self._has_booted(row, leases.get(row.name)),
+            )
+            for row in rows
+        ]
+
+    def _has_booted(self, row: MachineRow, lease: Lease | None) -> bool:
+        """Whether a machine has booted, and what is on it was not looked at since."""
+        if self._booted_at is not None:
+            return not self._machines.is_looked_at_since(row.name, self._booted_at)
+        return lease is not None and lease.boot_id != row.boot_id
 
 
 @contextmanager

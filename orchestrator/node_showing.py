@@ -19,9 +19,22 @@ from orchestrator.store.machines import MachineRow, Resident
 
 
 def node_view(
-    row: MachineRow, lease: Lease | None, answer: Snapshot | NodeError, promised: Mapping[str, int]
+    row: MachineRow,
+    lease: Lease | None,
+    answer: Snapshot | NodeError,
+    promised: Mapping[str, int],
+    *,
+    booted: bool,
 ) -> NodeView:
-    """Return a node as it is shown: what is written down of it, and what it answers or why it does not."""
+    """Return a node as it is shown.
+
+    Args:
+        row: What is written down of it.
+        lease: What its agent says of itself; None: it has none.
+        answer: What it says, or why it does not.
+        promised: What is promised of it, by kind of amount.
+        booted: Whether the machine has booted, and what is on it was not looked at since.
+    """
     said, totals = row.said, row.said.get("totals", {})
     state, reason = _state(row, lease, answer)
     picture = answer if isinstance(answer, Snapshot) else None
@@ -49,7 +62,7 @@ def node_view(
         holder=said.get("holder", ""),
         incarnation=row.incarnation,
         boot_id=lease.boot_id if lease else row.boot_id,
-        booted=lease is not None and lease.boot_id != row.boot_id,
+        booted=booted,
     )
 
 

@@ -11,6 +11,8 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, Self
 
+import psutil
+
 from orchestrator.adoption import adopted_rows
 from orchestrator.cache_admin import CacheAdmin
 from orchestrator.cache_views import CacheView, FlushView
@@ -466,6 +468,7 @@ class Service(Showing):
             lambda names: self._store.reservations.promised(names, stack_id="").totals,
             NodeTally(lambda: nodes.cache.counters, self._store.node_counters),
             timeout_seconds=self.settings.node_state_cache.rpc_timeout_seconds,
+            booted_at=psutil.boot_time() if self.settings.embedded else None,
         )
 
     # -- constraint caches -------------------------------------------------------------------------------------

@@ -236,7 +236,7 @@ def _fields(view: NodeView) -> dict[str, Any]:
 
 
 def _reason(view: NodeView) -> str:
-    booted = "it has booted, and its stacks have not been checked since" if view.booted else ""
+    booted = "it has booted, and not all that is on it has been checked since" if view.booted else ""
     return "; ".join(part for part in (view.drain_reason, view.reason, booted) if part)
 
 

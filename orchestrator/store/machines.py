@@ -196,6 +196,19 @@ class Machines:
             return [StackOnNode(**row._mapping) for row in connection.execute(sql)]
 
     @retrying
+    def is_looked_at_since(self, name: str, at: float) -> bool:
+        """Tell whether every resource on a node was made, changed or checked since a time."""
+        resource, stack = tables.resource, tables.stack
+        sql = (
+            sa.select(resource.c.id)
+            .join(stack, stack.c.id == resource.c.stack_id)
+            .where(_is_on(name), stack.c.deleted_at.is_(None), resource.c.updated_at < at)
+            .limit(1)
+        )
+        with self._db.read() as connection:
+            return connection.execute(sql).first() is None
+
+    @retrying
     def residents(self, name: str) -> list[Resident]:
         """Return the resources that are on a node, by stack and name."""
         resource, stack = tables.resource, tables.stack

@@ -2,15 +2,21 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from structlog.testing import capture_logs
 
-from cache.node_state.errors import NodeOffline
+from cache.node_state.errors import NodeOffline, StateStoreFailed
+from orchestrator import tasks
+from orchestrator.embedded import Embedded
 from orchestrator.errors import Conflict, NotFound
-from orchestrator.messages import OperateJob
+from orchestrator.messages import OperateJob, StackJob
+from orchestrator.node_settings import AgentSettings
 from orchestrator.node_tally import NodeTally
 from orchestrator.node_watch import NodeWatcher
+from orchestrator.nodes.client import NodeClient
 from orchestrator.settings import Settings
 from orchestrator.store import migrations, tables
 from orchestrator.store.store import Store
@@ -220,3 +226,84 @@ def test_who_is_drained_is_said_again_where_it_was_lost_and_taken_back_where_it_
     assert watch.nodes.asked == ["n2"]
     with pytest.raises(NodeOffline, match="new disks"):
         watch.nodes.cache.snapshot("n1")
+
+
+@dataclass
+class Machine:
+    """An installation whose one node is this process's own, with a boot id of the test's."""
+
+    embedded: Embedded
+    boot_id_file: Path
+
+    def boot(self, boot_id: str) -> None:
+        self.boot_id_file.write_text(boot_id)
+        NodeClient.of(self.embedded.runtime.settings).close()
+
+    def look(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Look as a coordinator's task does; each machine is due."""
+        with self.embedded.runtime.store.database.write() as connection:
+            connection.execute(tables.machine.update().values(watched_at=0))
+        self.embedded.runtime.__dict__.pop("node_watcher", None)
+        monkeypatch.setattr(tasks, "runtime", lambda: self.embedded.runtime)
+        tasks.watch_nodes()
+
+    def actions(self) -> list[str]:
+        with self.embedded.runtime.store.database.read() as connection:
+            traversal = tables.traversal
+            return list(
+                connection.execute(sa.select(traversal.c.action).order_by(traversal.c.created_at)).scalars()
+            )
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    boot_id_file = tmp_path / "boot_id"
+    boot_id_file.write_text("boot-1")
+    settings = Settings(state_directory=tmp_path, agent=AgentSettings(boot_id_file=str(boot_id_file)))
+    migrations.upgrade(settings.effective_database_url)
+    embedded = Embedded(settings)
+    yield Machine(embedded, boot_id_file)
+    NodeClient.of(settings).close()
+    embedded.close()
+
+
+def test_a_coordinator_begins_one_check_for_each_boot(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, coordinator = machine.embedded.runtime.store, machine.embedded.runtime.coordinator
+    template = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::TestResource}}"
+    stack_id = coordinator.create(StackJob(name="web", template=template))
+    machine.look(monkeypatch)
+    with store.database.write() as connection:
+        connection.execute(tables.resource.update().values(on_node="local"))
+        # As if it had been made.
+        connection.execute(tables.stack.update().values(status="COMPLETE"))
+    machine.boot("boot-2")
+    machine.look(monkeypatch)
+    assert machine.actions() == ["CREATE", "CHECK"]
+    now = store.stacks.find(stack_id, project="default")
+    assert (now.action, now.status) == ("CHECK", "IN_PROGRESS")
+    with store.database.write() as connection:
+        connection.execute(tables.stack.update().values(status="COMPLETE"))
+        # As if the one that looked had died before it was done.
+        connection.execute(tables.machine.update().values(boot_id="boot-1"))
+    machine.look(monkeypatch)
+    assert machine.actions() == ["CREATE", "CHECK"]
+    machine.boot("boot-3")
+    machine.look(monkeypatch)
+    assert machine.actions() == ["CREATE", "CHECK", "CHECK"]
+
+
+def test_nodes_are_looked_after_later_where_their_leases_are_out_of_reach(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_: NodeClient) -> None:
+        raise StateStoreFailed("redis does not answer")
+
+    monkeypatch.setattr(NodeClient, "leases", away)
+    with capture_logs() as logs:
+        machine.look(monkeypatch)
+    assert [(each["event"], each["reason"]) for each in logs] == [
+        ("nodes are looked after later", "redis does not answer")
+    ]
+    assert machine.embedded.runtime.store.machines.all() == []

@@ -119,7 +119,8 @@ def test_a_node_is_shown_with_what_is_on_it(terminal: Terminal, nodes: FakeNodes
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "state up" in lines
     assert (
-        "reason hypervisor 'qemu': error; it has booted, and its stacks have not been checked since" in lines
+        "reason hypervisor 'qemu': error; it has booted, and not all that is on it has been checked since"
+        in lines
     )
     assert "hypervisor process ok 1 memory_total_mib=1000, memory_free_mib=700" in lines
     assert "hypervisor qemu error no such program" in lines
@@ -236,3 +237,18 @@ def test_what_was_counted_is_shown_and_begun_again(terminal: Terminal, nodes: Fa
     assert (shown["hits"], shown["misses"], shown["hit_rate"]) == (2, {"absent": 3}, 0.4)
     again = json.loads(terminal.run("node", "stats", "-f", "json").stdout)
     assert (again["hits"], again["since"], again["hit_rate"]) == (0, None, None)
+
+
+def test_where_nobody_looks_after_nodes_a_boot_is_told_until_what_is_there_was_checked(
+    terminal: Terminal, service: FakeService, nodes: FakeNodes, store: Store
+) -> None:
+    put_server_on(store, "n1")
+    tally = NodeTally(lambda: nodes.cache.counters, store.node_counters)
+    service.nodes_held = NodeAdmin(
+        nodes, store.machines, lambda _: {}, tally, timeout_seconds=10, booted_at=2.0
+    )
+    _, first, second = json.loads(terminal.run("node", "list", "-f", "json").stdout)
+    assert (first["booted"], second["booted"]) == (True, False)
+    with store.database.write() as connection:
+        connection.execute(tables.resource.update().values(updated_at=3.0))
+    assert json.loads(terminal.run("node", "show", "n1", "-f", "json").stdout)["node"]["booted"] is False
