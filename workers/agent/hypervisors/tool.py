@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from workers.agent.hypervisors.hypervisor import HypervisorBusy, HypervisorFault
@@ -19,9 +20,9 @@ def run_tool(
     *,
     env: Mapping[str, str] | None = None,
     timeout_seconds: float = _FAST_SECONDS,
-    text: str | None = None,
+    directory: Path | None = None,
 ) -> str:
-    """Run a program to its end and return what it prints; ``env`` is added to the agent's own variables.
+    """Run a program to its end, in ``directory``, and return what it prints; ``env`` is added to the agent's variables.
 
     Raises:
         HypervisorBusy: it did not end in time, and was killed.
@@ -31,8 +32,8 @@ def run_tool(
     try:
         done = subprocess.run(  # noqa: S603 -- the tools of a hypervisor, with arguments that are lists
             list(command),
-            input=text,
-            stdin=subprocess.DEVNULL if text is None else None,
+            stdin=subprocess.DEVNULL,
+            cwd=directory,
             capture_output=True,
             text=True,
             errors="replace",
