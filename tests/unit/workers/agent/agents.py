@@ -49,7 +49,8 @@ def settings_of(directory: Path, **agent: Any) -> Settings:
     """Return the settings of a node whose allowed directory is ``files``, with a fake hypervisor of 1000 MiB."""
     files, boot_id = directory / "files", directory / "boot_id"
     files.mkdir(exist_ok=True)
-    boot_id.write_text("boot-1\n")
+    if not boot_id.exists():
+        boot_id.write_text("boot-1\n")
     given = {
         "hypervisors": {"fake": {"memory_mib": 1000, "cpus": 4}},
         "boot_id_file": str(boot_id),

@@ -1,0 +1,35 @@
+"""A machine that starts anew after the reply: once, however often that is delivered."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from orchestrator.nodes.errors import NotSupported
+from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, told
+
+
+def test_command_runs_after_its_success_is_on_record_and_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.agent.rpcs.node._POWERCYCLE_DELAY_SECONDS", 0.0)
+    came, cache = tmp_path / "came", ToldCache()
+    command = ["/bin/sh", "-c", f"echo x >> {came}; echo done > {tmp_path}/fifo"]
+    os.mkfifo(tmp_path / "fifo")
+    agent = agent_of(tmp_path, cache, powercycle_command=command)
+    request = request_of("node_powercycle")
+    assert told(agent.carry_out(request)) == {"delay_seconds": 0.0}
+    assert ask(agent, "operation", operation_id=request.operation_id)["state"] == "done"
+    assert (tmp_path / "fifo").read_text() == "done\n"
+    told(agent.carry_out(request))
+    assert cache.told == ["begin n1", "end n1; deferred", "begin n1", "end n1"]
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.join(10)
+    assert came.read_text() == "x\n"
+
+
+def test_machine_is_not_started_anew_unless_its_operator_says_how(tmp_path: Path) -> None:
+    with pytest.raises(NotSupported, match=r"agent\.powercycle_command"):
+        change(agent_of(tmp_path), "node_powercycle")
