@@ -13,6 +13,7 @@ from orchestrator.diagnosis import PATIENCE_SECONDS, Check
 from orchestrator.doctor_caches import check_constraint_caches
 from orchestrator.doctor_clients import check_clients
 from orchestrator.doctor_hooks import check_hooks
+from orchestrator.doctor_nodes import check_nodes
 from orchestrator.doctor_sinks import check_event_sinks
 from orchestrator.errors import InvalidInput, IsothermError, Unavailable
 from orchestrator.messages import CHECKS_QUEUE, STACKS_QUEUE
@@ -41,6 +42,8 @@ def checks(settings: Settings) -> Iterator[Check]:
     yield broker
     if broker.ok and not settings.embedded:
         yield from check_processes(settings)
+    if broker.ok:
+        yield from check_nodes(settings)
 
 
 def check_settings(variables: Mapping[str, str]) -> Check:

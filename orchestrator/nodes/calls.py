@@ -13,6 +13,7 @@ from orchestrator.nodes.transport import Transport
 
 #: The RPCs that are called by the engine itself.
 SNAPSHOT_RPC: Final = "node_snapshot"
+VERSION_RPC: Final = "node_version"
 OPERATION_RPC: Final = "operation"
 
 

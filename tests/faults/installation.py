@@ -103,6 +103,12 @@ class Installation:
         self.engines.append(engine)
         engine.wait_until_ready()
 
+    def start_agent(self) -> None:
+        """Start the agent of the one node, and return when it makes what stacks have on nodes."""
+        engine = EngineProcess(self.run(self._command("agent", "--node", "host1")))
+        self.engines.append(engine)
+        engine.wait_until_ready()
+
     def engine(self, name: str) -> EngineProcess:
         """Return the process that was started under this name first."""
         return self.engines[list(PROCESSES).index(name)]

@@ -71,6 +71,7 @@ def test_a_dead_worker_and_an_emptied_broker_cost_a_stack_nothing_but_time(
 
 
 def test_what_a_worker_had_made_when_it_died_is_not_made_again(installation: Installation) -> None:
+    installation.start_agent()
     stack_id = installation.create(files_template())
     installation.until_done(stack_id, FILES // 4)
     installation.engine("w1").kill()

@@ -28,6 +28,7 @@ def states(installation: Installation) -> dict[str, str]:
 
 
 def test_a_stack_that_nobody_signals_times_out_and_can_be_deleted(installation: Installation) -> None:
+    installation.start_agent()
     template = installation.directory / "never.yaml"
     template.write_text(NEVER_SIGNALLED)
     created = installation.isotherm("stack", "create", STACK, "-t", str(template), "--timeout", TIMEOUT)

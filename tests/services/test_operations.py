@@ -5,6 +5,7 @@ from pathlib import Path
 import psutil
 
 from orchestrator.service import Service
+from tests.services.engine import running
 from tests.services.test_update import isotherm, service, session  # noqa: F401  # fixtures
 from tests.unit.docs.pages import Session
 
@@ -26,6 +27,11 @@ def test_a_stack_is_checked_suspended_resumed_and_repaired(
     service: Service,  # noqa: F811
 ) -> None:
     (session.directory / "t.yaml").write_text(TEMPLATE)
+    with running([session.start("isotherm agent --node host1")]):
+        operate(session, service)
+
+
+def operate(session: Session, service: Service) -> None:  # noqa: F811
     isotherm(session, "stack", "create", "s", "-t", "t.yaml")
     before = physical_ids(service)
     page, process = Path(before["page"] or ""), psutil.Process(int(before["server"] or ""))

@@ -41,7 +41,7 @@ def doctors_word(session: Session) -> dict[str, str]:
     return {check["name"]: check["detail"] for check in json.loads(done.stdout)}
 
 
-def test_a_coordinator_and_three_workers_carry_out_what_the_readme_says(session: Session) -> None:
+def test_a_coordinator_three_workers_and_an_agent_carry_out_what_the_readme_says(session: Session) -> None:
     session.type_in(SETUP)
     assert set(session.environment) >= {"ISOTHERM_BROKER_URL", "ISOTHERM_DATABASE_URL"}
     assert "processes" in PROCESSES.marks
@@ -52,8 +52,10 @@ def test_a_coordinator_and_three_workers_carry_out_what_the_readme_says(session:
         logs = [engine.log for engine in engines]
     assert [worker.partition("@")[0] for worker in found["workers"].split(", ")] == ["w1", "w2", "w3"]
     assert found["coordinators"].startswith("coordinator@")
-    coordinator, *workers = logs
+    assert found["nodes"] == "answering: host1"
+    coordinator, *workers, agent = logs
     for task in ("stack.create", "stack.delete", "stack.finish", "coordinator.sweep"):
         assert f"Task {task}[" in coordinator
     assert any("Task resource.check[" in worker for worker in workers)
+    assert "an agent begins" in agent
     assert "Traceback" not in "".join(logs)
