@@ -21,7 +21,7 @@ from tests.unit.workers.agent.hypervisors.contract import (
     fingerprint,
     one,
 )
-from tests.unit.workers.agent.killing import killed_after
+from tests.unit.workers.agent.killing import in_a_small_process, killed_after
 from workers.agent.hypervisors.control_groups import trees_of
 from workers.agent.hypervisors.hypervisor import (
     Disk,
@@ -185,22 +185,6 @@ class TestProcess(HypervisorContract):
         end()
         assert said == ["instance 'before' has ended", "instance 'after' has ended"]
 
-    # -- what dies meanwhile -----------------------------------------------------------------------------------
-
-    def test_wherever_the_agent_dies_in_a_start_it_runs_once(
-        self, hypervisor: Hypervisor, directory: Path
-    ) -> None:
-        spec = self.shell("echo started >> starts; exec sleep 1000")
-        ran = set()
-        for lines in range(0, 300, 20):
-            assert killed_after(lines, lambda: self.make(directory).start(spec))
-            found = hypervisor.instance("web")
-            ran.add(found is not None and found.state is InstanceState.RUNNING)
-            assert hypervisor.start(spec).state is InstanceState.RUNNING
-            until(self.work("starts").read_text, "started\n".__eq__)
-            hypervisor.remove("web")
-        assert ran == {False, True}
-
     # -- what is refused -------------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize(
@@ -309,6 +293,21 @@ class TestProcess(HypervisorContract):
     def work(self, name: str) -> Path:
         """Where a command finds itself that was told no directory."""
         return self._directory / "web" / "work" / name
+
+
+@in_a_small_process
+def test_wherever_the_agent_dies_in_a_start_it_runs_once(tmp_path: Path) -> None:
+    script = "echo started >> starts; exec sleep 1000"
+    spec = InstanceSpec(name="web", memory_mib=64, command=["sh", "-c", script])
+    hypervisor, ran = ProcessHypervisor(ProcessOptions(), tmp_path), set()
+    for lines in range(0, 300, 20):
+        assert killed_after(lines, lambda: ProcessHypervisor(ProcessOptions(), tmp_path).start(spec))
+        found = hypervisor.instance("web")
+        ran.add(found is not None and found.state is InstanceState.RUNNING)
+        assert hypervisor.start(spec).state is InstanceState.RUNNING
+        until((tmp_path / "web" / "work" / "starts").read_text, "started\n".__eq__)
+        hypervisor.remove("web")
+    assert ran == {False, True}
 
 
 @pytest.fixture
