@@ -156,6 +156,7 @@ class Reading:
         except StateStoreFailed as error:
             self._failed(error)
             return False
+        self._silent_until = float("-inf")
         self._tally.add_labelled("bumps", why)
         return True
 
@@ -210,13 +211,31 @@ class Reading:
                 self._failed(error)
                 return self._ask(question, request)
             if fill.claimed:
-                return self._ask_for_all(question, request, owner, fill)
+                snapshot = self._late(question, owner)
+                return snapshot or self._ask_for_all(question, request, owner, fill)
             if fill.dirty or time.monotonic() > patience_ends or self._closed.is_set():
                 return self._ask(question, request)
             snapshot = self._wait(question, patience_ends)
             if snapshot is not None:
-                self._tally.add("shared")
                 return snapshot
+
+    def _late(self, question: Question, owner: str) -> Snapshot | None:
+        """Return what another had for an answer between this caller's look and its claim; None: nobody had.
+
+        Raises:
+            NodeError: another had none.
+        """
+        look = self.look([question.node])[0]
+        if look is None:
+            return None
+        try:
+            snapshot = self._answer_of_another(question, look)
+        except NodeError:
+            self._told(lambda: self._store.release(question.node, owner, answered=False))
+            raise
+        if snapshot is not None:
+            self._told(lambda: self._store.release(question.node, owner))
+        return snapshot
 
     def _wait(self, question: Question, patience_ends: float) -> Snapshot | None:
         """Return what another process has had for an answer; None: that will not do, or it takes too long.
@@ -230,18 +249,23 @@ class Reading:
             look = self.look([question.node])[0]
             if look is None:
                 return None
-            # What went wrong since is an answer to this question too.
-            refused = refusal(replace(question, force=False), look)
-            if refused is not None:
-                raise refused
-            verdict = judge(question, look, _entry_in(look))
-            if isinstance(verdict, Hit):
-                return verdict.entry.snapshot(
-                    question.node, question.request, age_seconds=verdict.age_seconds, stale=False
-                )
+            snapshot = self._answer_of_another(question, look)
+            if snapshot is not None:
+                return snapshot
             if not look.filling or look.dirty:
                 return None
         return None
+
+    def _answer_of_another(self, question: Question, look: Look) -> Snapshot | None:
+        refused = refusal(question, look)
+        if refused is not None:
+            raise refused
+        verdict = judge(question, look, _entry_in(look))
+        if isinstance(verdict, Miss):
+            return None
+        self._tally.add("shared")
+        age_seconds = verdict.age_seconds
+        return verdict.entry.snapshot(question.node, question.request, age_seconds=age_seconds, stale=False)
 
     def _rest(self, seconds: float) -> bool:
         """Wait for a moment; True: there is no more to wait for."""

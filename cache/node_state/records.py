@@ -140,11 +140,12 @@ class RecordStore(NodeStateStore):
                 record.kept = (kept.tokens.epoch, kept.tokens.gen, kept.began_at, until, kept.data)
             return fits
 
-    def release(self, node: str, owner: str) -> None:
+    def release(self, node: str, owner: str, *, answered: bool = True) -> None:
         """End a claim."""
         with self._changing([node]) as (_, records):
             records[node].end_fill(owner)
-            records[node].failure = None
+            if answered:
+                records[node].failure = None
 
     def fail(
         self, node: str, owner: str, kind: str, message: str, *, first_seconds: float, longest_seconds: float

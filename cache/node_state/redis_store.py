@@ -102,10 +102,10 @@ redis.call('HSET', KEYS[6], 'id', ARGV[1], 'epoch', ARGV[4], 'gen', ARGV[5], 'be
 redis.call('EXPIRE', KEYS[6], math.max(1, math.ceil(ARGV[7] - now) + 60))
 return 1
 """
-#: Then fill and err; then the owner.
+#: Then fill and err; then the owner, and whether the node has answered.
 _RELEASE: Final = """
 if redis.call('HGET', KEYS[3], 'owner') == ARGV[3] then redis.call('DEL', KEYS[3]) end
-redis.call('DEL', KEYS[4])
+if ARGV[4] == '1' then redis.call('DEL', KEYS[4]) end
 """
 #: Then fill and err; then the owner, kind and message, and the shortest and the longest pause.
 _FAIL: Final = """
@@ -236,9 +236,9 @@ class RedisNodeStore(NodeStateStore):
         times = [f"{kept.began_at:.6f}", f"{until:.6f}"]
         return bool(self._run(_KEEP, keys, [owner, kept.tokens.epoch, kept.tokens.gen, *times, kept.data]))
 
-    def release(self, node: str, owner: str) -> None:
+    def release(self, node: str, owner: str, *, answered: bool = True) -> None:
         """End a claim."""
-        self._run(_RELEASE, self._keys(node, "fill", "err"), [owner])
+        self._run(_RELEASE, self._keys(node, "fill", "err"), [owner, int(answered)])
 
     def fail(
         self, node: str, owner: str, kind: str, message: str, *, first_seconds: float, longest_seconds: float

@@ -99,8 +99,8 @@ class NodeStateStore(ABC):
         """
 
     @abstractmethod
-    def release(self, node: str, owner: str) -> None:
-        """End a claim without keeping anything; the node has answered, so its failure ends too."""
+    def release(self, node: str, owner: str, *, answered: bool = True) -> None:
+        """End a claim without keeping anything; if the node has answered all the same, its failure ends too."""
 
     @abstractmethod
     def fail(

@@ -61,6 +61,19 @@ def test_an_entry_ends_with_its_time(world: World, clock: Clock) -> None:
     assert len(world.node.asked) == 2
 
 
+def test_the_age_of_an_answer_counts_from_when_it_was_asked_for(world: World, clock: Clock) -> None:
+    def dawdle() -> None:
+        clock.now += 5
+
+    world.node.meanwhile = dawdle
+    world.cache.snapshot("n1")
+    assert world.cache.snapshot("n1").age_seconds == 5
+    clock.now += 594
+    assert world.cache.snapshot("n1").cached
+    clock.now += 1
+    assert not world.cache.snapshot("n1").cached
+
+
 def test_who_wants_it_younger_is_told_anew(world: World, clock: Clock) -> None:
     world.cache.snapshot("n1")
     clock.now += 60

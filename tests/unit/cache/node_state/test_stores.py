@@ -139,6 +139,14 @@ def test_a_claim_ends_when_it_is_released_by_whose_it_is(store: NodeStateStore) 
     assert not look(store).filling
 
 
+def test_a_claim_can_end_without_an_answer(store: NodeStateStore) -> None:
+    store.fail("n1", "other", "timeout", "no answer", **PAUSES)
+    store.begin_fill("n1", "me", 11)
+    store.release("n1", "me", answered=False)
+    assert not look(store).filling
+    assert look(store).failure
+
+
 def test_a_dirty_node_is_not_filled(store: NodeStateStore) -> None:
     store.mark(["n1", "n2"], "one", 900)
     store.mark(["n1"], "two", 900)

@@ -116,8 +116,8 @@ class World:
         for node in self.nodes.values():
             self.cache.acquire(node.lease())
 
-    def another(self, **options: Any) -> NodeStateCache:
-        return NodeStateCache(self.store, self._fetch, **(self.options | options))
+    def another(self, store: NodeStateStore | None = None, **options: Any) -> NodeStateCache:
+        return NodeStateCache(store or self.store, self._fetch, **(self.options | options))
 
     def _fetch(self, node: str, request: SnapshotRequest, timeout_seconds: float) -> Snapshot:
         return self.nodes[node].answer(request)
