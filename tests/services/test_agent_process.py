@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -89,6 +90,8 @@ def node(tmp_path: Path, redis_url: str) -> Iterator[Node]:
 
 def test_an_agent_is_asked_changed_killed_and_followed(node: Node, redis_server: RedisServer) -> None:
     first = node.start()
+    # The name under which Celery's tools find it, and compose.yaml asks whether it is well.
+    assert f"agent-{NODE}@{socket.gethostname()} ready." in first.log
     lease = node.client.leases()[NODE]
     assert (lease.labels, lease.storage) == ({"zone": "z", "rack": "r1"}, {"default": "file"})
     # A change, whose effect the next snapshot shows.

@@ -16,6 +16,7 @@ from tornado.options import options as flower_options
 
 from orchestrator.cli.main import isotherm
 from orchestrator.constraint_caches import make_constraint_cache
+from orchestrator.nodes.state_cache import where
 from orchestrator.process_caches import COMMON_STORES
 from orchestrator.settings import Settings
 from tests.services.servers import MemcachedServer
@@ -58,13 +59,14 @@ def health_check(name: str) -> list[str]:
 
 
 def test_the_services_are_those_of_an_installation() -> None:
-    assert set(OURS) == {"migrate", "coordinator", "worker", "flower"}
+    assert set(OURS) == {"migrate", "coordinator", "worker", "agent", "flower"}
     assert set(SERVICES) - set(OURS) == {"postgres", "redis", "memcached"}
     assert SERVICES["worker"]["deploy"]["replicas"] == 3
 
 
 @pytest.mark.parametrize(
-    ("name", "command"), [("migrate", "upgrade"), ("coordinator", "coordinator"), ("worker", "worker")]
+    ("name", "command"),
+    [("migrate", "upgrade"), ("coordinator", "coordinator"), ("worker", "worker"), ("agent", "agent")],
 )
 def test_command_is_one_that_isotherm_has(name: str, command: str) -> None:
     program, *arguments = OURS[name]["command"]
@@ -81,12 +83,14 @@ def test_flower_knows_its_options() -> None:
     assert set(given["tasks_columns"].split(",")) <= set(Task._fields)
 
 
-@pytest.mark.parametrize("name", ["coordinator", "worker"])
-def test_health_check_pings_the_process_of_its_own_container(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "shown"), [("coordinator", "coordinator"), ("worker", "worker"), ("agent", "agent-host1")]
+)
+def test_health_check_pings_the_process_of_its_own_container(name: str, shown: str) -> None:
     command, context = celery_command(health_check(name))
     assert command == "inspect"
     assert context.params["command"] == "ping"
-    assert context.params["destination"] == [f"{name}@$(hostname)"]
+    assert context.params["destination"] == [f"{shown}@$(hostname)"]
     assert "$$(hostname)" in SERVICES[name]["healthcheck"]["test"][1], "a single $ is compose's own"
 
 
@@ -109,7 +113,7 @@ def test_what_a_service_waits_for_can_happen(name: str) -> None:
             assert "healthcheck" in SERVICES[target]
 
 
-@pytest.mark.parametrize("name", sorted(set(OURS) - {"migrate"}))
+@pytest.mark.parametrize("name", sorted(set(OURS) - {"migrate", "agent"}))
 def test_no_process_starts_before_the_schema_is_up_to_date(name: str) -> None:
     assert OURS[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
 
@@ -135,7 +139,9 @@ def settings_of(name: str, **others: str) -> Settings:
 def test_settings_are_known_and_valid(name: str) -> None:
     settings = settings_of(name)
     assert not settings.embedded
-    hosts = {"database_url": "postgres", "broker_url": "redis", "cache_url": "memcached"}
+    hosts = {"broker_url": "redis", "cache_url": "memcached"}
+    if name != "agent":
+        hosts["database_url"] = "postgres"
     for setting, host in hosts.items():
         assert host in SERVICES
         assert f"{host}:" in getattr(settings, setting)
@@ -204,7 +210,20 @@ def test_no_password_is_written_down() -> None:
         if "PASSWORD" in variable
     ]
     assert set(passwords) == {THE_PASSWORD}
-    assert len(passwords) == 1 + len(OURS)
+    assert len(passwords) == len({"postgres", *OURS} - {"agent"})
+
+
+def test_the_agent_sees_nothing_of_the_database() -> None:
+    agent = SERVICES["agent"]
+    said = yaml.safe_dump(agent)
+    assert not any(word in said.lower() for word in ("postgres", "database", "password"))
+    # Compose reads .env, with the password in it, for its own variables, and for who asks for it.
+    assert [file["path"] for file in agent["env_file"]] == ["agent.env"]
+
+
+def test_all_share_what_nodes_said() -> None:
+    places = {where(settings_of(name)) for name in OURS}
+    assert places == {("redis", "redis://redis:6379/0")}
 
 
 def test_nothing_is_published_beyond_this_machine() -> None:
