@@ -47,6 +47,7 @@ from workers.agent.patience import Unanswered
 from workers.agent.records import read_record, write_record
 from workers.agent.snapshots import SnapshotTaker
 from workers.agent.storage.storage import Storage
+from workers.agent.watching import Watching
 
 log = structlog.get_logger()
 
@@ -110,6 +111,7 @@ class Agent:
         )
         self.limits = Limits(name, settings)
         self.claims = Claims(name, directory / "claims", self.locks, settings.agent)
+        self._watching = Watching(cache, name)
         self._counting = threading.Lock()
         self._seq = self._inflight = 0
 
@@ -143,7 +145,8 @@ class Agent:
     def hypervisors(self) -> Backends[Hypervisor]:
         """The hypervisors that its operator names, usable or not."""
         seconds = self.settings.agent.backend_seconds
-        return hypervisors_of(self.settings.agent.hypervisors, self.directory / "hypervisors", seconds)
+        directory = self.directory / "hypervisors"
+        return hypervisors_of(self.settings.agent.hypervisors, directory, seconds, self._watching.watch)
 
     @cached_property
     def storage(self) -> Backends[Storage]:
@@ -197,6 +200,7 @@ class Agent:
 
     def close(self) -> None:
         """Let go of what its backends hold; instances go on."""
+        self._watching.close()
         self.hypervisors.close()
         self.storage.close()
 

@@ -43,14 +43,21 @@ class Backend(Generic[B]):
     """One hypervisor or storage unit, usable or not; made when it is first needed. Safe for threads."""
 
     def __init__(
-        self, who: str, kind: str, make: Callable[[], B], seconds: float, options: Mapping[str, Any]
+        self,
+        who: str,
+        kind: str,
+        *,
+        make: Callable[[], B],
+        seconds: float,
+        options: Mapping[str, Any],
+        begin: Callable[[B], None] = lambda _: None,
     ) -> None:
         #: What it is called in sentences, and the name of its entry point.
         self.who, self.kind = who, kind
         #: What its operator says of it.
         self.options = options
         self.patience = Patience(who, seconds)
-        self._make = make
+        self._make, self._begin = make, begin
         self._lock = threading.Lock()
         self._made: B | None = None
         #: Why it cannot be used, and when that was found.
@@ -80,9 +87,8 @@ class Backend(Generic[B]):
         if self._fault is not None and time.monotonic() - self._fault[1] < _PROBE_AGAIN_SECONDS:
             raise self._fault[0]
         try:
-            if self._made is None:
-                self._made = self._make()
-            reason = self.patience.ask(self._made.probe).answer()
+            made = self._made = self._make() if self._made is None else self._made
+            reason = self.patience.ask(made.probe).answer()
             if reason:
                 raise Unusable(ERROR, f"{self.who} cannot be used: {reason}")
         except Unusable as fault:
@@ -92,7 +98,9 @@ class Backend(Generic[B]):
         except Exception as error:  # a plugin's own, whatever it is: the others go on
             raise self._remember(Unusable(ERROR, f"{self.who} is broken: {error}")) from error
         self._proven = True
-        return self._made
+        with suppress(Unanswered):
+            self.patience.ask(lambda: self._begin(made))
+        return made
 
     def _remember(self, fault: Unusable) -> Unusable:
         self._fault = (fault, time.monotonic())
@@ -146,9 +154,15 @@ class Backends(Mapping[str, Backend[B]]):
 
 
 def hypervisors_of(
-    configured: Mapping[str, Mapping[str, Any]], directory: Path, seconds: float
+    configured: Mapping[str, Mapping[str, Any]],
+    directory: Path,
+    seconds: float,
+    begin: Callable[[Hypervisor], None],
 ) -> Backends[Hypervisor]:
-    """Return the hypervisors that the settings name, each with a directory of its own under ``directory``."""
+    """Return the hypervisors that the settings name, each with a directory of its own under ``directory``.
+
+    ``begin`` is called with each as soon as it can be used.
+    """
     found = _Entries(HYPERVISORS, configured)
 
     def maker(name: str) -> Callable[[], Hypervisor]:
@@ -161,7 +175,14 @@ def hypervisors_of(
     return Backends(
         "hypervisor",
         {
-            name: Backend(f"hypervisor {name!r}", name, maker(name), seconds, configured[name])
+            name: Backend(
+                f"hypervisor {name!r}",
+                name,
+                make=maker(name),
+                seconds=seconds,
+                options=configured[name],
+                begin=begin,
+            )
             for name in sorted(configured)
         },
     )
@@ -186,7 +207,13 @@ def storage_of(
     return Backends(
         "storage unit",
         {
-            name: Backend(f"storage unit {name!r}", kinds[name], maker(name), seconds, configured[name])
+            name: Backend(
+                f"storage unit {name!r}",
+                kinds[name],
+                make=maker(name),
+                seconds=seconds,
+                options=configured[name],
+            )
             for name in sorted(configured)
         },
     )

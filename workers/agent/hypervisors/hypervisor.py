@@ -208,6 +208,10 @@ class Hypervisor(ABC):
     def remove(self, name: str) -> None:
         """End the instance at once and forget it; one that is not there is no error."""
 
+    def files_of(self, spec: InstanceSpec) -> Sequence[str]:  # noqa: ARG002  # for those who override it
+        """Return the files of the node that an instance is given besides its image and its disks, by its options."""
+        return ()
+
     def reboot(self, name: str) -> InstanceData:  # noqa: ARG002  # for those who override it
         """Start the instance anew as it was last started."""
         raise CannotDo(f"hypervisor {self.name!r} cannot reboot")

@@ -80,6 +80,7 @@ class Qemu(Hypervisor):
     abilities: ClassVar[frozenset[str]] = frozenset(
         {"pause", "reboot", "resize", "migrate", "snapshot", "networks", "disks"}
     )
+    walled = True
 
     def __init__(self, options: QemuOptions, directory: Path) -> None:
         super().__init__(options, directory.absolute())
@@ -95,6 +96,10 @@ class Qemu(Hypervisor):
         if self.options.accelerator == "kvm" and (fault := fault_of_kvm(self.options.program)):
             return f"KVM cannot be used: {fault}"
         return ""
+
+    def files_of(self, spec: InstanceSpec) -> Sequence[str]:
+        """Return the kernel and its first file system."""
+        return [str(spec.options[option]) for option in ("kernel", "initrd") if spec.options.get(option)]
 
     def node(self) -> NodeData:
         """Return the machine as its kernel sees it, and qemu's version."""

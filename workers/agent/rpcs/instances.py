@@ -146,6 +146,8 @@ def allowed_instance(
         raise RpcFailed(agent.name, f"what the instance is to be cannot be read: {error}") from error
     if wanted.disks:
         _refuse_other_disks(agent, {disk.path for disk in wanted.disks})
+    for file in backend.files_of(wanted):
+        agent.limits.path(file)
     return backend, agent.limits.instance(wanted, walled=backend.walled)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stevedore.extension import ExtensionManager
 
 from cache.node_state.requests import (
     ABSENT,
@@ -82,6 +83,9 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The package's module; whatever hangs goes on afterwards."""
     install(tmp_path, "acme_backends", SOURCE, ENTRIES)
     monkeypatch.syspath_prepend(tmp_path)
+    # stevedore remembers what it found, here and in files; neither is to outlive the test.
+    monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "stevedore"))
     import acme_backends  # type: ignore[import-not-found]  # it is made here
 
     yield acme_backends

@@ -129,6 +129,17 @@ def test_directory_is_handed_on_as_it_really_is(tmp_path: Path, files: Path) -> 
     assert limits(tmp_path).instance(wanted, walled=False).cwd == str(files / "real")
 
 
+def test_files_in_the_options_are_held_to_the_directories_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = agent_of(tmp_path)
+    fake = agent.hypervisor("fake")
+    monkeypatch.setattr(fake, "files_of", lambda spec: [spec.options["kernel"]])
+    with pytest.raises(RpcRefused, match="/etc/passwd"):
+        change(agent, "instance_start", hypervisor="fake", spec=spec(options={"kernel": "/etc/passwd"}))
+    assert fake.instances() == []
+
+
 def test_walled_instance_runs_what_its_image_has(tmp_path: Path) -> None:
     wanted = InstanceSpec(name="web", memory_mib=1, command=["/bin/init"], cwd="/srv", user="www")
     limits(tmp_path, commands=["/nothing/*"]).instance(wanted, walled=True)
