@@ -34,6 +34,7 @@ class FileNodeStore(RecordStore):
 
     Args:
         directory: Made where it is missing, for this user alone: what nodes say is not for everybody.
+        boot_id: Of this machine: what was written before it booted is void, as all its nodes are on it.
         clock: Seconds, the same for all processes of the machine.
         timeout_seconds: How long to wait while others write.
     """
@@ -43,10 +44,12 @@ class FileNodeStore(RecordStore):
         directory: Path,
         clock: Callable[[], float] = time.time,
         *,
+        boot_id: str = "",
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         super().__init__(clock)
         self._directory = directory
+        self._boot_id = boot_id
         self._timeout_seconds = timeout_seconds
 
     def names(self) -> frozenset[str]:
@@ -63,14 +66,14 @@ class FileNodeStore(RecordStore):
             self._file(node).unlink(missing_ok=True)
 
     def _read(self, node: str) -> tuple[CommonRecord, NodeRecord]:
-        return self._load(self._directory / _COMMON, CommonRecord), self._node(node)
+        return self._of_all(), self._node(node)
 
     @contextmanager
     def _changing(
         self, nodes: Collection[str] = (), *, common: bool = False
     ) -> Iterator[tuple[CommonRecord, dict[str, NodeRecord]]]:
         with self._locked():
-            of_all = self._load(self._directory / _COMMON, CommonRecord)
+            of_all = self._of_all()
             before = _packed(of_all)
             records = {node: self._node(node) for node in nodes}
             yield of_all, records
@@ -78,6 +81,10 @@ class FileNodeStore(RecordStore):
                 self._save(self._directory / _COMMON, _packed(of_all))
             for node, record in records.items():
                 self._save(self._file(node), _packed(record))
+
+    def _of_all(self) -> CommonRecord:
+        record = self._load(self._directory / _COMMON, CommonRecord)
+        return record if record.boot_id == self._boot_id else CommonRecord(boot_id=self._boot_id)
 
     def _node(self, node: str) -> NodeRecord:
         return self._load(self._file(node), NodeRecord)

@@ -16,6 +16,8 @@ class CommonRecord:
     epoch: str = ""
     #: Marks of changes that concern all nodes: until when each, by its text.
     marks: dict[str, float] = field(default_factory=dict)
+    #: Which boot of the machine wrote this, where that matters.
+    boot_id: str = ""
 
     def is_due(self, now: float) -> bool:
         """Whether a mark's time is over."""

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Collection
+from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -55,7 +56,7 @@ def make_node_state_store(settings: Settings) -> NodeStateStore:
     if backend == MEMORY:
         return _of_this_process(str(settings.state_directory.absolute()))
     if backend == FILE:
-        return FileNodeStore(settings.state_directory / DIRECTORY)
+        return FileNodeStore(settings.state_directory / DIRECTORY, boot_id=_boot_id(settings))
     try:
         return RedisNodeStore(url)
     except StoreMisconfigured as error:
@@ -88,6 +89,14 @@ def _url_setting(settings: Settings) -> str:
     if settings.cache_backend in _REDIS_CACHES and settings.cache_url.startswith(_REDIS_SCHEMES):
         return "cache_url"
     return "broker_url" if settings.broker_url.startswith(_REDIS_SCHEMES) else ""
+
+
+def _boot_id(settings: Settings) -> str:
+    """Return which boot of this machine it is; empty where nobody can tell."""
+    try:
+        return Path(settings.agent.boot_id_file).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
 
 
 def _refused(setting: str, message: str, hint: str) -> InvalidInput:

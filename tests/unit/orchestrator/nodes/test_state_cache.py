@@ -110,3 +110,18 @@ def test_only_the_embedded_agent_needs_no_lease(tmp_path: Path, broker_url: str)
         cache.acquire(node.lease())
     cache.snapshot("local")
     assert another.snapshot("local").cached
+
+
+def test_what_was_said_before_this_machine_booted_is_void(tmp_path: Path) -> None:
+    node = Node("local")
+    boot_id = tmp_path / "boot_id"
+    said = settings(tmp_path, agent={"boot_id_file": str(boot_id)})
+
+    def served() -> bool:
+        cache = make_node_state_cache(said, lambda _name, request, _seconds: node.answer(request))
+        return cache.snapshot("local").cached
+
+    boot_id.write_text("first")
+    assert [served(), served()] == [False, True]
+    boot_id.write_text("second")
+    assert [served(), served()] == [False, True]
