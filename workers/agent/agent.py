@@ -132,11 +132,16 @@ class Agent:
         return str(record["incarnation"])
 
     def begin(self) -> None:
-        """See to what another process left undone that was this agent, too, and has died.
+        """Load its RPCs, and see to what another process left undone that was this agent, too, and has died.
 
-        To be called by each process of a shared one. One that has its name for itself need not: what its predecessor
-        left is void when it takes its lease, and its queue delivers again.
+        One that has its name for itself leaves that to others: what its predecessor left is void as soon as it has
+        taken its lease, and its queue delivers again.
+
+        Raises:
+            PluginMistake: a package brings RPCs that cannot be loaded.
         """
+        if self._rpcs is None:
+            load_rpcs()
         if self._shared:
             for operation_id in self.journal.give_up_interrupted():
                 self.cache.settle(self.name, operation_id)

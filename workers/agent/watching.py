@@ -3,6 +3,7 @@
 import threading
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 
 import structlog
 
@@ -57,7 +58,8 @@ class Watching:
             self._closed = True
             ends, self._ends = self._ends, []
         for end in ends:
-            end()
+            with suppress(Exception):
+                end()
 
     def _void(self) -> None:
         while True:

@@ -21,7 +21,6 @@ from orchestrator.settings import Settings
 from workers.agent.agent import Agent
 from workers.agent.serving.reads import Reads
 from workers.agent.serving.tenancy import Tenancy
-from workers.agent.serving.watching import Watching
 
 log = structlog.get_logger()
 
@@ -70,9 +69,6 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
         agent.begin()
         reads.start()
         stack.callback(reads.close)
-        watching = Watching(agent.hypervisors.all_usable(), lambda: cache.bump(node, "changed unasked"))
-        watching.start()
-        stack.callback(watching.close)
         tenancy.keep()
         log.info("an agent begins", node=node, incarnation=agent.incarnation)
         worker = app.Worker(
