@@ -54,6 +54,8 @@ class LifecycleContext:
     #: Before the operation: what is under way on the outermost stack, such as ROLLBACK for what a stack in it does
     #: because of that; empty if nothing is. Of an outermost stack it is the action itself.
     root_action: str = ""
+    #: Before the operation: how long it may take at most once it has begun; None where nobody says, as in a preview.
+    timeout_seconds: float | None = None
     #: After the operation: complete, failed, superseded or refused; empty before.
     outcome: str = ""
     #: After the operation: why it ended as it did.

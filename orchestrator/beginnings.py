@@ -78,7 +78,8 @@ class Beginnings:
         }
         new = replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {})
         shown = partial(self._shown, job, prepared)
-        new = self._brackets.enter(new, shown=shown, now=None, keeps=True)
+        types = frozenset(prepared.types.values())
+        new = self._brackets.enter(new, shown=shown, now=None, keeps=True, types=types)
         with self._given_up_on_error(new):
             self._store.templates.save(prepared.stored, prepared.files)
             self._store.traversals.begin_create(new)
@@ -150,7 +151,8 @@ class Beginnings:
             other_types=compared.other_types,
         )
         shown = partial(self._shown, job, prepared, stack)
-        new = self._brackets.enter(new, shown=shown, now=stack, keeps=True)
+        types = {*prepared.types.values(), *(row.type for row in rows)}
+        new = self._brackets.enter(new, shown=shown, now=stack, keeps=True, types=types)
         with self._given_up_on_error(new):
             self._store.templates.save(prepared.stored, prepared.files)
         return self._begin_next(stack, new)
@@ -159,14 +161,16 @@ class Beginnings:
         """Return what lifecycle plugins are shown of a stack as it is to be; ``stack`` is what it is now."""
         return definition_shown(prepared, tags=tags_shown(self._store, job, stack))
 
-    def operate(self, stack: StackRow, new: NewTraversal) -> bool:
+    def operate(self, stack: StackRow, new: NewTraversal, types: Collection[str] = ()) -> bool:
         """Begin a traversal in the place of the stack's present one; False if another operation was faster.
+
+        ``types`` are those of the resources that it takes away, if any.
 
         Raises:
             Conflict: a lifecycle plugin refused.
         """
         shown = partial(stack_shown, self._store, stack, self._settings)
-        new = self._brackets.enter(new, shown=shown, now=stack, keeps=False)
+        new = self._brackets.enter(new, shown=shown, now=stack, keeps=False, types=types)
         return self._begin_next(stack, new) is not None
 
     def _begin_next(self, stack: StackRow, new: NewTraversal) -> NewTraversal | None:
@@ -221,7 +225,7 @@ class Beginnings:
             options={"abandon": True} if job.abandon else {},
             job_id=job.job_id,
         )
-        return self.operate(stack, new)
+        return self.operate(stack, new, {row.type for row in rows})
 
     def _cleanups(
         self,

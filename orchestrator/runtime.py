@@ -14,10 +14,12 @@ from hooks.lifecycle import LifecyclePlugin
 from orchestrator.constraint_caches import ConstraintCaches
 from orchestrator.coordinator import Coordinator
 from orchestrator.hook_loading import all_at_once, event_sinks, lifecycle_plugins
+from orchestrator.lifecycle.engine_plugin import Engine, joined
 from orchestrator.messages import CheckOrder
 from orchestrator.node_tally import NodeTally
 from orchestrator.node_watch import NodeWatcher
 from orchestrator.nodes.client import NodeClient
+from orchestrator.placement.joining import engine_of
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
@@ -100,7 +102,11 @@ class Runtime:
     @cached_property
     def plugins(self) -> tuple[LifecyclePlugin, ...]:
         """The operator's lifecycle plugins, in the order in which they are asked."""
-        return lifecycle_plugins(self.settings)
+        return joined(lifecycle_plugins(self.settings), self._engine)
+
+    @property
+    def _engine(self) -> Engine:
+        return engine_of(self.settings, store=lambda: self.store, types=lambda: self.types)
 
     @cached_property
     def sinks(self) -> tuple[EventSink, ...]:

@@ -16,6 +16,7 @@ from orchestrator.hooking import (
     hooks_by_row,
     waits_for,
 )
+from orchestrator.lifecycle.engine_plugin import joined
 from orchestrator.lifecycle.previews import advice_of
 from orchestrator.lifecycle_views import definition_shown, stack_shown
 from orchestrator.limits import Limits
@@ -25,6 +26,7 @@ from orchestrator.messages import (
 from orchestrator.operations import refuse_suspended
 from orchestrator.outputs import outputs_of
 from orchestrator.past_views import event_view, traversal_view
+from orchestrator.placement.joining import engine_of
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.resource_tree import in_tree_order
@@ -144,11 +146,13 @@ class Showing:
         asked = self._clients.of(stack.project) if self._clients else None
         tags = stack.tags if job.tags is None else job.tags
         plan = DryRun(compared, types, limits, content, asked).plan(stack_view(stack).state, tags)
+        engine = engine_of(self.settings, store=lambda: self._store, types=lambda: types)
         advice = advice_of(
-            lifecycle_plugins(self.settings),
+            joined(lifecycle_plugins(self.settings), engine),
             partial(definition_shown, compared.prepared, tags=tags),
             stack_shown(self._store, stack, self.settings),
             "UPDATE",
+            {*compared.prepared.types.values(), *(row.type for row in compared.rows)},
         )
         return replace(plan, warnings=(*plan.warnings, *advice.warnings), annotations=advice.annotations)
 

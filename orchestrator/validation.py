@@ -8,13 +8,13 @@ from hooks.stack import FrozenStack
 from orchestrator.definition import is_unknown
 from orchestrator.errors import Problem
 from orchestrator.examination import Examined
-from orchestrator.hook_loading import lifecycle_plugins
 from orchestrator.lifecycle.previews import advice_of
 from orchestrator.lifecycle_views import definition_shown
 from orchestrator.limits import Limits
 from orchestrator.messages import StackJob
 from orchestrator.names import check_project, check_stack_name
 from orchestrator.outdated import outdated_warnings
+from orchestrator.placement.joining import previewing_plugins
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.registry import ResourceTypes
@@ -89,7 +89,8 @@ def preview_job(job: StackJob, settings: Settings, clients: Clients | None = Non
         def shown() -> FrozenStack:
             return definition_shown(prepared_of(job, examined, types), tags=job.tags or ())
 
-        advice = advice_of(lifecycle_plugins(settings), shown, None, "CREATE")
+        with previewing_plugins(settings) as plugins:
+            advice = advice_of(plugins, shown, None, "CREATE", frozenset(examined.types.values()))
         return StackPreview(
             name=job.name,
             description=template.description,

@@ -22,6 +22,7 @@ from orchestrator.cli.options import (
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import stack_job
+from orchestrator.cli.stack_preview import show_preview
 from orchestrator.views import StackView
 
 
@@ -34,10 +35,14 @@ def stack() -> None:
     epilog=example(
         "isotherm stack create web -t web.yaml",
         "isotherm stack create web -t web.yaml -e prod.yaml -P count=3 --timeout 30",
+        "isotherm stack create web -t web.yaml --dry-run",
     )
 )
 @click.argument("name")
 @template_options
+@click.option(
+    "--dry-run", "is_dry_run", is_flag=True, help="Show what would be made, and where; make nothing."
+)
 @rollback_option
 @tags_option("Words to find the stack by; a stack in a stack has none.")
 @timeout_option
@@ -51,6 +56,7 @@ def create(
     template: str,
     environments: tuple[str, ...],
     parameters: dict[str, str],
+    is_dry_run: bool,
     rollback: bool,
     tags: tuple[str, ...] | None,
     timeout_minutes: float | None,
@@ -59,9 +65,11 @@ def create(
 ) -> None:
     """Create a stack from a template.
 
-    Progress is shown until the stack is complete; then its outputs are.
+    Progress is shown until the stack is complete; then its outputs are. With --dry-run nothing is made, and what would
+    be is shown, as by isotherm stack preview: with the nodes that what is on nodes would be placed on.
     """
-    refuse_to_leave(shell, wait=wait)
+    if not is_dry_run:
+        refuse_to_leave(shell, wait=wait)
     job = stack_job(
         name,
         shell.settings,
@@ -72,6 +80,9 @@ def create(
         rollback=rollback,
         tags=tags,
     )
+    if is_dry_run:
+        show_preview(shell, job, form)
+        return
     with shell.service() as service:
         made = service.create(job)
         follow_or_leave(shell, service, made, action="CREATE", wait=wait, form=form, after=0)

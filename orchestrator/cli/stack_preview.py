@@ -14,6 +14,7 @@ from orchestrator.cli.source import stack_job
 from orchestrator.cli.template import DISABLED
 
 if TYPE_CHECKING:
+    from orchestrator.messages import StackJob
     from orchestrator.views import ResourcePreview, StackPreview
 
 
@@ -42,11 +43,9 @@ def preview(
 
     Every resource with its properties, as far as they are known before anything exists; those of a template that is
     used as a resource stand below it, as web/server. What is wrong is told as a create would tell it, and so is what
-    lifecycle plugins say that are enabled here. Needs neither a database nor a broker, and touches nothing.
+    lifecycle plugins say that are enabled here. What is on nodes is told with the node that it would be placed on, as
+    things stand. Needs neither a database nor a broker but for that, and touches nothing.
     """
-    # The language and the resource types' schemas: more than the other commands want to load.
-    from orchestrator.validation import preview_job
-
     job = stack_job(
         name,
         shell.settings,
@@ -55,6 +54,14 @@ def preview(
         parameters=parameters,
         tags=tags,
     )
+    show_preview(shell, job, form)
+
+
+def show_preview(shell: Shell, job: "StackJob", form: str) -> None:
+    """Show what a create would make of a job."""
+    # The language and the resource types' schemas: more than the other commands want to load.
+    from orchestrator.validation import preview_job
+
     view = preview_job(job, shell.settings)
     warn(view.warnings, form)
     show(form, view.to_dict(), *_tables(view))

@@ -8,7 +8,7 @@ telling those that were asked that the operation never began.
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -33,6 +33,7 @@ from orchestrator.errors import Conflict, IsothermError
 from orchestrator.lifecycle.answers import agreed_of
 from orchestrator.lifecycle.asking import answer_of
 from orchestrator.lifecycle.copies import own_copy
+from orchestrator.lifecycle.engine_plugin import concerned
 from orchestrator.lifecycle.telling import told
 from orchestrator.lifecycle.working import Working
 from orchestrator.lifecycle_views import shown_from_wire, shown_to_wire, stack_shown, with_rows
@@ -101,6 +102,7 @@ class Brackets:
         shown: Callable[[], FrozenStack],
         now: StackRow | None,
         keeps: bool,
+        types: Collection[str] = (),
     ) -> NewTraversal:
         """Ask every plugin whether an operation may begin; return its traversal, to be begun as it is.
 
@@ -109,14 +111,16 @@ class Brackets:
             shown: Makes what plugins are shown of the stack as it is to be.
             now: The stack as it is; None if there is none yet.
             keeps: Whether what is shown must be on record, because the store does not know it yet.
+            types: Those of the resources that the stack has, and is to have.
 
         Raises:
             Conflict: a plugin refused; those that had agreed were told.
             TakenOver: another process asks plugins about the same job.
         """
-        if not self._concerns(
-            is_nested=new.family is not None or (now is not None and now.parent_id is not None)
-        ):
+        is_nested = new.family is not None or (now is not None and now.parent_id is not None)
+        others = self._settings.lifecycle_nested_stacks or not is_nested
+        plugins = concerned(self._plugins, _action(new), types, others=others)
+        if not plugins:
             return new
         stack = shown()
         # What is to be on record differs from what is there; else both are read once.
@@ -142,16 +146,26 @@ class Brackets:
                 f"another process asks lifecycle plugins about stack {new.stack!r} for the same job"
             )
         with self._working.on(row.id):
-            calls = self._ask_all(row, stack, current)
+            context = LifecycleContext(
+                operation_id=row.id,
+                project=row.project,
+                root_action=self._root_action(row.action, stack),
+                timeout_seconds=60.0 * new.timeout_minutes,
+            )
+            calls = self._ask_all(plugins, row, context, stack, current)
             return replace(new, id=row.id, agreed=agreed_of(row, calls))
 
-    def _ask_all(self, row: OperationRow, stack: FrozenStack, current: FrozenStack | None) -> list[CallRow]:
+    def _ask_all(
+        self,
+        plugins: Sequence[LifecyclePlugin],
+        row: OperationRow,
+        context: LifecycleContext,
+        stack: FrozenStack,
+        current: FrozenStack | None,
+    ) -> list[CallRow]:
         """Ask those that have not answered yet; return all answers."""
         calls = {call.plugin: call for call in row.calls}
-        context = LifecycleContext(
-            operation_id=row.id, project=row.project, root_action=self._root_action(row.action, stack)
-        )
-        waiting = self._waiting(calls)
+        waiting = _waiting(plugins, calls)
         for number, (plugin, position) in enumerate(waiting):
             if number == 0:
                 lease_seconds = self._lease_seconds(plugin)
@@ -204,15 +218,6 @@ class Brackets:
             row.id, states=states, outcome=REFUSED, reason=reason, attempt=row.attempt, current=current
         )
         raise Conflict(reason) from refused
-
-    def _waiting(self, calls: Mapping[str, CallRow]) -> list[tuple[LifecyclePlugin, int]]:
-        """Return those that have not answered yet, in order, each with its position on record."""
-        places = itertools.count(len(calls))
-        return [
-            (plugin, calls[plugin.name].position if plugin.name in calls else next(places))
-            for plugin in self._plugins
-            if plugin.name not in calls or calls[plugin.name].state != operation_rows.AGREED
-        ]
 
     def _lease_seconds(self, plugin: LifecyclePlugin | None) -> float:
         """Return how long an operation is held while a plugin is called, or while none is."""
@@ -350,10 +355,17 @@ class Brackets:
             return None
         return stack_shown(self._store, stack, self._settings)
 
-    # -- who works on what -------------------------------------------------------------------------------------
 
-    def _concerns(self, *, is_nested: bool) -> bool:
-        return bool(self._plugins) and (self._settings.lifecycle_nested_stacks or not is_nested)
+def _waiting(
+    plugins: Sequence[LifecyclePlugin], calls: Mapping[str, CallRow]
+) -> list[tuple[LifecyclePlugin, int]]:
+    """Return those that have not answered yet, in order, each with its position on record."""
+    places = itertools.count(len(calls))
+    return [
+        (plugin, calls[plugin.name].position if plugin.name in calls else next(places))
+        for plugin in plugins
+        if plugin.name not in calls or calls[plugin.name].state != operation_rows.AGREED
+    ]
 
 
 def _action(new: NewTraversal) -> str:

@@ -13,6 +13,7 @@ from hooks.frozen import FrozenDict, FrozenList
 from hooks.lazy import LazyMapping
 from hooks.lifecycle import LifecyclePlugin
 from hooks.stack import FrozenResource, FrozenStack
+from orchestrator.lifecycle.engine_plugin import EnginePlugin
 
 #: Those that come with Isotherm only read: what is remembered is shown to them itself.
 _OURS: Final = "hooks.builtin."
@@ -23,7 +24,7 @@ AnyStack = TypeVar("AnyStack", FrozenStack, FrozenStack | None)
 
 def own_copy(plugin: LifecyclePlugin, stack: AnyStack) -> AnyStack:
     """Return a stack for one call of a plugin; its resources are copied when the plugin first looks."""
-    if stack is None or type(plugin).__module__.startswith(_OURS):
+    if stack is None or isinstance(plugin, EnginePlugin) or type(plugin).__module__.startswith(_OURS):
         return stack
     resources = LazyMapping(partial(_resources, stack.resources))
     return replace(stack, parameters=_copy(stack.parameters), resources=resources)
@@ -44,6 +45,7 @@ def _resource(shown: FrozenResource) -> FrozenResource:
         action=shown.action,
         status=shown.status,
         physical_id=shown.physical_id,
+        on_node=shown.on_node,
         others=tuple(map(_resource, shown.others)),
     )
 

@@ -1,6 +1,6 @@
 """What lifecycle plugins say of an operation that somebody only wants to see."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -13,6 +13,7 @@ from orchestrator.errors import Conflict, Problem
 from orchestrator.lifecycle.answers import STACK
 from orchestrator.lifecycle.asking import answer_of
 from orchestrator.lifecycle.copies import own_copy
+from orchestrator.lifecycle.engine_plugin import concerned
 from orchestrator.template.budget import outside
 
 #: The operation's id, of one that is only looked at.
@@ -33,12 +34,21 @@ def advice_of(
     shown: Callable[[], FrozenStack],
     current: FrozenStack | None,
     action: str,
+    types: Collection[str],
 ) -> Advice:
-    """Return what plugins, asked in their order, say; ``shown`` makes the stack as it would be, if there are any.
+    """Return what plugins, asked in their order, say.
+
+    Args:
+        plugins: Those that are enabled.
+        shown: Makes the stack as it would be, if anybody is asked.
+        current: The stack as it is.
+        action: What would be done.
+        types: Those of the resources that the stack has, and would have.
 
     Raises:
         Conflict: one would refuse.
     """
+    plugins = concerned(plugins, action, types)
     if not plugins:
         return Advice()
     stack = shown()

@@ -108,6 +108,13 @@ class Reservations:
             return _Reading(connection, now, stack_id, operation_id).promised(sorted(nodes), kinds)
 
     @retrying
+    def totals(self, nodes: Iterable[str]) -> Mapping[tuple[str, str], int]:
+        """Return what claims and promises on some nodes come to, by node and kind."""
+        with self._db.read() as connection:
+            now = database_time(connection, self._db)
+            return _Reading(connection, now, "", "").promised(sorted(nodes), ()).totals
+
+    @retrying
     def claim(self, new: NewClaim, *, fits: Callable[[Promised], bool], kinds: Iterable[str] = ()) -> bool:
         """Claim room, in the place of what the same operation claimed before; False if it does not fit any more.
 
@@ -130,7 +137,14 @@ class Reservations:
         return True
 
     @retrying
-    def settle(self, operation_id: str, stack_id: str, *, wanted: Amounts | None, began: bool) -> None:
+    def settle(
+        self,
+        operation_id: str,
+        stack_id: str,
+        *,
+        wanted: Mapping[str, Mapping[str, int]] | None,
+        began: bool,
+    ) -> None:
         """Give up what an operation, which is over, claimed for nothing, and promise the rest to what is there.
 
         Safe to repeat.
@@ -138,7 +152,7 @@ class Reservations:
         Args:
             operation_id: The operation's.
             stack_id: Its stack's.
-            wanted: What is there takes just this from now on, if it is alone of its name on its node; None where
+            wanted: What each resource that is there takes from now on, by name, if it is alone of its name; None where
                 nobody knows, because the operation failed.
             began: Whether the operation ever began; if not, nothing came of it.
         """
@@ -157,7 +171,7 @@ class Reservations:
                 [dict(row._mapping) for row in mine],
                 [There(name=row.name, on_node=row.on_node or "", status=row.status) for row in rows],
                 operation_id=operation_id,
-                wanted=None if wanted is None else {place: _whole(each) for place, each in wanted.items()},
+                wanted=None if wanted is None else {name: _whole(each) for name, each in wanted.items()},
                 began=began,
             )
             self._settle(connection, stack_id, found, now)

@@ -8,6 +8,9 @@ from typing import Any, Final
 #: What tells one row of a stack in the ledger from the others.
 KEY: Final = ("resource", "node", "kind", "operation_id")
 
+#: By resource and node, how much of what.
+Places = dict[tuple[str, str], dict[str, int]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class There:
@@ -34,20 +37,28 @@ def settled(
     rows: Iterable[There],
     *,
     operation_id: str,
-    wanted: Mapping[tuple[str, str], Mapping[str, int]] | None,
+    wanted: Mapping[str, Mapping[str, int]] | None,
     began: bool,
 ) -> Settled:
     """Return what becomes of a stack's reservations; those of operations that are not over stay as they are.
 
-    What is there on its node is promised the most that it was promised or claimed, or just what it is wanted to take
-    if it is alone there. What is not there is promised nothing; but what is being made just now, on a node that is not
-    on record yet, keeps its claim until that expires.
+    What is there on its node is promised the most that it was promised or claimed, or just what it is wanted to take if
+    it is alone of its name. What is not there is promised nothing; but what is being made just now, on a node that is
+    not on record yet, keeps its claim until that expires.
+
+    Args:
+        reservations: The stack's, as they are on record.
+        rows: Those of its resources.
+        operation_id: That of the operation that is over.
+        wanted: What each resource takes from now on, by name; None where nobody knows.
+        began: Whether the operation ever began.
     """
     rows = list(rows)
     there = Counter((row.name, row.on_node) for row in rows if row.on_node)
+    names = Counter(row.name for row in rows)
     beginning = {row.name for row in rows if row.status == "IN_PROGRESS" and not row.on_node}
-    before: dict[tuple[str, str], dict[str, int]] = {}
-    after: dict[tuple[str, str], dict[str, int]] = {}
+    before: Places = {}
+    after: Places = {}
     deleted: list[dict[str, str]] = []
     for each in reservations:
         place = (each["resource"], each["node"])
@@ -61,9 +72,9 @@ def settled(
         if (is_promise or (is_mine and began)) and place in there:
             amounts = after.setdefault(place, {})
             amounts[each["kind"]] = max(each["amount"], amounts.get(each["kind"], 0))
-    for place in after:
-        if wanted is not None and place in wanted and there[place] == 1:
-            after[place] = dict(wanted[place])
+    for name, node in there:
+        if wanted is not None and name in wanted and (names[name] == 1 or (name, node) not in after):
+            after[name, node] = dict(wanted[name])
     changed = [place for place in {**before, **after} if before.get(place) != after.get(place)]
     return Settled(
         deleted=(*deleted, *(key for key, _ in _promises(changed, before))),

@@ -25,6 +25,7 @@ from orchestrator.store.sink_cursors import SinkCursors
 from orchestrator.store.snapshots import Snapshots
 from orchestrator.store.stacks import Stacks
 from orchestrator.store.sweeping import Sweeper
+from orchestrator.store.tables import metadata
 from orchestrator.store.taken_jobs import TakenJobs
 from orchestrator.store.templates import Templates
 from orchestrator.store.traversals import Traversals
@@ -94,6 +95,13 @@ class Store:
         )
         codec = Codec([key.get_secret_value() for key in settings.encryption_keys])
         return cls(settings.effective_database_url, codec=codec, timings=timings)
+
+    @classmethod
+    def empty(cls) -> "Store":
+        """Make a store with nothing in it, in memory: what a database is that does not exist yet."""
+        store = cls("sqlite://")
+        metadata.create_all(store.database.engine)
+        return store
 
     def close(self) -> None:
         """Close all connections."""

@@ -372,7 +372,8 @@ reservation = sa.Table(
     #: The resource's name.
     sa.Column("resource", sa.Text, primary_key=True),
     sa.Column("node", sa.Text, primary_key=True),
-    #: memory_mib, vcpus, or disk:TYPE:NAME in MiB; presence (0) where a resource only is on the node.
+    #: memory_mib, vcpus, or disk:UNIT in MiB; of nothing in amount, presence (of all that are on the node) and
+    #: group:STACK:NAME (of members of placement groups).
     sa.Column("kind", sa.Text, primary_key=True),
     #: The operation that claimed it, and that may still give it up; empty once the resource is there.
     sa.Column("operation_id", sa.Text, primary_key=True),

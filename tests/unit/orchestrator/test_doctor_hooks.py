@@ -51,7 +51,7 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_those_at_work_are_told_in_their_order() -> None:
     plugins, sinks = check_hooks(Settings())
     assert plugins.ok
-    assert plugins.detail.endswith("2 at work, asked in this order: early, alate")
+    assert plugins.detail.endswith("3 at work, asked in this order: early, alate, placement")
     assert sinks.ok
     assert sinks.detail.endswith("1 at work: mail")
 

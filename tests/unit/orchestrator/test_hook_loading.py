@@ -160,5 +160,6 @@ def test_a_plugin_may_come_after_one_that_is_installed_and_not_enabled(machine: 
     machine.install("usual = acme_loading:Usual")
     settings = Settings(state_directory=machine.directory)
     plugins = lifecycle_plugins(settings)
-    assert [(plugin.name, isinstance(plugin, LifecyclePlugin)) for plugin in plugins] == [("usual", True)]
+    names = [(plugin.name, isinstance(plugin, LifecyclePlugin)) for plugin in plugins]
+    assert names == [("usual", True), ("placement", True)]
     assert Brackets(Store.of(settings), plugins, settings, owner="this test")

@@ -182,13 +182,13 @@ class Refuses(LifecyclePlugin):
 
 
 def test_a_preview_tells_what_lifecycle_plugins_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.validation.lifecycle_plugins", lambda _: (Says(),))
+    monkeypatch.setattr("orchestrator.placement.joining.lifecycle_plugins", lambda _: (Says(),))
     source = "heat_template_version: 2021-04-16\nresources: {a: {type: OS::Heat::None}}"
     wanted = StackJob(name="web", template=source)
     view = preview_job(wanted, Settings())
     assert [each.message for each in view.warnings] == ["lifecycle plugin 'says': 1 resources"]
     assert view.annotations == {"says": {"": {"cost": 3}, "a": {"node": "n1"}}}
-    monkeypatch.setattr("orchestrator.validation.lifecycle_plugins", lambda _: (Says(), Refuses()))
+    monkeypatch.setattr("orchestrator.placement.joining.lifecycle_plugins", lambda _: (Says(), Refuses()))
     with pytest.raises(Conflict, match="too dear"):
         preview_job(wanted, Settings())
 
@@ -201,6 +201,6 @@ def test_the_time_that_lifecycle_plugins_take_is_no_time_of_evaluating(
             late = time.monotonic() + 1000
             monkeypatch.setattr("orchestrator.template.budget.time.monotonic", lambda: late)
 
-    monkeypatch.setattr("orchestrator.validation.lifecycle_plugins", lambda _: (Slow(),))
+    monkeypatch.setattr("orchestrator.placement.joining.lifecycle_plugins", lambda _: (Slow(),))
     source = "{heat_template_version: 2021-04-16, outputs: {o: {value: {list_join: ['-', [a, b]]}}}}"
     assert preview_job(StackJob(name="web", template=source), Settings()).outputs == {"o": "a-b"}

@@ -47,11 +47,13 @@ def claim(
 
 def total(bench: Bench, node: str = "n1") -> int:
     """Return how much of a node's memory is promised or claimed."""
-    return bench.store.reservations.promised([node], stack_id="nobody").totals.get((node, MEMORY), 0)
+    return bench.store.reservations.totals([node]).get((node, MEMORY), 0)
 
 
-def settle(bench: Bench, operation: str = "o1", *, wanted: Places | None = None, began: bool = True) -> None:
-    amounts = None if wanted is None else {place: {MEMORY: amount} for place, amount in wanted.items()}
+def settle(
+    bench: Bench, operation: str = "o1", *, wanted: Mapping[str, int] | None = None, began: bool = True
+) -> None:
+    amounts = None if wanted is None else {name: {MEMORY: amount} for name, amount in wanted.items()}
     bench.store.reservations.settle(operation, "s-id", wanted=amounts, began=began)
 
 
@@ -116,7 +118,7 @@ def test_what_is_there_keeps_its_room_and_what_is_not_loses_it(bench: Bench) -> 
     claim(bench, {("a", "n1"): 30, ("b", "n1"): 20})
     put(bench, "n1", "a")
     for _ in range(2):
-        settle(bench, wanted={("a", "n1"): 30, ("b", "n1"): 20})
+        settle(bench, wanted={"a": 30, "b": 20})
         assert total(bench) == 30
         assert bench.store.reservations.promised(["n1"], stack_id="s-id").claims == {}
 
@@ -133,19 +135,19 @@ def test_what_is_being_made_keeps_its_claim_until_that_expires(bench: Bench) -> 
 def test_what_shrinks_gives_up_room_once_that_is_sure(bench: Bench) -> None:
     claim(bench, {("a", "n1"): 80})
     put(bench, "n1", "a")
-    settle(bench, wanted={("a", "n1"): 80})
+    settle(bench, wanted={"a": 80})
     claim(bench, {("a", "n1"): 50}, operation="o2")
     assert total(bench) == 80
     settle(bench, "o2")
     assert total(bench) == 80, "it failed: nobody knows how large it is"
-    settle(bench, "o2", wanted={("a", "n1"): 50})
+    settle(bench, "o2", wanted={"a": 50})
     assert total(bench) == 50
 
 
 def test_what_never_began_leaves_everything_as_it_was(bench: Bench) -> None:
     claim(bench, {("a", "n1"): 50})
     put(bench, "n1", "a")
-    settle(bench, wanted={("a", "n1"): 50})
+    settle(bench, wanted={"a": 50})
     claim(bench, {("a", "n1"): 90, ("b", "n2"): 10}, operation="o2")
     settle(bench, "o2", began=False)
     assert (total(bench), total(bench, "n2")) == (50, 0)
@@ -157,6 +159,14 @@ def test_what_an_operation_left_that_another_took_over_stays(bench: Bench) -> No
     put(bench, "n1", "a")
     settle(bench)
     assert (total(bench), total(bench, "n2")) == (50, 20)
+
+
+def test_what_is_found_to_be_there_is_promised_what_it_takes(bench: Bench) -> None:
+    """Such as what was adopted: nobody knew before where it was."""
+    claim(bench, {("a", "n1"): 30})
+    put(bench, "n2", "a")
+    settle(bench, wanted={"a": 30})
+    assert (total(bench), total(bench, "n2")) == (0, 30)
 
 
 def test_members_of_groups_are_found_in_other_stacks(bench: Bench) -> None:

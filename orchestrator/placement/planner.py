@@ -1,0 +1,243 @@
+"""From what a stack asks of nodes to where everything goes, with the room for it claimed."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from hooks.stack import FrozenStack
+from orchestrator.lifecycle.engine_plugin import Engine
+from orchestrator.nodes.saying import said_of
+from orchestrator.placement.picture import Host, demand_of
+from orchestrator.placement.rules import GROUP_TYPE, Group
+from orchestrator.placement.solver import Answer, Item, Question, Unplaceable, place
+from orchestrator.placement.survey import Survey, survey
+from orchestrator.placement.wishes import Fate, NotTellable, Wishes, group_of, wishes_of
+from orchestrator.store.reservations import GroupRow, NewClaim, Promised, membership
+
+#: How often what others were faster with is decided anew.
+TRIES: Final = 10
+
+Amounts = dict[tuple[str, str], dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Where everything goes, and what that takes."""
+
+    answer: Answer
+    #: What is to be claimed, by resource and node.
+    amounts: Amounts
+    #: What was on record when it was decided.
+    promised: Promised
+
+
+class Planner:
+    """Decides about one operation on one stack."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        stack: FrozenStack,
+        current: FrozenStack | None,
+        action: str,
+        *,
+        operation_id: str = "",
+        max_age_seconds: float,
+    ) -> None:
+        """Read what the stack asks for.
+
+        Raises:
+            NotTellable: nobody can tell what it asks for.
+        """
+        self._engine, self._stack, self._operation_id = engine, stack, operation_id
+        self._ledger = engine.store().reservations
+        claimed: dict[str, str] = {}
+        if current is not None:
+            own = self._ledger.promised([], stack_id=stack.id, operation_id=operation_id).own
+            claimed = {name: node for name, node in own if sum(name == other for other, _ in own) == 1}
+        types = engine.types()
+        self.wishes: Wishes = wishes_of(stack, current, types, claimed=claimed, action=action)
+        self._rows = group_rows(engine, stack, self.wishes)
+        self._kinds = {each.id: each.kind for each in self._rows.values()}
+        self._survey: Survey | None = None
+        self._max_age_seconds = max_age_seconds
+
+    def decide(self) -> Found:
+        """Return where everything goes as things stand; nothing is claimed.
+
+        Raises:
+            Unplaceable: there is no way.
+            NotTellable: nobody knows a group's rule.
+            Unavailable: nobody can tell which nodes there are.
+        """
+        surveyed = self._surveyed()
+        promised = self._ledger.promised(
+            surveyed.nodes,
+            stack_id=self._stack.id,
+            operation_id=self._operation_id,
+            kinds=self._all_kinds(),
+        )
+        hosts = surveyed.hosts(promised)
+        groups = self._groups(promised)
+        try:
+            answer = place(self._question(promised, hosts, groups, either=Fate.MADE))
+            made = {wish.name for wish in self.wishes.wishes if wish.fate is not Fate.STAYS}
+        except Unplaceable:
+            if all(wish.fate is not Fate.EITHER for wish in self.wishes.wishes):
+                raise
+            # There is no room beside what may as well be changed where it is.
+            answer = place(self._question(promised, hosts, groups, either=Fate.STAYS))
+            made = {wish.name for wish in self.wishes.wishes if wish.fate is Fate.MADE}
+        return Found(answer=answer, amounts=self._amounts(answer, made, promised), promised=promised)
+
+    def claim(self, seconds: float) -> Found:
+        """Return where everything goes, with the room for it claimed for so long.
+
+        Raises:
+            Unplaceable: there is no way, or others were faster again and again.
+            NotTellable: as of :meth:`decide`.
+            Unavailable: as of :meth:`decide`.
+        """
+        for _ in range(TRIES):
+            found = self.decide()
+            new = NewClaim(
+                operation_id=self._operation_id,
+                stack_id=self._stack.id,
+                amounts=found.amounts,
+                seconds=seconds,
+                groups=tuple(self._rows),
+            )
+            self._know_machines(found)
+            if self._ledger.claim(new, fits=partial(self._still_fits, found), kinds=self._all_kinds()):
+                return found
+        raise Unplaceable(f"others were faster {TRIES} times to take the room that was found; try again")
+
+    # -- what is known -----------------------------------------------------------------------------------------
+
+    def _surveyed(self) -> Survey:
+        """Return what is known of all nodes, which is asked once for the whole decision."""
+        if self._survey is None:
+            store = self._engine.store()
+            measured = any(demand_of(wish.asks) or wish.asks.hypervisor for wish in self.wishes.wishes)
+            nodes = survey(
+                self._engine.nodes(),
+                store.machines.all(),
+                measured=measured,
+                max_age_seconds=self._max_age_seconds,
+            )
+            ours = self._ledger.rows_on(list(nodes)) if measured else frozenset[str]()
+            self._survey = Survey(nodes=nodes, ours=ours)
+        return self._survey
+
+    def _know_machines(self, found: Found) -> None:
+        """Have those nodes on record that are to be locked."""
+        leases = {name: node.lease for name, node in self._surveyed().nodes.items()}
+        known = {row.name for row in self._engine.store().machines.all()}
+        new = {node for _, node in found.amounts} - known
+        self._engine.store().machines.note(
+            said_of(lease) for node in sorted(new) if (lease := leases.get(node))
+        )
+
+    def _all_kinds(self) -> list[str]:
+        """Return the memberships whose members in other stacks matter."""
+        own = {
+            kind for wish in self.wishes.wishes for kind in wish.amounts(self._stack.id, {}) if ":" in kind
+        }
+        return sorted({*own, *self._kinds.values()})
+
+    def _groups(self, promised: Promised) -> list[Group]:
+        """Return all groups, with where their members are in other stacks."""
+        members = promised.members
+        own = [
+            replace(group, elsewhere=members.get(membership(self._stack.id, name), ()))
+            for name, group in self.wishes.groups.items()
+        ]
+        others = [
+            group_of(
+                row.name,
+                row.properties,
+                self._engine.types(),
+                members=[wish.name for wish in self.wishes.wishes if each in wish.asks.groups],
+                elsewhere=members.get(row.kind, ()),
+            )
+            for each, row in self._rows.items()
+        ]
+        return [*own, *others]
+
+    # -- what is decided ---------------------------------------------------------------------------------------
+
+    def _question(
+        self, promised: Promised, hosts: Mapping[str, Host], groups: Sequence[Group], *, either: Fate
+    ) -> Question:
+        """Return the question; ``either`` is what becomes of those of which only their types can tell."""
+        items, staying = [], set()
+        for wish in self.wishes.wishes:
+            fate = either if wish.fate is Fate.EITHER else wish.fate
+            stays = wish.node if fate is Fate.STAYS else ""
+            # What is there and not in the ledger is there all the same.
+            had = promised.own.get((wish.name, wish.node), demand_of(wish.asks)) if stays else {}
+            items.append(Item(name=wish.name, asks=wish.asks, stays=stays, promised=had))
+            staying |= {wish.name} if stays else set()
+        ties = [tie for tie in self.wishes.ties if not staying.issuperset(tie)]
+        return Question(stack=self._stack.id, items=items, hosts=hosts, ties=ties, groups=groups)
+
+    def _amounts(self, answer: Answer, made: Collection[str], promised: Promised) -> Amounts:
+        """Return what is to be claimed: nothing for what stays as it is on record."""
+        amounts: Amounts = {}
+        for wish in self.wishes.wishes:
+            place_of = (wish.name, answer.nodes[wish.name])
+            wanted, had = wish.amounts(self._stack.id, self._kinds), promised.own.get(place_of)
+            if had is None:
+                amounts[place_of] = wanted
+            elif wish.name in made:
+                # It is beside what it replaces for a while.
+                amounts[place_of] = {
+                    kind: wanted.get(kind, 0) + had.get(kind, 0) for kind in {**had, **wanted}
+                }
+            elif any(had.get(kind) != amount for kind, amount in wanted.items()):
+                amounts[place_of] = wanted
+        return amounts
+
+    def _still_fits(self, found: Found, now: Promised) -> bool:
+        """Return whether what was decided is right by what is on record now."""
+        if now.members != found.promised.members:
+            return False
+        needed: dict[str, dict[str, int]] = {}
+        for (name, node), amounts in found.amounts.items():
+            had = now.own.get((name, node))
+            if had is None and node in now.drained:
+                return False
+            of_node = needed.setdefault(node, {})
+            for kind, amount in amounts.items():
+                of_node[kind] = of_node.get(kind, 0) + max(0, amount - (had or {}).get(kind, 0))
+        surveyed = self._surveyed().nodes
+        some = Survey(
+            nodes={node: surveyed[node] for node in needed if node in surveyed}, ours=self._surveyed().ours
+        )
+        hosts = some.hosts(now)
+        return all(
+            not amount or amount <= hosts[node].free.get(kind, 0)
+            for node, amounts in needed.items()
+            if node in hosts
+            for kind, amount in amounts.items()
+        )
+
+
+def group_rows(engine: Engine, stack: FrozenStack, wishes: Wishes) -> dict[str, GroupRow]:
+    """Return the groups of other stacks that resources name by their ids.
+
+    Raises:
+        NotTellable: there is no such group.
+    """
+    ids = wishes.group_ids
+    if not ids:
+        return {}
+    rows = engine.store().reservations.groups(ids, project=stack.project, kind=GROUP_TYPE)
+    missing = [each for each in ids if each not in rows]
+    if missing:
+        wish = next(wish for wish in wishes.wishes if missing[0] in wish.asks.groups)
+        raise NotTellable(
+            f"{wish.name} is to be in placement group {missing[0]!r}, which project {stack.project!r} does not have"
+        )
+    return rows

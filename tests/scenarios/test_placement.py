@@ -1,0 +1,233 @@
+"""Stacks on nodes: placed before anything is made, kept where they are, and their room given up when they go."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import Conflict
+from orchestrator.store.machines import Said
+from tests.scenarios.placing import (
+    TYPES,
+    PretendedInstance,
+    PretendedNodes,
+    group,
+    instance,
+    lease,
+    placement,
+)
+from tests.scenarios.world import World
+
+MEMORY = "memory_mib"
+
+
+def template(**resources: Any) -> str:
+    return json.dumps({"heat_template_version": "2021-04-16", "resources": resources})
+
+
+class Placed:
+    """A world with nodes."""
+
+    def __init__(self, **memory_mib: int) -> None:
+        self.nodes = PretendedNodes(**memory_mib)
+        self.world = World(types=TYPES)
+        self.world.plug(placement(self.world.store, self.world.coordinator._settings, self.nodes))
+
+    def create(self, name: str = "s", **resources: Any) -> None:
+        self.world.create(template(**resources), name)
+        self.world.settle()
+
+    def update(self, name: str = "s", **resources: Any) -> None:
+        self.world.update(template(**resources), name)
+        self.world.settle()
+
+    def where(self, name: str = "s") -> dict[str, str | None]:
+        """Return the node of each resource that is there and on one."""
+        store = self.world.store
+        stack = store.stacks.find(name, project="default")
+        return {row.name: row.on_node for row in store.stacks.resources(stack.id) if row.on_node}
+
+    def promised(self, node: str, kind: str = MEMORY) -> int:
+        return self.world.store.reservations.totals([node]).get((node, kind), 0)
+
+    def rows(self) -> int:
+        """Return how many rows the ledger has."""
+        with self.world.store.database.read() as connection:
+            return int(connection.exec_driver_sql("SELECT count(*) FROM reservation").scalar_one())
+
+
+@pytest.fixture(autouse=True)
+def luck() -> Iterator[None]:
+    yield
+    PretendedInstance.failing.clear()
+
+
+def test_a_whole_stack_is_placed_by_its_groups_and_keeps_its_room_until_it_goes() -> None:
+    placed = Placed(n1=100, n2=100, n3=100)
+    apart = [{"get_resource": "apart"}]
+    placed.create(
+        apart=group("different_host"),
+        a=instance(memory=60, groups=apart),
+        b=instance(memory=60, groups=apart),
+        c=instance(memory=10),
+    )
+    assert placed.world.state() == "CREATE_COMPLETE"
+    where = placed.where()
+    assert len({where["a"], where["b"]}) == 2
+    assert sum(placed.promised(node) for node in ("n1", "n2", "n3")) == 130
+    assert placed.nodes.asked == 1
+    placed.world.delete()
+    placed.world.settle()
+    assert placed.rows() == 0
+
+
+def test_what_cannot_be_placed_is_refused_before_anything_is_made_and_says_why() -> None:
+    placed = Placed(n1=100, n2=100, n3=100)
+    placed.nodes.silent = {"n2"}
+    placed.world.store.machines.note(Said(name=name, incarnation="i", boot_id="b") for name in ("n3", "n4"))
+    placed.world.store.machines.drain("n3", "new disks")
+    with pytest.raises(Conflict) as refused:
+        placed.create(a=instance(memory=101))
+    assert str(refused.value) == (
+        "refused by lifecycle plugin 'placement': a (101 MiB of memory) fits on no node: "
+        "n1: 101 MiB of memory asked for, 100 free; n2: node 'n2' did not answer within 10 s; "
+        "n3: it is drained: new disks; n4: its agent is not there; it was last heard of 0 s ago"
+    )
+    assert placed.world.store.stacks.all(project="default") == []
+    assert placed.rows() == 0
+    for wrong, words in {"n33": "did you mean 'n3'?", "n3": "it is drained: new disks"}.items():
+        with pytest.raises(Conflict, match=words.replace("?", r"\?")):
+            placed.create(a=instance(node=wrong))
+
+
+def test_without_any_node_it_is_said_how_to_have_one() -> None:
+    with pytest.raises(
+        Conflict, match=r"a cannot be placed: there is no node; .* isotherm agent --node NAME"
+    ):
+        Placed().create(a=instance())
+
+
+def test_a_stack_without_anything_to_place_is_not_asked_about() -> None:
+    placed = Placed(n1=100)
+    placed.create(a={"type": "Cloud::Object", "properties": {"value": "1"}}, g=group("same_host"))
+    assert placed.world.state() == "CREATE_COMPLETE"
+    stack = placed.world.store.stacks.find("s", project="default")
+    assert placed.world.store.ledger.of_stack(stack.id, limit=10) == []
+    assert placed.nodes.asked == 0
+
+
+def test_an_update_leaves_what_is_there_where_it_is_whatever_else_would_be_better_now() -> None:
+    placed = Placed(n1=100)
+    placed.create(a=instance(memory=50))
+    placed.nodes.leases_now["n2"] = lease("n2", 1000)
+    placed.update(a=instance(memory=60), b=instance(memory=50))
+    assert placed.where() == {"a": "n1", "b": "n2"}
+    assert (placed.promised("n1"), placed.promised("n2")) == (60, 50)
+    placed.update(b=instance(memory=50))
+    assert placed.promised("n1") == 0
+    placed.update(b=instance(memory=10))
+    assert placed.promised("n2") == 10
+
+
+def test_an_update_that_changes_nothing_on_nodes_claims_nothing_anew() -> None:
+    placed = Placed(n1=100)
+    placed.create(a=instance(memory=50))
+    placed.nodes.silent = {"n1"}
+    placed.update(a=instance(memory=50), b={"type": "Cloud::Object", "properties": {"value": "1"}})
+    assert placed.world.state() == "UPDATE_COMPLETE"
+    assert placed.promised("n1") == 50
+
+
+def test_what_grows_is_refused_if_there_is_no_room_for_it() -> None:
+    placed = Placed(n1=100, n2=1000)
+    placed.create(a=instance(memory=50, node="n1"))
+    with pytest.raises(Conflict, match="a cannot grow where it is: n1: 51 MiB of memory asked for, 50 free"):
+        placed.update(a=instance(memory=101, node="n1"))
+    assert placed.promised("n1") == 50
+
+
+def test_a_replacement_needs_room_beside_what_it_replaces() -> None:
+    placed = Placed(n1=100)
+    placed.create(a=instance(memory=60, image="one"))
+    with pytest.raises(Conflict, match="60 MiB of memory asked for, 40 free"):
+        placed.update(a=instance(memory=60, image="two"))
+    placed.update(a=instance(memory=40, image="two"))
+    assert placed.world.state() == "UPDATE_COMPLETE"
+    assert placed.promised("n1") == 40
+    placed.nodes.leases_now["n2"] = lease("n2", 1000)
+    placed.update(a=instance(memory=90, image="three"))
+    assert (placed.promised("n1"), placed.promised("n2")) == (0, 90)
+
+
+def test_what_failed_keeps_no_room_but_where_something_is() -> None:
+    placed = Placed(n1=100, n2=100)
+    PretendedInstance.failing = {"a"}
+    placed.create(a=instance(memory=60), b={**instance(memory=30), "depends_on": "a"})
+    assert placed.world.state() == "CREATE_FAILED"
+    assert placed.promised("n1") + placed.promised("n2") == 60
+    assert set(placed.where()) == {"a"}
+    PretendedInstance.failing = set()
+    placed.update(a=instance(memory=60), b=instance(memory=30))
+    assert placed.world.state() == "UPDATE_COMPLETE"
+    assert placed.promised("n1") + placed.promised("n2") == 90
+
+
+def test_what_failed_is_changed_where_it_is_if_there_is_no_room_for_another() -> None:
+    placed = Placed(n1=100)
+    PretendedInstance.failing = {"a"}
+    placed.create(a=instance(memory=60))
+    PretendedInstance.failing = set()
+    placed.update(a=instance(memory=60))
+    assert placed.world.state() == "UPDATE_COMPLETE"
+    assert placed.promised("n1") == 60
+
+
+def test_an_instance_is_where_its_volume_is() -> None:
+    placed = Placed(n1=100, n2=1000, n3=1000)
+    placed.create(v=instance(disk=10, hypervisor="", node="n1"))
+    placed.update(v=instance(disk=10, hypervisor="", node="n1"), a={**instance(memory=50), "depends_on": "v"})
+    assert placed.where() == {"v": "n1", "a": "n1"}
+    assert placed.promised("n1", "disk:default") == 10
+
+
+def test_a_group_holds_between_stacks_by_its_id() -> None:
+    placed = Placed(n1=100, n2=100)
+    placed.create(apart=group("different_host"))
+    stack = placed.world.store.stacks.find("s", project="default")
+    (row,) = placed.world.store.stacks.resources(stack.id)
+    for name in ("one", "two"):
+        placed.create(name, a=instance(groups=[row.physical_id]))
+    assert {*placed.where("one").values(), *placed.where("two").values()} == {"n1", "n2"}
+    with pytest.raises(Conflict, match="another member of group 'apart' is on it"):
+        placed.create("three", a=instance(groups=[row.physical_id]))
+    with pytest.raises(Conflict, match="placement group 'nobody', which project 'default' does not have"):
+        placed.create("four", a=instance(groups=["nobody"]))
+
+
+def test_promises_that_nobody_makes_use_of_yet_count_as_used() -> None:
+    """Measured memory is free as long as nobody writes to it."""
+    placed = Placed(n1=100)
+    placed.create(a=instance(memory=40))
+    stack = placed.world.store.stacks.find("s", project="default")
+    (row,) = placed.world.store.stacks.resources(stack.id)
+    # Somebody else uses 20 of it.
+    placed.nodes.instances["n1"] = {row.id: {"memory_mib": 40, "memory_used_mib": 10}}
+    placed.nodes.free_mib["n1"] = 70
+    with pytest.raises(Conflict, match="41 MiB of memory asked for, 40 free"):
+        placed.create("t", a=instance(memory=41))
+    placed.create("t", a=instance(memory=40))
+
+
+def test_a_rollback_brings_back_the_room_with_what_it_brings_back() -> None:
+    placed = Placed(n1=100, n2=100)
+    placed.create(a=instance(memory=60))
+    before = placed.where()
+    PretendedInstance.failing = {"b"}
+    placed.world.update(
+        template(a=instance(memory=30), b={**instance(memory=30), "depends_on": "a"}), rollback=True
+    )
+    placed.world.settle()
+    assert placed.world.state() == "ROLLBACK_COMPLETE"
+    assert placed.where() == before
+    assert placed.promised("n1") + placed.promised("n2") == 60

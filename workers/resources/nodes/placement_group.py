@@ -1,0 +1,58 @@
+"""``Isotherm::Placement::Group``: how resources on nodes lie to each other."""
+
+from orchestrator.placement.rules import RACK, Policy
+from orchestrator.plugins.constraints import AllowedValues, Range
+from orchestrator.plugins.properties import Property, PropertyType
+from workers.resources.core.row import RowResource
+
+
+class PlacementGroup(RowResource):
+    """A rule about the nodes of all that name it in their ``groups``, in this stack or in others of the project.
+
+    It is looked at whenever something is placed: a change of the rule moves nothing that is there.
+    """
+
+    description = (
+        "A rule about the nodes of all that name it in their groups: together, apart, or spread over racks."
+    )
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  apart:
+    type: Isotherm::Placement::Group
+    properties:
+      policy: different_host
+      hard: false
+outputs:
+  group: {value: {get_resource: apart}}
+"""
+    properties_schema = {
+        "policy": Property(
+            type=PropertyType.STRING,
+            required=True,
+            update_allowed=True,
+            constraints=(AllowedValues(tuple(str(each) for each in Policy)),),
+            description="What is asked of the nodes of its members: that they are one node, all different, in one "
+            "rack, all in different racks, or spread evenly over so many racks.",
+        ),
+        "racks": Property(
+            type=PropertyType.INTEGER,
+            default=2,
+            update_allowed=True,
+            constraints=(Range(1, 1000),),
+            description="Of spread_racks: over how many racks at least, if there are so many members; none holds more "
+            "than its share of them.",
+        ),
+        "hard": Property(
+            type=PropertyType.BOOLEAN,
+            default=True,
+            update_allowed=True,
+            description="Whether what would break the rule is refused; else it is avoided as far as possible.",
+        ),
+        "label": Property(
+            type=PropertyType.STRING,
+            default=RACK,
+            update_allowed=True,
+            description="The label of nodes that says in which rack each is.",
+        ),
+    }
