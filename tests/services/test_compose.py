@@ -34,8 +34,7 @@ class Installation:
 
     def start(self, name: str) -> subprocess.Popen[bytes]:
         """Start a service in the background."""
-        few = ["--concurrency", "1"] if name in ("coordinator", "worker") else []
-        command = [*SERVICES[name]["command"], *few]
+        command = [*SERVICES[name]["command"], *([] if name == "flower" else ["--concurrency", "1"])]
         with (self.directory / f"{name}.log").open("wb") as log:
             return subprocess.Popen(command, env=self.environment, cwd=self.directory, stdout=log, stderr=log)
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgpack
 import pytest
 
+from cache.node_state.requests import SCHEMA_VERSION
 from hooks.hook import HookSettings
 from orchestrator.codec import Codec
 from orchestrator.definition import NodeData
@@ -32,6 +33,10 @@ from orchestrator.messages import (
     SignalJob,
     StackJob,
 )
+from orchestrator.nodes.calls import OPERATION_RPC
+from orchestrator.nodes.kombu_transport import mailbox_address
+from orchestrator.nodes.mailbox import EXCHANGE
+from orchestrator.nodes.messages import NODE_TASK, Reply, Request, node_queue
 from orchestrator.plan import FAN_IN, JOINS
 from orchestrator.queue import ROUTES
 from orchestrator.refusals import refusal_of
@@ -166,7 +171,7 @@ def test_the_readme_counts_the_types_and_says_where_the_functions_are() -> None:
 
 def test_tasks_travel_on_the_queues_of_the_table() -> None:
     rows = table(section(QUEUE, "Queues and tasks"))
-    assert {task: queue for queue, task, *_ in rows} == ROUTES
+    assert {task: queue for queue, task, *_ in rows} == {**ROUTES, NODE_TASK: node_queue("NAME")}
     arguments = {task: argument for _, task, argument, *_ in rows}
     assert {arguments[task] for task in (CREATE_TASK, UPDATE_TASK, CANCEL_TASK, DELETE_TASK)} == {"job"}
     assert arguments[CHECK_TASK] == arguments[FINISH_TASK] == "order"
@@ -205,6 +210,16 @@ def test_a_check_is_the_list_that_the_table_says() -> None:
     order: dict[str, Any] = {name: f"<{name}>" for _, name, _ in rows} | {"node_data": (b"packed",)}
     assert CheckOrder(**order).to_wire() == [*list(order.values())[:-1], [b"packed"]]
     assert f"more than {MESSAGE_REQUIREMENTS}" in section(QUEUE, "A check")
+
+
+def test_requests_and_replies_of_nodes_are_those_of_the_tables() -> None:
+    text = section(QUEUE, "Asking and changing a node")
+    requests, replies = text.split("A reply is a map:")
+    assert [row[0] for row in table(requests)] == [field.name for field in fields(Request)]
+    assert [row[0] for row in table(replies)] == [field.name for field in fields(Reply)]
+    said = {EXCHANGE, mailbox_address("NAME"), node_queue("NAME"), NODE_TASK, OPERATION_RPC}
+    assert said <= set(re.findall(r"`([^`]+)`", text))
+    assert f"the version of all this: {SCHEMA_VERSION}" in text
 
 
 def test_a_check_is_as_small_as_the_page_says() -> None:
@@ -281,7 +296,7 @@ def test_settings_that_pages_speak_of_exist_with_these_defaults() -> None:
 def test_log_lines_to_watch_for_are_written() -> None:
     code = "\n".join(path.read_text() for path in CODE)
     lines = re.findall(r"^\| log lines `([^`]+)`", OPERATIONS, flags=re.MULTILINE)
-    assert len(lines) == 12
+    assert len(lines) == 15
     assert [line for line in lines if f'"{line}"' not in code] == []
 
 
