@@ -14,6 +14,7 @@ class ExitWatch:
 
     def __init__(self, ended: Callable[[str], None]) -> None:
         self._ended = ended
+        #: Who is heard of, by file; an empty name: nobody wants to know any more.
         self._names: dict[int, str] = {}
         self._poll = select.poll()
         self._woken, self._wake = os.pipe()
@@ -37,6 +38,13 @@ class ExitWatch:
             # A poll under way does not see what is added to it.
             os.write(self._wake, b"\0")
 
+    def expect(self, name: str) -> None:
+        """Hear nothing of processes of this name that end from now on: it is known why."""
+        with self._guard:
+            for descriptor, known in self._names.items():
+                if known == name:
+                    self._names[descriptor] = ""
+
     def close(self) -> None:
         """Hear nothing more, and wait until the last call is over."""
         with self._guard:
@@ -57,7 +65,7 @@ class ExitWatch:
                     name = self._names.pop(descriptor)
                     self._poll.unregister(descriptor)
                     os.close(descriptor)
-                if not self._closed:
+                if name and not self._closed:
                     self._ended(name)
         with self._guard:
             for descriptor in (*self._names, self._woken, self._wake):

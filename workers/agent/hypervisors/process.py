@@ -197,7 +197,7 @@ class ProcessHypervisor(Hypervisor):
     # -- events ------------------------------------------------------------------------------------------------
 
     def watch(self, changed: Callable[[str], None]) -> Callable[[], None]:
-        """Tell of each command that ends, asked to or not."""
+        """Tell of each command that ends without having been asked to."""
         watch = self._watch = ExitWatch(lambda name: changed(f"instance {name!r} has ended"))
         for name in self._records.names():
             if (record := self._records.find(name)) is not None:
@@ -259,6 +259,8 @@ class ProcessHypervisor(Hypervisor):
 
     def _end(self, record: InstanceRecord, *, grace_seconds: float) -> None:
         process, name = self._process(record), record.spec.name
+        if self._watch is not None:
+            self._watch.expect(name)
         deadline = time.monotonic() + grace_seconds
         if not process.gone() and grace_seconds > 0:
             process.ask_to_end(signal_of(record.spec))

@@ -182,6 +182,9 @@ class TestProcess(HypervisorContract):
             assert heard.wait(PATIENCE_SECONDS)
             heard.clear()
             assert one(hypervisor, name).raw_state == "ended by SIGKILL"
+        hypervisor.start(self.spec("before"))
+        hypervisor.stop("before", grace_seconds=GRACE_SECONDS)
+        hypervisor.start(self.spec("before"))
         end()
         assert said == ["instance 'before' has ended", "instance 'after' has ended"]
 
