@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import os
 import resource
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Protocol
@@ -193,14 +195,22 @@ class Podman(ContainerEngine):
         )
         # Events by the journal would be lost, and waited for, where there is none.
         told = ["--runtime", options.runtime, "--cgroup-manager", manager, "--events-backend", "file"]
-        if options.podman_root:
-            told += ["--root", options.podman_root, "--runroot", f"{options.podman_root}/run"]
-        if options.storage_driver:
-            told += ["--storage-driver", options.storage_driver]
+        told += store_arguments(options.podman_root, options.storage_driver)
         return run_tool((options.podman, *told, *arguments), env=env, timeout_seconds=timeout_seconds)
 
 
 _GONE: Final = Container(status=ContainerStatus.STOPPED, raw_status="absent")
+
+
+def store_arguments(root: str, storage_driver: str) -> list[str]:
+    """Return what tells podman where it keeps images and containers, and how; empty: as it is configured."""
+    told = ["--storage-driver", storage_driver] if storage_driver else []
+    if root:
+        # What lives as long as the machine runs is in a place of its own, whose name podman wants to be short.
+        place = "/run" if os.access("/run", os.W_OK) else tempfile.gettempdir()
+        number = hashlib.sha256(str(Path(root).absolute()).encode()).hexdigest()[:12]
+        told += ["--root", root, "--runroot", f"{place}/isotherm-podman-{number}"]
+    return told
 
 
 def run_arguments(spec: InstanceSpec, *, log: Path, pull: str) -> tuple[list[str], dict[str, str]]:

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from workers.agent.hypervisors.hypervisor import (
     InstanceState,
 )
 from workers.agent.hypervisors.oci import Oci, OciOptions
+from workers.agent.hypervisors.podman import store_arguments
 
 #: Ends at once when it is asked to, as a first process does only if it says so.
 _SERVE = "trap 'exit 0' TERM; echo up; while :; do sleep 0.02; done"
@@ -155,17 +156,18 @@ class TestPodman:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def podman_root(cls, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def podman_root(cls, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         """A store of podman's that holds one image."""
         if shutil.which("podman") is None:
             pytest.skip("there is no program 'podman'")
         archive = Path(shutil.make_archive(str(tmp_path_factory.mktemp("image") / "root"), "tar", root))
         store = tmp_path_factory.mktemp("podman")
-        told = ["--root", str(store), "--runroot", f"{store}/run", "--storage-driver", "vfs"]
+        told = store_arguments(str(store), "vfs")
         done = subprocess.run(["podman", *told, "import", archive, _IMAGE], capture_output=True, text=True)
         if done.returncode != 0:
             pytest.skip(done.stderr.strip())
-        return store
+        yield store
+        shutil.rmtree(told[told.index("--runroot") + 1], ignore_errors=True)
 
     @pytest.fixture
     def make(self, podman_root: Path, tmp_path: Path) -> Callable[[], Oci]:
