@@ -24,7 +24,7 @@ from workers.agent.hypervisors.oci import Oci, OciOptions
 from workers.agent.hypervisors.podman import store_arguments
 
 #: Ends at once when it is asked to, as a first process does only if it says so.
-_SERVE = "trap 'exit 0' TERM; echo up; while :; do sleep 0.02; done"
+_SERVE = "trap 'exit 0' TERM; while :; do sleep 0.02; done"
 _IMAGE = "localhost/isotherm-test:1"
 
 

@@ -34,13 +34,17 @@ _HEEDS: Final = bytes.fromhex(
 
 
 class TestQemu(HypervisorContract):
+    #: One that says nothing, so that its log stays as it is, and one that says something at its start.
     image: ClassVar[Path]
+    talking: ClassVar[Path]
 
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
     def _image(cls, tmp_path_factory: pytest.TempPathFactory) -> None:
-        cls.image = tmp_path_factory.mktemp("image") / "disk"
-        cls.image.write_bytes(boot_disk(_HEEDS + _SAYS))
+        images = tmp_path_factory.mktemp("image")
+        cls.image, cls.talking = images / "quiet", images / "talking"
+        cls.image.write_bytes(boot_disk(_HEEDS + b"\0"))
+        cls.talking.write_bytes(boot_disk(_HEEDS + _SAYS))
 
     def make(self, directory: Path) -> Qemu:
         return Qemu(QemuOptions(accelerator="tcg"), directory)
@@ -52,12 +56,12 @@ class TestQemu(HypervisorContract):
         return self.spec("broken", image="/nowhere")
 
     def test_what_its_image_holds_runs_on_a_disk_of_its_own(self, hypervisor: Qemu) -> None:
-        before = self.image.read_bytes()
-        started = hypervisor.start(self.spec())
+        before = self.talking.read_bytes()
+        started = hypervisor.start(self.spec(image=str(self.talking)))
         said = when_logged(Path(started.details["log"]))
         assert said == "isotherm"
         assert started.raw_state == "running"
-        assert self.image.read_bytes() == before
+        assert self.talking.read_bytes() == before
         assert (Path(started.details["log"]).parent / "root.qcow2").exists()
 
     def test_one_that_its_user_powers_off_is_at_rest_and_not_crashed(
@@ -98,7 +102,7 @@ class TestQemu(HypervisorContract):
         hypervisor.remove("web")
 
     def test_its_memory_comes_back_with_what_was_kept(self, hypervisor: Qemu) -> None:
-        log = Path(hypervisor.start(self.spec()).details["log"])
+        log = Path(hypervisor.start(self.spec(image=str(self.talking))).details["log"])
         when_logged(log)
         hypervisor.snapshot("web", "before")
         assert one(hypervisor, "web").details["snapshots"] == ["before"]
@@ -137,12 +141,12 @@ class TestQemu(HypervisorContract):
         here, there = tmp_path / "here", tmp_path / "there"
         here.write_bytes(b"mellon".ljust(1024 * 1024, b"\0"))
         there.write_bytes(bytes(1024 * 1024))
-        hypervisor.start(self.spec(disks=(Disk(path=str(here)),)))
+        hypervisor.start(self.spec(image=str(self.talking), disks=(Disk(path=str(here)),)))
         hypervisor.stop("web", grace_seconds=0)
         hypervisor.export("web", tmp_path / "handed")
         another = self.make(tmp_path / "another")
         # The image is not there: the disk that was handed over needs it no more.
-        moved = self.spec(disks=(Disk(path=str(there)),))
+        moved = self.spec(image=str(self.talking), disks=(Disk(path=str(there)),))
         another.take_in(moved, tmp_path / "handed")
         assert there.read_bytes().startswith(b"mellon")
         try:
