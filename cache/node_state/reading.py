@@ -287,8 +287,9 @@ class Reading:
                 )
             )
             raise
-        except BaseException:
-            self._told(lambda: self._store.release(node, owner))
+        except BaseException as error:
+            answered = isinstance(error, NodeError)
+            self._told(lambda: self._store.release(node, owner, answered=answered))
             raise
         if snapshot.unsettled:
             self._tally.add("unsettled")

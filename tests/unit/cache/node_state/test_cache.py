@@ -276,6 +276,22 @@ def test_an_answer_ends_the_failures(world: World, clock: Clock) -> None:
     assert world.cache.snapshot("n1").cached
 
 
+def test_a_question_that_never_went_out_is_no_answer_and_nobody_waits_for_it(world: World, clock: Clock) -> None:
+    world.node.error = NodeTimeout("n1", "no answer")
+    with pytest.raises(NodeTimeout):
+        world.cache.snapshot("n1")
+
+    def break_down() -> None:
+        raise ConnectionError("there is no broker")
+
+    world.node.meanwhile = break_down
+    with pytest.raises(ConnectionError):
+        world.cache.snapshot("n1", force=True)
+    seen = world.store.look(["n1"])[0]
+    assert seen.failure
+    assert not seen.filling
+
+
 def test_an_agent_that_begins_is_asked_at_once(world: World) -> None:
     world.node.error = NodeTimeout("n1", "no answer")
     with pytest.raises(NodeTimeout):
