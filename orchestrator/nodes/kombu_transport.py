@@ -101,8 +101,7 @@ class KombuTransport:
                 self._mailbox = Mailbox(self._app, address, on_message=self._receive, on_lost=self._lose)
                 self._mailbox.start()
             mailbox = self._mailbox
-        if not mailbox.wait_until_heard(LISTEN_SECONDS):
-            raise Unavailable("the broker does not answer: nodes cannot be heard")
+        mailbox.require_heard(LISTEN_SECONDS)
         return mailbox
 
     def _receive(self, body: Mapping[str, Any]) -> None:

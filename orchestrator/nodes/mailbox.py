@@ -103,6 +103,9 @@ class Mailbox:
         self._on_message = on_message
         self._on_lost = on_lost
         self._heard = threading.Event()
+        #: Why it was not heard when it tried last.
+        self._fault = ""
+        self._known = threading.Condition()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"mailbox {address}", daemon=True)
 
@@ -113,6 +116,17 @@ class Mailbox:
     def wait_until_heard(self, timeout_seconds: float) -> bool:
         """Wait until what is posted here is heard; whether it is."""
         return self._heard.wait(timeout_seconds)
+
+    def require_heard(self, timeout_seconds: float) -> None:
+        """Wait until what is posted here is heard, or is known not to be.
+
+        Raises:
+            Unavailable: it is not.
+        """
+        with self._known:
+            self._known.wait_for(lambda: self._heard.is_set() or self._fault, timeout_seconds)
+            if not self._heard.is_set():
+                raise Unavailable(f"the broker does not answer: {self._fault or 'nothing is heard of it'}")
 
     def close(self) -> None:
         """Listen no more; returns when the thread has let go of its connection."""
@@ -131,18 +145,30 @@ class Mailbox:
                 with connection:
                     self._listen(connection)
             except Exception as error:  # noqa: BLE001  # a mailbox lives as long as its process, whatever comes
-                log.warning("a mailbox is listened to anew", address=self.address, error=_words(error))
-            if self._stopping.is_set():
-                return
-            if self._heard.is_set():
-                self._heard.clear()
-                if self._on_lost is not None:
-                    self._on_lost()
+                if not self._stopping.is_set():
+                    self._lose(str(error) or type(error).__name__)
             self._stopping.wait(PAUSE_SECONDS)
+
+    def _hear(self) -> None:
+        with self._known:
+            self._fault = ""
+            self._heard.set()
+            self._known.notify_all()
+
+    def _lose(self, fault: str) -> None:
+        with self._known:
+            was_heard, is_news = self._heard.is_set(), not self._fault
+            self._heard.clear()
+            self._fault = fault
+            self._known.notify_all()
+        if is_news:
+            log.warning("a mailbox is listened to anew", address=self.address, error=fault)
+        if was_heard and self._on_lost is not None:
+            self._on_lost()
 
     def _listen(self, connection: Connection) -> None:
         connection.ensure_connection(max_retries=1, interval_start=0, timeout=DEAF_AFTER_SECONDS)
-        echo = _Echo(self._heard)
+        echo = _Echo(self._hear)
         queue = Queue(
             f"{EXCHANGE}.{self.address}.{uuid.uuid4().hex}",
             mailboxes_of(connection),
@@ -180,8 +206,8 @@ class Mailbox:
 class _Echo:
     """When who listens speaks to itself, and whether it is deaf."""
 
-    def __init__(self, heard: threading.Event) -> None:
-        self._heard = heard
+    def __init__(self, on_heard: Callable[[], None]) -> None:
+        self._on_heard = on_heard
         self._mine = uuid.uuid4().hex
         self._heard_at: float | None = None
         self._said_at: float | None = None
@@ -197,7 +223,7 @@ class _Echo:
         """Take note of a word; those of others, at the same address, say nothing."""
         if word == self._mine:
             self._heard_at, self._waits_since = time.monotonic(), None
-            self._heard.set()
+            self._on_heard()
 
     def due(self, now: float) -> str:
         """Return what is to be said now, or nothing.
@@ -224,7 +250,3 @@ def mailboxes_of(connection: Connection) -> Exchange:
     # lists, and wait for nobody with those. Others keep the messages of an exclusive queue while somebody listens.
     kind = "fanout" if connection.transport.driver_type == "redis" else "direct"
     return Exchange(EXCHANGE, type=kind, durable=True, delivery_mode="transient")
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
