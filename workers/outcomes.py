@@ -4,10 +4,11 @@ import random
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
+from cache.node_state.errors import NodeError
 from orchestrator.definition import (
     AttributePath,
     NodeData,
@@ -35,6 +36,9 @@ from workers.rebuilding import Rebuilding
 
 log = structlog.get_logger()
 
+#: How long an unreachable node is left alone at most before it is asked again.
+_LONGEST_PAUSE_SECONDS: Final = 10.0
+
 
 def backoff_seconds(retries: int, settings: Settings, chance: random.Random) -> float:
     """Return how long to wait before the next try: twice as long each time, with jitter.
@@ -42,6 +46,12 @@ def backoff_seconds(retries: int, settings: Settings, chance: random.Random) -> 
     The jitter keeps siblings that failed together from coming back together.
     """
     ceiling = min(settings.retry_max_seconds, settings.retry_base_seconds * 2.0**retries)
+    return ceiling * (0.5 + chance.random() / 2)
+
+
+def pause_seconds(waited_seconds: float, chance: random.Random) -> float:
+    """Return how long to leave alone a node that does not answer: longer the longer it has been so, with jitter."""
+    ceiling = min(_LONGEST_PAUSE_SECONDS, max(1.0, waited_seconds / 4))
     return ceiling * (0.5 + chance.random() / 2)
 
 
@@ -147,8 +157,21 @@ class Outcomes(Rebuilding):
         seconds = backoff_seconds(self.claim.retries, self.around.settings, self.around.random)
         return self._left_behind(Ending.RETRY, reason=reason, seconds=seconds, untouched=untouched)
 
+    def unanswered(self, error: NodeError) -> Outcome:
+        """Return the outcome that nobody can tell what is there: it is asked again, as long as the stack has time.
+
+        Nothing is missing, and nothing has failed. What is under way goes on from where it is.
+        """
+        reason = str(error)
+        seconds = pause_seconds(self.claim.now - self.claim.started_at, self.around.random)
+        if self.claim.started and self.over is None:
+            return self._left_behind(Ending.WAITING, reason=reason, seconds=seconds, token=self.claim.token)
+        return self._left_behind(Ending.RETRY, reason=reason, seconds=seconds, counts=False)
+
     def raised(self, error: Exception) -> Outcome:
-        """Return the outcome of an exception that is no word of the contract."""
+        """Return the outcome of an exception that is no word of the contract, or says that a node cannot be asked."""
+        if isinstance(error, NodeError):
+            return self.unanswered(error) if error.passing else self.failed(str(error))
         sentence = f"{type(error).__name__}: {error}"
         if self._is_worth_another(error):
             return self.retry_or_fail(sentence)
@@ -197,6 +220,8 @@ class Outcomes(Rebuilding):
 
     def _tried_again(self, error: Exception) -> bool:
         """Whether doing the same again may help, and was not done too often."""
+        if isinstance(error, NodeError) and error.passing:
+            return True
         may_help = isinstance(error, RetryableFailure) or getattr(error, "retryable", False)
         if not may_help and self.resource is not None and not isinstance(error, ResourceFailure):
             may_help = self._is_worth_another(error)
@@ -212,6 +237,7 @@ class Outcomes(Rebuilding):
         reference: str | None = None,
         node_data: NodeData | None = None,
         untouched: bool = False,
+        counts: bool = True,
     ) -> Outcome:
         claim = self.claim
         # What only could not tell something about itself is not made again to be asked again.
@@ -243,6 +269,7 @@ class Outcomes(Rebuilding):
             ),
             token=token,
             is_over=over is not None,
+            counts=counts,
             in_flight=self.given if claim.action == "UPDATE" and (over or ending is Ending.WAITING) else None,
             properties=applied,
             definition_hash=definition_hash(claim.type, applied, version)

@@ -106,6 +106,8 @@ class Outcome:
     token: Any = None
     #: RETRY: the action itself is over, or goes on by itself, and the next try goes on from its token.
     is_over: bool = False
+    #: RETRY: whether it is one of the tries of which there are only so many.
+    counts: bool = True
     #: WAITING, and RETRY once the action is over: what an update is bringing about.
     in_flight: Mapping[str, Any] | None = None
     #: The definition as it was applied; None: that on record stays.

@@ -241,7 +241,7 @@ class NodeEndings(NodeOrders):
             "resource_status": row_status,
             "reason": outcome.reason,
             "seconds": outcome.seconds,
-            "retried": int(outcome.ending is Ending.RETRY),
+            "retried": int(outcome.ending is Ending.RETRY and outcome.counts),
             "resource": order.key,
             "resource_id": claim.resource_id,
             "type": claim.type,

@@ -104,7 +104,7 @@ def process_start(
     process = supervised(agent, uuid)
     with agent.alone_with(PROCESS, uuid):
         agent.refuse_gone(PROCESS, uuid)
-        status = process.find()
+        status = process.status()
         if status is None or status.run != run:
             place = allowed_directory(cwd, agent.settings, makes=True)
             whole, asked = environment(env), Probe.from_wire(probe)

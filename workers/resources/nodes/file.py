@@ -1,37 +1,34 @@
-"""``Isotherm::Node::File``: a text file on the worker's machine."""
+"""``Isotherm::Node::File``: a text file on a node."""
 
 import base64
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.plugins.constraints import AllowedPattern
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyError, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure
-from workers.agent.allowed import allowed_file, fault_of_file_path, root_of
-from workers.agent.owned_file import OwnedFile, digest
-from workers.agent.records import records_directory
-from workers.resources.nodes.host import NODE_PROPERTY, refuse_other_nodes
+from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
+from workers.agent.allowed import fault_of_file_path
+from workers.resources.nodes.node_resource import SETTLED, SETTLING, NodeResource
+from workers.resources.nodes.placing import PLACING_PROPERTIES
 
+#: How much of a file is read at least.
+_LEAST_READ_BYTES: Final = 65536
 #: How many bytes of a file a snapshot keeps.
 _MOST_KEPT: Final = 4 * 1024 * 1024
 _MODE = AllowedPattern(
     r"0[0-7]{3}",
     description='expected four octal digits in quotes, such as "0640" (without quotes YAML reads a number)',
 )
-#: How much of a file is read at least.
-_LEAST_READ_BYTES: Final = 65536
 
 
-class NodeFile(Resource):
+class NodeFile(NodeResource):
     """A file whose content the template gives.
 
     Creating never takes the place of a file that is there. An update puts the definition back over whatever
     was edited by hand; a deletion leaves alone what somebody else has put in the file's place.
     """
 
-    description = "A text file in one of the directories that the worker's settings allow."
+    description = "A text file in one of the directories that the settings of its node allow."
     example = """\
 heat_template_version: 2021-04-16
 resources:
@@ -64,7 +61,7 @@ outputs:
             constraints=(_MODE,),
             description='Permissions in octal digits, such as "0640".',
         ),
-        "node": NODE_PROPERTY,
+        **PLACING_PROPERTIES,
     }
     attributes_schema = {
         "path": Attribute("The absolute path, symbolic links resolved.", PropertyType.STRING),
@@ -72,16 +69,17 @@ outputs:
             "The digest of the content as it is now.", PropertyType.STRING, cache_mode=CacheMode.NONE
         ),
         "size": Attribute("The size in bytes as it is now.", PropertyType.INTEGER, cache_mode=CacheMode.NONE),
+        "node": Attribute("The node it is on.", PropertyType.STRING),
     }
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Refuse other nodes, paths that climb, and texts that UTF-8 cannot hold.
+        """Refuse paths that climb, and texts that UTF-8 cannot hold.
 
         Raises:
             PropertyError: with the path of the property at fault.
         """
-        refuse_other_nodes(properties)
+        super().validate(properties)
         path, content = properties.get("path"), properties.get("content")
         if isinstance(path, str) and (fault := fault_of_file_path(path)):
             raise PropertyError(("path",), fault)
@@ -92,16 +90,35 @@ outputs:
                 message = f"the character at offset {error.start} cannot be stored as UTF-8"
                 raise PropertyError(("content",), message) from error
 
-    def handle_create(self) -> None:
+    # -- creating ----------------------------------------------------------------------------------------------
+
+    def handle_create(self) -> Any:
         """Write the file, once, where nothing was before."""
-        path = allowed_file(self.properties["path"], self.settings, makes=True)
-        self._file.create(path, self._content, self._mode, root=root_of(path, self.settings))
-        self.state.physical_id = str(path)
+        if self.settle():
+            return SETTLING
+        return self._put_new()
+
+    def check_create_complete(self, token: Any) -> bool | Wait:
+        """Tell whether the file is there."""
+        if token == SETTLING:
+            return Wait(0, token=SETTLED)
+        if token == SETTLED:
+            self._put_new()
+        return True
 
     def find(self) -> str | None:
         """Return the path if an interrupted create has made the file."""
-        found = self._file.find()
+        found = self.ask("file_find", owner=self._owner) if self.may_be_somewhere else None
         return None if found is None else str(found)
+
+    def resume_create(self) -> Any:
+        """End what the interrupted create has left open."""
+        return self._put_new()
+
+    def _put_new(self) -> None:
+        self._put(self._content, self._mode, new=True)
+
+    # -- adopting ----------------------------------------------------------------------------------------------
 
     def handle_adopt(self) -> None:
         """Take over the file that is there; its content stays as it is.
@@ -109,21 +126,28 @@ outputs:
         Raises:
             ResourceFailure: it is not where the template says, or not in an allowed directory.
         """
-        path = allowed_file(self.properties["path"], self.settings, makes=True)
-        if self.state.physical_id != str(path):
-            raise ResourceFailure(f"the template's path is {path}, the id in the adopt file is another")
-        self._file.take_over(path)
+        self.settle()
+        self.change(
+            "file_take_over",
+            owner=self._owner,
+            path=self.properties["path"],
+            expected=self.state.physical_id,
+        )
 
-    def handle_update(self, changes: PropertyChanges) -> None:  # noqa: ARG002 -- both are always written
+    # -- updating and deleting ---------------------------------------------------------------------------------
+
+    def handle_update(self, changes: PropertyChanges) -> None:  # noqa: ARG002  # both are always written
         """Put content and mode in place; a file that has gone is written again."""
-        path = allowed_file(self.state.physical_id or self.properties["path"], self.settings, makes=True)
-        self._file.replace(path, self._content, self._mode, root=root_of(path, self.settings))
+        self._put(self._content, self._mode, new=False)
 
     def handle_delete(self) -> None:
         """Remove the file if it is still ours."""
-        if self.state.physical_id and self.properties.get("content") is not None:
-            self._file.adopt(Path(self.state.physical_id), self._content)
-        self._file.remove()
+        if self.may_be_somewhere:
+            known = self.state.physical_id and self.properties.get("content") is not None
+            path, content = (self.state.physical_id, self._content) if known else ("", None)
+            self.change("file_remove", owner=self._owner, path=path, content=content)
+
+    # -- as it is ----------------------------------------------------------------------------------------------
 
     def handle_snapshot(self) -> dict[str, str]:
         """Return content and mode as they are on the disk.
@@ -131,60 +155,51 @@ outputs:
         Raises:
             ResourceFailure: there is no file, or too much in it.
         """
-        path = self._present()
-        if path is None:
+        found = self._look(most_bytes=_MOST_KEPT + 1)
+        if found is None:
             raise ResourceFailure("the file is not there any more")
-        with path.open("rb") as file:
-            content = file.read(_MOST_KEPT + 1)
-            mode = os.fstat(file.fileno()).st_mode & 0o777
-        if len(content) > _MOST_KEPT:
+        if len(found["content"]) > _MOST_KEPT:
             raise ResourceFailure(f"a snapshot keeps files of at most {_MOST_KEPT} bytes")
-        return {"content": base64.b64encode(content).decode(), "mode": f"{mode:04o}"}
+        return {"content": base64.b64encode(found["content"]).decode(), "mode": f"{found['mode']:04o}"}
 
     def handle_restore(self, entry: Any) -> None:
         """Put the content and the mode that a snapshot holds in place."""
-        path = allowed_file(self.state.physical_id or self.properties["path"], self.settings, makes=True)
-        content, mode = base64.b64decode(entry["content"]), int(entry["mode"], 8)
-        self._file.replace(path, content, mode, root=root_of(path, self.settings))
+        self._put(base64.b64decode(entry["content"]), int(entry["mode"], 8), new=False)
+
+    # -- telling -----------------------------------------------------------------------------------------------
 
     def attribute(self, name: str) -> Any:
         """Return the attribute as the disk has it now; digest and size are None when the file is gone."""
         if name == "path":
             return self.state.physical_id
-        path = self._present()
-        if path is None:
-            return None
-        match name:
-            case "sha256":
-                return digest(path)
-            case "size":
-                return path.stat().st_size
-        return None
+        if name == "node":
+            return self.state.on_node
+        found = self._look(digests=name == "sha256")
+        return None if found is None else found[name]
 
     def observe(self) -> Mapping[str, Any] | None:
         """Return what is on the disk; bytes that are no UTF-8 are shown as replacement characters.
 
         Of a file that is much larger than it should be, the beginning.
         """
-        path = self._present()
-        if path is None or path != allowed_file(str(path), self.settings):
-            return None
         # One byte more than there should be tells that there is more; what somebody put there may be large.
         most = len(str(self.properties.get("content") or "").encode()) + 1
-        with path.open("rb") as file:
-            content = file.read(max(most, _LEAST_READ_BYTES))
+        found = self._look(most_bytes=max(most, _LEAST_READ_BYTES))
+        if found is None:
+            return None
         return {
             # As the template spells it: the same place may have several spellings.
-            "path": self.properties.get("path", str(path)),
-            "content": content.decode(errors="replace"),
-            "mode": f"{path.stat().st_mode & 0o777:04o}",
-            "node": "",
+            "path": self.properties.get("path", found["path"]),
+            "content": found["content"].decode(errors="replace"),
+            "mode": f"{found['mode']:04o}",
+            "node": self.node_seen,
         }
 
+    # -- the steps themselves ----------------------------------------------------------------------------------
+
     @property
-    def _file(self) -> OwnedFile:
-        records = records_directory(self.settings.state_directory)
-        return OwnedFile(records, uuid=self.state.uuid, stack=self.stack.id, resource=self.name)
+    def _owner(self) -> dict[str, str]:
+        return {"uuid": self.state.uuid, "stack": self.stack.id, "resource": self.name}
 
     @property
     def _content(self) -> bytes:
@@ -194,6 +209,15 @@ outputs:
     def _mode(self) -> int:
         return int(self.properties["mode"], 8)
 
-    def _present(self) -> Path | None:
-        path = Path(self.state.physical_id or "")
-        return path if path.name and path.is_file() and not path.is_symlink() else None
+    def _look(self, **wanted: Any) -> Mapping[str, Any] | None:
+        if not self.state.physical_id:
+            return None
+        found: Mapping[str, Any] | None = self.ask("file_look", path=self.state.physical_id, **wanted)
+        return found
+
+    def _put(self, content: bytes, mode: int, *, new: bool) -> None:
+        path = self.properties["path"] if new else self.state.physical_id or self.properties["path"]
+        owner = self._owner
+        self.state.physical_id = self.change(
+            "file_put", owner=owner, path=path, content=content, mode=mode, new=new
+        )

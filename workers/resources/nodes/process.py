@@ -1,4 +1,4 @@
-"""``Isotherm::Node::Process``: a command that runs on the worker's machine, and outlives the worker."""
+"""``Isotherm::Node::Process``: a command that runs on a node, and outlives the node's agent."""
 
 import re
 import signal
@@ -9,15 +9,14 @@ from uuid import uuid4
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyError, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, Wait
-from workers.agent.allowed import allowed_directory, fault_of_path
-from workers.agent.environment import environment
-from workers.agent.records import records_directory
-from workers.agent.supervised import Status, SupervisedProcess, tail
+from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
+from workers.agent.allowed import fault_of_path
+from workers.agent.readiness import ReadyWhen
 from workers.masking import masked
 from workers.resources.nodes.command import parse_command, parse_env, parse_signal
-from workers.resources.nodes.host import NODE_PROPERTY, refuse_other_nodes
-from workers.resources.nodes.readiness import READY_GROUP, READY_SCHEMA, Readiness, ReadyWhen
+from workers.resources.nodes.node_resource import SETTLED, SETTLING, NodeResource, Unfinished
+from workers.resources.nodes.placing import PLACING_PROPERTIES
+from workers.resources.nodes.readiness import READY_GROUP, READY_SCHEMA, Readiness
 
 #: The run of a create; one of its own for each row, so that a create done again is the same run.
 _FIRST_RUN: Final = "create"
@@ -25,25 +24,24 @@ _STOP_INTERVAL_SECONDS: Final = 0.1
 #: A process that is there so long after it was killed waits for a device, and no signal helps.
 _KILL_SECONDS: Final = 30.0
 _GRACE_SECONDS: Final = 10.0
-_LINES_SHOWN: Final = 10
 #: The row's private fact that names the row under which the process is on record.
 _RECORD: Final = "record"
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-class NodeProcess(Resource):
+class NodeProcess(NodeResource):
     """A command, run without a shell, in a session of its own and under a small supervisor.
 
-    It is given a few of the worker's variables (PATH, HOME, the language) and those of ``env``, nothing else.
+    It is given a few of the agent's variables (PATH, HOME, the language) and those of ``env``, nothing else.
     A change of command, env or cwd stops it and starts it again in place; a change of ready waits again without
     a restart. Deleting signals its process group and whatever else carries its ISOTHERM_RESOURCE variable; suspending
     stops all of that where it stands (SIGSTOP), and resuming lets it go on.
 
-    It outlives the worker, unless a service manager ends all that the worker ever started: systemd needs
+    It outlives the agent, unless a service manager ends all that the agent ever started: systemd needs
     ``KillMode=process``, and a container an init that asks about ended processes.
     """
 
-    description = "A command that runs on the worker's machine until it ends or is deleted."
+    description = "A command that runs on a node until it ends or is deleted."
     example = """\
 heat_template_version: 2021-04-16
 resources:
@@ -100,7 +98,7 @@ outputs:
             constraints=(Range(0, 86400),),
             description="Seconds between stop_signal and KILL.",
         ),
-        "node": NODE_PROPERTY,
+        **PLACING_PROPERTIES,
     }
     properties_groups_schema = (READY_GROUP,)
     attributes_schema = {
@@ -111,24 +109,25 @@ outputs:
             cache_mode=CacheMode.NONE,
         ),
         "started_at": Attribute(
-            "Seconds since the epoch, by the machine's clock.", PropertyType.NUMBER, cache_mode=CacheMode.NONE
+            "Seconds since the epoch, by the node's clock.", PropertyType.NUMBER, cache_mode=CacheMode.NONE
         ),
         "exit_code": Attribute(
             "How it ended; negative: the signal that ended it; null while it runs.",
             PropertyType.INTEGER,
             cache_mode=CacheMode.NONE,
         ),
-        "log": Attribute("The file that holds what it prints.", PropertyType.STRING),
+        "log": Attribute("The file on the node that holds what it prints.", PropertyType.STRING),
+        "node": Attribute("The node it is on.", PropertyType.STRING),
     }
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Refuse other nodes, empty commands, and what cannot be read.
+        """Refuse empty commands, and what cannot be read.
 
         Raises:
             PropertyError: with the path of the property at fault.
         """
-        refuse_other_nodes(properties)
+        super().validate(properties)
         command, cwd = properties.get("command", UNKNOWN), properties.get("cwd")
         if not is_unknown(command):
             parse_command(command)
@@ -143,33 +142,48 @@ outputs:
     def handle_create(self) -> dict[str, Any]:
         """Start the command, unless an interrupted attempt has done so."""
         self.state.data[_RECORD] = self.state.uuid
-        self._start(_FIRST_RUN)
-        return self._token(_FIRST_RUN)
+        if self.settle():
+            return dict(SETTLING)
+        begun = self._begin(_FIRST_RUN, SETTLED)
+        return dict(begun.token) if isinstance(begun, Wait) else self._token(_FIRST_RUN)
 
     def find(self) -> str | None:
         """Return the number of the process that an interrupted create has started, even if it has ended."""
-        found = self._process.find()
-        return None if found is None else str(found.pid)
+        found = self._found()
+        return None if found is None else str(found["pid"])
 
     def resume_create(self) -> dict[str, Any]:
         """Go on waiting until the process that was found is ready."""
-        found = self._process.find()
-        return self._token(_FIRST_RUN if found is None else found.run)
+        found = self._found()
+        return self._token(_FIRST_RUN if found is None else found["run"])
 
     def check_create_complete(self, token: Any) -> bool | Wait:
         """Tell whether the process is ready."""
+        if token == SETTLING:
+            return Wait(0, token=SETTLED)
+        if "stage" in token:
+            begun = self._begin(_FIRST_RUN, token)
+            return begun if isinstance(begun, Wait) else self._ready_or_later(self._token(_FIRST_RUN))
         return self._ready(token)
+
+    def _found(self) -> Mapping[str, Any] | None:
+        if not self.may_be_somewhere:
+            return None
+        found: Mapping[str, Any] | None = self._look()["status"]
+        # What the records have lost is known by its marker, and is on record again after that.
+        return found or self.change("process_find", uuid=self._record)
 
     # -- adopting ----------------------------------------------------------------------------------------------
 
     def handle_adopt(self) -> None:
-        """Take over a process that was started on this machine for a stack that has been abandoned since.
+        """Take over a process that was started on the node for a stack that has been abandoned since.
 
         Raises:
             ResourceFailure: what is on record under the adopt file's ``resource_data`` is another process.
         """
-        status = self._process.status()
-        if status is None or str(status.pid) != self.state.physical_id:
+        self.settle()
+        status = self._look()["status"]
+        if status is None or str(status["pid"]) != self.state.physical_id:
             raise ResourceFailure(
                 f"no record of a process {self.state.physical_id} was found: only one that was started for a stack "
                 "can be adopted, with the resource_data that its export tells"
@@ -179,78 +193,90 @@ outputs:
 
     def handle_update(self, changes: PropertyChanges) -> dict[str, Any]:
         """Ask the process to end if it must be started anew: what it is given has changed, or it is gone."""
-        status = self._process.status()
+        status = self._look()["status"]
         fits = status is not None and self._as_wanted(status)
-        if status is not None and fits and not changes.names & {"command", "env", "cwd"}:
-            return self._token(status.run)
-        self._process.stop(self._stop_signal)
+        if fits and not changes.names & {"command", "env", "cwd"}:
+            return self._token(status["run"])
+        self._signal(self._stop_signal)
         return self._token(uuid4().hex)
 
     def check_update_complete(self, token: Any) -> bool | Wait:
         """Tell whether the old process has ended and the new one is ready."""
-        status = self._process.status()
-        if status is not None and status.run == token["run"]:
+        seen = self._look(members=True)
+        status = seen["status"]
+        if status is not None and status["run"] == token["run"]:
             return self._ready(token)
-        if not self._stopped(token):
-            return Wait(_STOP_INTERVAL_SECONDS)
-        self._start(token["run"])
-        return self._ready(token)
+        if (later := self._await_end(token, seen)) is not None:
+            return later
+        begun = self._begin(token["run"], token)
+        if isinstance(begun, Wait):
+            return begun
+        if begun is None:
+            # Something of the old one came up once more.
+            return Wait(_STOP_INTERVAL_SECONDS, token=_once_more(token))
+        return self._ready_or_later(self._token(token["run"]))
 
     # -- as it is ----------------------------------------------------------------------------------------------
 
     def handle_suspend(self) -> dict[str, Any]:
         """Stop the process where it stands, with all that it has started; one that has ended is at rest."""
-        self._process.stop(signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
         return self._token("")
 
     def check_suspend_complete(self, token: Any) -> bool | Wait:
         """Tell whether all of it stands still; stop what it started in the meantime."""
-        if self._process.stands_still():
+        if self._look(members=True)["still"]:
             return True
         if self.now - token["since"] >= _KILL_SECONDS:
             raise ResourceFailure(f"the process still runs {_KILL_SECONDS:g} s after it was stopped")
-        self._process.stop(signal.SIGSTOP)
-        return Wait(_STOP_INTERVAL_SECONDS)
+        self._signal(signal.SIGSTOP, token)
+        return Wait(_STOP_INTERVAL_SECONDS, token=_once_more(token))
 
     def handle_resume(self) -> dict[str, Any]:
         """Let the process go on where it stands."""
-        status = self._process.status()
+        status = self._look()["status"]
         if status is None:
             raise ResourceFailure("the process is gone")
-        self._process.stop(signal.SIGCONT)
-        return self._token(status.run)
+        self._signal(signal.SIGCONT)
+        return self._token(status["run"])
 
     def check_resume_complete(self, token: Any) -> bool | Wait:
         """Tell whether all of it goes on, and is ready as it was when it was started."""
-        if not self._process.is_moving():
-            self._process.stop(signal.SIGCONT)
-            return Wait(_STOP_INTERVAL_SECONDS)
+        if not self._look(members=True)["moves"]:
+            self._signal(signal.SIGCONT, token)
+            return Wait(_STOP_INTERVAL_SECONDS, token=_once_more(token))
         return self._ready(token)
 
     # -- deleting ----------------------------------------------------------------------------------------------
 
     def handle_delete(self) -> dict[str, Any]:
         """Ask the process to end; one that was suspended goes on, so that it can."""
-        self._process.ask_to_end(self._stop_signal)
+        if self.may_be_somewhere:
+            self._signal(self._stop_signal, go_on=True)
         return self._token("")
 
     def check_delete_complete(self, token: Any) -> bool | Wait:
         """Tell whether all of it has ended; kill what outlives the grace."""
-        if not self._stopped(token):
-            return Wait(_STOP_INTERVAL_SECONDS)
-        self._process.forget()
+        if not self.may_be_somewhere:
+            return True
+        if (later := self._await_end(token, self._look(members=True))) is not None:
+            return later
+        self.change("process_forget", uuid=self._record)
         return True
 
     # -- telling -----------------------------------------------------------------------------------------------
 
     def attribute(self, name: str) -> Any:
         """Return the attribute as it is now."""
+        if name == "node":
+            return self.state.on_node
+        seen = self._look()
         if name == "log":
-            return str(self._process.log)
-        status = self._process.status()
+            return seen["log"]
+        status = seen["status"]
         if name == "state":
             return _state(status)
-        return getattr(status, name) if status is not None and name in self.attributes_schema else None
+        return status[name] if status is not None and name in self.attributes_schema else None
 
     def observe(self) -> Mapping[str, Any] | None:
         """Return the properties with the command and the directory it was started with, or None if it is gone.
@@ -258,93 +284,113 @@ outputs:
         A process that was to end, and has ended well, exists. The variables are those last applied: a process may
         change its own.
         """
-        status, order = self._process.status(), self._process.order()
+        if not self.may_be_somewhere:
+            return None
+        seen = self._look(cwd=self.properties["cwd"] or "")
+        status, order = seen["status"], seen["order"]
         if status is None or not self._as_wanted(status):
             return None
-        observed = dict(self.properties)
-        if order is not None and order["run"] == status.run:
+        observed = {**self.properties, "node": self.node_seen}
+        if order is not None and order["run"] == status["run"]:
             if order["argv"] != parse_command(self.properties["command"]):
                 observed["command"] = order["argv"]
-            if order["cwd"] != str(allowed_directory(self.properties["cwd"] or "", self.settings)):
+            if order["cwd"] != seen["cwd"]:
                 observed["cwd"] = order["cwd"]
         return observed
 
     # -- the steps themselves ----------------------------------------------------------------------------------
 
-    def _start(self, run: str) -> None:
-        status = self._process.status()
-        if status is None or status.run != run:
-            readiness = self._readiness
-            if readiness.occupied():
-                # Its answers would be taken for those of the process, which cannot even get the port.
-                raise ResourceFailure(
-                    f"{readiness.host}:{readiness.port} answers before the process was started: "
-                    "something else has this port"
-                )
-            self._process.start(
-                run,
-                argv=parse_command(self.properties["command"]),
-                cwd=allowed_directory(self.properties["cwd"] or "", self.settings, makes=True),
-                env=environment(parse_env(self.properties["env"])),
-                now=self.now,
-            )
-        self._note_pid(self._process.status(), run)
+    def _look(self, **wanted: Any) -> Mapping[str, Any]:
+        seen: Mapping[str, Any] = self.ask("process_look", uuid=self._record, **wanted)
+        return seen
 
-    def _note_pid(self, status: Status | None, run: str) -> None:
-        if status is not None and status.run == run:
-            self.state.physical_id = str(status.pid)
+    def _signal(
+        self, number: signal.Signals, token: Mapping[str, Any] | None = None, *, go_on: bool = False
+    ) -> None:
+        turn = str(token.get("turn", 0)) if token is not None else ""
+        self.change("process_signal", turn, uuid=self._record, number=int(number), go_on=go_on)
+
+    def _begin(self, run: str, token: Mapping[str, Any]) -> Mapping[str, Any] | Wait | None:
+        """Have a run started, at most once, and return its status.
+
+        None: something of an earlier run is still there; a pause, after which the same is to be asked for: it is
+        being started.
+        """
+        try:
+            status: Mapping[str, Any] | None = self.change(
+                "process_start",
+                str(token.get("turn", "")),
+                uuid=self._record,
+                run=run,
+                argv=parse_command(self.properties["command"]),
+                cwd=self.properties["cwd"] or "",
+                env=parse_env(self.properties["env"]),
+                probe=self._readiness.to_wire(),
+            )
+        except Unfinished as error:
+            return error.wait(token)
+        self._note_pid(status, run)
+        return status
+
+    def _ready_or_later(self, token: dict[str, Any]) -> bool | Wait:
+        """Tell whether a run is ready that was started just now: the time that it has begins with ``token``."""
+        ready = self._ready(token)
+        return Wait(ready.seconds, token=token) if isinstance(ready, Wait) else ready
+
+    def _note_pid(self, status: Mapping[str, Any] | None, run: str) -> None:
+        if status is not None and status["run"] == run:
+            self.state.physical_id = str(status["pid"])
 
     def _ready(self, token: Any) -> bool | Wait:
-        status = self._process.status()
-        if status is None or status.run != token["run"]:
-            return self._wait(token, "it was not started yet")
+        readiness = self._readiness
+        seen = self._look(probe=readiness.to_wire())
+        status = seen["status"]
+        if status is None or status["run"] != token["run"]:
+            return self._wait(token, "it was not started yet", seen)
         self._note_pid(status, token["run"])
-        if status.error:
-            raise ResourceFailure(
-                f"cannot run {parse_command(self.properties['command'])[0]!r}: {status.error}"
-            )
-        if self._readiness.when is ReadyWhen.EXIT:
-            if status.running:
-                return self._wait(token, "it is still running")
-            if status.exit_code != 0:
-                raise self._failed(f"the process {_ending(status)}, expected exit code 0")
+        if status["error"]:
+            command = parse_command(self.properties["command"])[0]
+            raise ResourceFailure(f"cannot run {command!r}: {status['error']}")
+        if readiness.when is ReadyWhen.EXIT:
+            if status["running"]:
+                return self._wait(token, "it is still running", seen)
+            if status["exit_code"] != 0:
+                raise self._failed(f"the process {_ending(status)}, expected exit code 0", seen)
             return True
-        fault = self._readiness.fault() if status.running else ""
-        # Asked again after the probe, which another process may have answered while ours ended.
-        status = self._process.status() or status
-        if not status.running:
-            raise self._failed(f"the process {_ending(status)} before it was ready")
-        return self._wait(token, fault) if fault else True
+        if not status["running"]:
+            raise self._failed(f"the process {_ending(status)} before it was ready", seen)
+        return self._wait(token, seen["fault"], seen) if seen["fault"] else True
 
-    def _wait(self, token: Any, fault: str) -> Wait:
-        order = self._process.order()
-        since = max(token["since"], order["ordered_at"] if order else 0.0)
-        if self.now - since >= self._readiness.timeout:
-            raise self._failed(f"the process was not ready after {self._readiness.timeout:g} s: {fault}")
+    def _wait(self, token: Any, fault: str, seen: Mapping[str, Any]) -> Wait:
+        if self.now - token["since"] >= self._readiness.timeout:
+            raise self._failed(
+                f"the process was not ready after {self._readiness.timeout:g} s: {fault}", seen
+            )
         return Wait(self._readiness.interval)
 
-    def _stopped(self, token: Any) -> bool:
-        if self._process.gone():
-            return True
+    def _await_end(self, token: Any, seen: Mapping[str, Any]) -> Wait | None:
+        """Return the pause until the next look, unless all has ended; kill what outlives the grace."""
+        if seen["gone"]:
+            return None
         grace = self.properties.get("grace")
         waited = self.now - token["since"] - (_GRACE_SECONDS if grace is None else grace)
         if waited >= _KILL_SECONDS:
             raise ResourceFailure(f"the process did not end {_KILL_SECONDS:g} s after it was killed")
-        if waited >= 0:
-            self._process.kill()
-        return False
+        if waited < 0:
+            return Wait(_STOP_INTERVAL_SECONDS)
+        self.change("process_kill", str(token.get("turn", 0)), uuid=self._record)
+        return Wait(_STOP_INTERVAL_SECONDS, token=_once_more(token))
 
-    def _failed(self, sentence: str) -> ResourceFailure:
-        env = parse_env(self.properties["env"])
-        said = masked(tail(self._process.log, lines=_LINES_SHOWN), env.values())
+    def _failed(self, sentence: str, seen: Mapping[str, Any]) -> ResourceFailure:
+        said = masked(seen["printed"], parse_env(self.properties["env"]).values())
         return ResourceFailure(
             f"{sentence}; it printed:\n{said}" if said else f"{sentence}; it printed nothing"
         )
 
-    def _as_wanted(self, status: Status) -> bool:
+    def _as_wanted(self, status: Mapping[str, Any]) -> bool:
         if self._readiness.when is ReadyWhen.EXIT:
-            return status.running or status.exit_code == 0
-        return status.running
+            return bool(status["running"] or status["exit_code"] == 0)
+        return bool(status["running"])
 
     def _token(self, run: str) -> dict[str, Any]:
         return {"run": run, "since": self.now}
@@ -358,10 +404,6 @@ outputs:
         return parse_signal(self.properties.get("stop_signal") or "TERM")
 
     @property
-    def _process(self) -> SupervisedProcess:
-        return SupervisedProcess(records_directory(self.settings.state_directory), uuid=self._record)
-
-    @property
     def _record(self) -> str:
         """The row under which the process is on record: another than its own, if it was adopted."""
         record = self.state.data.get(_RECORD)
@@ -369,17 +411,21 @@ outputs:
         return record if isinstance(record, str) and _UUID.fullmatch(record) else self.state.uuid
 
 
-def _state(status: Status | None) -> str:
+def _once_more(token: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the token of the next turn: what is done again in it is another change."""
+    return {**token, "turn": token.get("turn", 0) + 1}
+
+
+def _state(status: Mapping[str, Any] | None) -> str:
     if status is None:
         return "gone"
-    if status.running:
+    if status["running"]:
         return "running"
-    return "gone" if status.exit_code is None else "exited"
+    return "gone" if status["exit_code"] is None else "exited"
 
 
-def _ending(status: Status) -> str:
-    if status.exit_code is None:
+def _ending(status: Mapping[str, Any]) -> str:
+    code = status["exit_code"]
+    if code is None:
         return "ended unseen, since its supervisor was killed,"
-    if status.exit_code >= 0:
-        return f"ended with exit code {status.exit_code}"
-    return f"was ended by {signal.Signals(-status.exit_code).name}"
+    return f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"

@@ -1,4 +1,4 @@
-"""Kills a worker at a chosen line: a real process that is gone, without any ``finally``."""
+"""Kills an agent at a chosen line: a real process that is gone, without any ``finally``."""
 
 import os
 import subprocess
@@ -11,12 +11,10 @@ from types import FrameType
 from typing import Any, Final, NoReturn
 
 import workers.agent
-import workers.resources.nodes
 
 _ROOT: Final = Path(__file__).parents[4]
-_NODES: Final = tuple(
-    str(Path(each.__file__).parent) for each in (workers.agent, workers.resources.nodes) if each.__file__
-)
+#: What touches a machine is here, and only here.
+_AGENT: Final = str(Path(workers.agent.__file__).parent)
 
 
 def in_a_small_process(test: Callable[[Path], None]) -> Callable[[Path], None]:
@@ -38,7 +36,7 @@ def in_a_small_process(test: Callable[[Path], None]) -> Callable[[Path], None]:
 
 
 def killed_after(lines: int, step: Callable[[], object]) -> bool:
-    """Run ``step`` in a forked process that is killed after so many lines of node code; False: all ended well.
+    """Run ``step`` in a forked process that is killed after so many lines of its agent's code; False: all ended well.
 
     Processes that the step forks count on from where they were forked, and are killed likewise. This returns
     when each of them has ended or has become another program.
@@ -59,7 +57,7 @@ def _run_and_vanish(lines: int, step: Callable[[], object], tell: int) -> NoRetu
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal left
-        if not frame.f_code.co_filename.startswith(_NODES):
+        if not frame.f_code.co_filename.startswith(_AGENT):
             return None
         if event == "line":
             left -= 1

@@ -14,6 +14,7 @@ from orchestrator.definition import StackDefinition
 from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceState, Wait
 from orchestrator.settings import Settings
+from tests.unit.workers.resources.nodes.direct import DirectNodes, clients_of
 from workers.agent.launcher import MARKER
 from workers.resources.nodes.file import NodeFile
 from workers.resources.nodes.process import NodeProcess
@@ -27,7 +28,11 @@ class Machine:
 
     settings: Settings
     now: float = 1_000_000.0
+    nodes: DirectNodes = field(init=False)
     stack: StackDefinition = field(default_factory=lambda: StackDefinition(name="site", id="stack-1"))
+
+    def __post_init__(self) -> None:
+        self.nodes = DirectNodes(self.settings)
 
     @classmethod
     def at(cls, directory: Path) -> "Machine":
@@ -55,7 +60,7 @@ class Machine:
         return self._build(NodeProcess, state, name, properties)
 
     def _build(self, cls: type[R], state: ResourceState, name: str, given: Mapping[str, Any]) -> R:
-        return cls(
+        resource = cls(
             name=name,
             type_name=cls.__name__,
             state=state,
@@ -64,6 +69,8 @@ class Machine:
             settings=self.settings,
             now=self.now,
         )
+        resource.clients = clients_of(self.settings, self.nodes)
+        return resource
 
     def create(self, state: ResourceState, **properties: Any) -> None:
         """Create a process as the engine does, and wait until it is ready."""
@@ -74,17 +81,29 @@ class Machine:
             token = process.resume_create()
         else:
             token = process.handle_create()
-        self.poll(lambda: self.process(state, **properties).check_create_complete(token))
+        self.carry_on(token, lambda token: self.process(state, **properties).check_create_complete(token))
 
     def update(self, state: ResourceState, before: Mapping[str, Any], **properties: Any) -> None:
         """Update a process as the engine does, and wait until it is ready again."""
         token = self.process(state, **properties).handle_update(changes(before, properties))
-        self.poll(lambda: self.process(state, **properties).check_update_complete(token))
+        self.carry_on(token, lambda token: self.process(state, **properties).check_update_complete(token))
 
     def delete(self, state: ResourceState, **properties: Any) -> None:
         """Delete a process as the engine does, and wait until it is gone."""
         token = self.process(state, **properties).handle_delete()
-        self.poll(lambda: self.process(state, **properties).check_delete_complete(token))
+        self.carry_on(token, lambda token: self.process(state, **properties).check_delete_complete(token))
+
+    def carry_on(self, token: Any, check: Callable[[Any], bool | Wait]) -> None:
+        """Ask again until it is complete, each time with the token that the time before has left."""
+
+        def step() -> bool | Wait:
+            nonlocal token
+            answer = check(token)
+            if isinstance(answer, Wait):
+                token = answer.next_token(token)
+            return answer
+
+        self.poll(step)
 
     def poll(self, check: Callable[[], bool | Wait]) -> int:
         """Ask again after each pause the check asks for, by this clock and for real; return how many times."""

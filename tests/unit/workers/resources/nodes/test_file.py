@@ -155,7 +155,7 @@ def test_delete_removes_what_was_edited_and_keeps_what_took_its_place(machine: M
 
 
 def test_deleting_what_never_was_or_is_gone_is_no_error(machine: Machine, state: ResourceState) -> None:
-    machine.file(state, path="page").handle_delete()
+    machine.file(ResourceState(uuid="row-never"), path="page").handle_delete()
     machine.file(state, path="page").handle_create()
     (machine.files / "page").unlink()
     for _ in range(2):
@@ -237,7 +237,7 @@ def test_a_file_in_the_way_of_a_directory_is_named(machine: Machine, state: Reso
         ({"path": ""}, ("path",), "a path is required"),
         ({"path": "a/../b"}, ("path",), "must not hold"),
         ({"path": "a/"}, ("path",), "names a directory"),
-        ({"path": "a", "node": "far"}, ("node",), "not supported yet, found 'far'"),
+        ({"path": "a", "node_labels": {"rack": []}}, ("node_labels", "rack"), "expected a text or a number"),
         ({"path": "a", "content": "\ud800"}, ("content",), "offset 0 cannot be stored"),
     ],
 )
@@ -250,7 +250,9 @@ def test_bad_properties_are_refused_before_anything_is_touched(
 
 
 def test_what_is_not_known_yet_passes_validation() -> None:
-    NodeFile.validate({"path": UNKNOWN, "content": UNKNOWN, "node": UNKNOWN})
+    unknown = dict.fromkeys(("path", "content", "node", "groups", "node_labels"), UNKNOWN)
+    NodeFile.validate(unknown)
+    NodeFile.validate({**unknown, "groups": [UNKNOWN], "node_labels": {"rack": UNKNOWN}})
 
 
 def test_a_mode_that_yaml_read_as_a_number_is_explained() -> None:

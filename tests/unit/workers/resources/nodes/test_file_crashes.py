@@ -20,6 +20,8 @@ def create_again(machine: Machine, state: ResourceState, content: str) -> None:
     state.physical_id = page.find()
     if state.physical_id is None:
         page.handle_create()
+    else:
+        page.resume_create()
 
 
 @in_a_small_process

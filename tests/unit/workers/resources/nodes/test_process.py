@@ -217,7 +217,7 @@ def test_a_worker_that_ignores_signals_passes_that_on_to_nobody(
 
 
 def test_delete_twice_and_delete_of_nothing_are_no_error(machine: Machine, state: ResourceState) -> None:
-    machine.delete(state, command=FOREVER)
+    machine.delete(ResourceState(uuid="row-never"), command=FOREVER)
     machine.create(state, command=FOREVER)
     for _ in range(2):
         machine.delete(state, command=FOREVER)
@@ -238,7 +238,7 @@ def test_observe_tells_that_it_runs_and_with_which_command(machine: Machine, sta
 @pytest.mark.parametrize(
     ("given", "path"),
     [
-        ({"command": "x", "node": "far"}, ("node",)),
+        ({"command": "x", "node_labels": {"rack": True}}, ("node_labels", "rack")),
         ({"command": ""}, ("command",)),
         ({"command": "x", "cwd": "../up"}, ("cwd",)),
         ({"command": "x", "env": {"A": []}}, ("env", "A")),
@@ -255,7 +255,7 @@ def test_bad_properties_are_refused_before_anything_starts(
 
 
 def test_what_is_not_known_yet_passes_validation() -> None:
-    names = ("command", "env", "cwd", "ready", "stop_signal", "node")
+    names = ("command", "env", "cwd", "ready", "stop_signal", "node", "groups", "node_labels")
     NodeProcess.validate(dict.fromkeys(names, UNKNOWN))
     NodeProcess.validate({"command": ["x", UNKNOWN], "env": {"A": UNKNOWN}, "ready": {"http": UNKNOWN}})
 

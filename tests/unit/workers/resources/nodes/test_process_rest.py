@@ -141,7 +141,9 @@ def test_a_process_that_others_let_go_on_is_stopped_again(machine: Machine, stat
     machine.poll(lambda: process.status() == psutil.STATUS_STOPPED or Wait(0.05))
     process.send_signal(signal.SIGCONT)
     machine.poll(lambda: process.status() != psutil.STATUS_STOPPED or Wait(0.05))
-    assert machine.process(state, command=FOREVER).check_suspend_complete(token) == Wait(0.1)
-    machine.poll(lambda: machine.process(state, command=FOREVER).check_suspend_complete(token))
+    assert isinstance(machine.process(state, command=FOREVER).check_suspend_complete(token), Wait)
+    machine.carry_on(
+        token, lambda token: machine.process(state, command=FOREVER).check_suspend_complete(token)
+    )
     assert process.status() == psutil.STATUS_STOPPED
     assert Path(f"/proc/{process.pid}").exists()

@@ -18,6 +18,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.files import load_template
 from orchestrator.template.template import Template
 from tests.unit.orchestrator.template.settling import settled
+from tests.unit.workers.resources.nodes.direct import clients_of
 from tests.unit.workers.resources.nodes.machine import Machine, free_port
 from workers.resources.core.random_string import RandomString
 from workers.resources.nodes.file import NodeFile
@@ -60,7 +61,7 @@ class Site:
         definition = self.template.resources[name]
         cls = TYPES.find(definition.type)
         given = definition.resolve_properties(self.stack())
-        return cls(
+        resource = cls(
             name=name,
             type_name=definition.type,
             state=self.states.setdefault(name, ResourceState(uuid=f"row-{name}")),
@@ -69,6 +70,8 @@ class Site:
             settings=self.machine.settings,
             now=self.machine.now,
         )
+        resource.clients = clients_of(self.machine.settings, self.machine.nodes)
+        return resource
 
     def create(self) -> None:
         while missing := [name for name in self.template.resources if name not in self.data]:

@@ -1,0 +1,95 @@
+"""The disks of an instance: volumes that other resources made, and such as come and go with it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from orchestrator.definition import UNKNOWN, is_unknown
+from orchestrator.plugins.constraints import Range
+from orchestrator.plugins.custom import Custom
+from orchestrator.plugins.properties import Property, PropertyError, PropertyType
+from workers.resources.nodes.placing import asked_number
+from workers.resources.nodes.volume import DEFAULT_STORAGE
+
+DISKS_PROPERTY = Property(
+    type=PropertyType.LIST,
+    default=[],
+    schema=Property(
+        type=PropertyType.MAP,
+        schema={
+            "volume": Property(
+                type=PropertyType.STRING,
+                description="A volume that is there: a reference to an `Isotherm::Node::Volume` on the same node.",
+            ),
+            "size": Property(
+                type=PropertyType.INTEGER,
+                constraints=(Range(min=1),),
+                description="In MiB, instead of `volume`: a disk that is made for the instance, and removed with it.",
+            ),
+            "storage": Property(
+                type=PropertyType.STRING,
+                default=DEFAULT_STORAGE,
+                constraints=(Custom("node.storage"),),
+                description="The storage unit in which a disk of a `size` is made.",
+            ),
+            "readonly": Property(
+                type=PropertyType.BOOLEAN, default=False, description="Whether the instance may only read it."
+            ),
+        },
+    ),
+    description="Its disks, in their order. Other disks need another instance.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskAsked:
+    """One disk as a template asks for it."""
+
+    #: The id of a volume; empty: one of the instance's own.
+    volume: str = ""
+    size_mib: int = 0
+    storage: str = DEFAULT_STORAGE
+    readonly: bool = False
+
+    @classmethod
+    def parse(cls, disks: Any) -> tuple[Self, ...]:
+        """Read the property ``disks``, converted or not; what is not known yet is left empty."""
+        if not isinstance(disks, (list, tuple)):
+            return ()
+        return tuple(cls._of(each) for each in disks if isinstance(each, Mapping))
+
+    @classmethod
+    def _of(cls, disk: Mapping[str, Any]) -> Self:
+        volume, storage = disk.get("volume"), disk.get("storage")
+        return cls(
+            volume=volume if isinstance(volume, str) else "",
+            size_mib=asked_number(disk.get("size")),
+            storage=storage if isinstance(storage, str) and storage else DEFAULT_STORAGE,
+            readonly=disk.get("readonly") is True,
+        )
+
+
+def refuse_vague_disks(disks: Sequence[Any]) -> None:
+    """Refuse disks that are neither a volume nor of a size, or both.
+
+    Raises:
+        PropertyError: with the path of the disk at fault.
+    """
+    for index, disk in enumerate(disks):
+        if not isinstance(disk, Mapping):
+            continue
+        said = [
+            name for name in ("volume", "size") if disk.get(name) is not None or disk.get(name) is UNKNOWN
+        ]
+        if len(said) != 1 and not is_unknown(disk):
+            found = "both" if said else "neither"
+            raise PropertyError(("disks", index), f"expected one of volume and size, found {found}")
+
+
+def room_asked(disks: Any) -> dict[str, int]:
+    """Return the MiB that an instance's own disks take, by the name of the storage unit."""
+    room: dict[str, int] = {}
+    for disk in DiskAsked.parse(disks):
+        if disk.size_mib:
+            room[disk.storage] = room.get(disk.storage, 0) + disk.size_mib
+    return room

@@ -1,0 +1,125 @@
+"""What a template says of an instance, and what it is told."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from orchestrator.plugins.constraints import Range
+from orchestrator.plugins.custom import Custom
+from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
+from workers.resources.nodes.disks import DISKS_PROPERTY
+from workers.resources.nodes.placing import PLACING_PROPERTIES
+from workers.resources.nodes.readiness import READY_SCHEMA
+
+#: The hypervisor of those who name none.
+DEFAULT_HYPERVISOR: Final = "process"
+GRACE_SECONDS: Final = 10.0
+_AGAIN: Final = "A change stops the instance and starts it again."
+
+INSTANCE_PROPERTIES: Final[Mapping[str, Property]] = {
+    "hypervisor": Property(
+        type=PropertyType.STRING,
+        default=DEFAULT_HYPERVISOR,
+        constraints=(Custom("node.hypervisor"),),
+        description="What runs it, by its name in the node's settings: process, oci, qemu, libvirt.",
+    ),
+    "image": Property(
+        type=PropertyType.STRING,
+        default="",
+        description="What it is made of, in the hypervisor's own terms; empty: nothing.",
+    ),
+    "command": Property(
+        type=PropertyType.ANY,
+        update_allowed=True,
+        description="The arguments of what runs in it as a list, or one text that is split as a shell would; not "
+        f"given: what the image says. {_AGAIN}",
+    ),
+    "env": Property(
+        type=PropertyType.MAP,
+        default={},
+        update_allowed=True,
+        description=f"Variables of its environment. {_AGAIN}",
+    ),
+    "cwd": Property(
+        type=PropertyType.STRING,
+        default="",
+        update_allowed=True,
+        description=f"Where the command runs; empty: the hypervisor's choice. {_AGAIN}",
+    ),
+    "user": Property(
+        type=PropertyType.STRING,
+        default="",
+        update_allowed=True,
+        description=f"The user under which it runs; empty: the agent's. {_AGAIN}",
+    ),
+    "memory": Property(
+        type=PropertyType.INTEGER,
+        required=True,
+        update_allowed=True,
+        constraints=(Range(min=1),),
+        description="In MiB. Changed in place where the hypervisor can; else the instance is stopped and started "
+        "again.",
+    ),
+    "vcpus": Property(
+        type=PropertyType.INTEGER,
+        default=1,
+        update_allowed=True,
+        constraints=(Range(min=1),),
+        description="Virtual processors; changed as `memory` is.",
+    ),
+    "disks": DISKS_PROPERTY,
+    "networks": Property(
+        type=PropertyType.LIST,
+        default=[],
+        update_allowed=True,
+        schema=Property(type=PropertyType.MAP),
+        description=f"Its networks, in the hypervisor's own terms. {_AGAIN}",
+    ),
+    "options": Property(
+        type=PropertyType.MAP,
+        default={},
+        update_allowed=True,
+        description=f"Whatever else the hypervisor takes. {_AGAIN}",
+    ),
+    "ready": Property(
+        type=PropertyType.MAP,
+        default={},
+        update_allowed=True,
+        schema=READY_SCHEMA,
+        description="What to wait for, asked from its node: one of tcp, http and exit; without one, that it runs.",
+    ),
+    "grace": Property(
+        type=PropertyType.NUMBER,
+        default=GRACE_SECONDS,
+        update_allowed=True,
+        constraints=(Range(0, 600),),
+        description="Seconds that it has to end when it is stopped or deleted.",
+    ),
+    **PLACING_PROPERTIES,
+}
+
+INSTANCE_ATTRIBUTES: Final[Mapping[str, Attribute]] = {
+    "node": Attribute("The node it is on.", PropertyType.STRING),
+    "hypervisor": Attribute("What runs it.", PropertyType.STRING),
+    "name": Attribute("What its node calls it.", PropertyType.STRING),
+    "state": Attribute(
+        "running, paused, shutdown, crashed or unknown; null: it is not there.",
+        PropertyType.STRING,
+        cache_mode=CacheMode.NONE,
+    ),
+    "instance_id": Attribute(
+        "What its hypervisor calls it: the number of a process, the id of a domain.",
+        PropertyType.STRING,
+        cache_mode=CacheMode.NONE,
+    ),
+    "memory_used": Attribute(
+        "In MiB; null where nobody can tell.", PropertyType.INTEGER, cache_mode=CacheMode.NONE
+    ),
+    "cpu_seconds": Attribute(
+        "Processor time that it has used.", PropertyType.NUMBER, cache_mode=CacheMode.NONE
+    ),
+    "details": Attribute(
+        "Whatever else its hypervisor tells, such as the file with what it printed.",
+        PropertyType.MAP,
+        cache_mode=CacheMode.NONE,
+    ),
+}

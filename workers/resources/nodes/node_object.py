@@ -1,0 +1,54 @@
+"""The base of what a node itself calls by a name: instances and volumes, whose ids are ``NODE/NAME``."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.plugins.resource import ResourceFailure
+from workers.resources.nodes.node_resource import NodeResource
+
+
+def split_id(physical_id: str) -> tuple[str, str]:
+    """Return the node and the name that an id says.
+
+    Raises:
+        ResourceFailure: it is none.
+    """
+    node, slash, name = physical_id.partition("/")
+    if not (node and slash and name) or "/" in name:
+        raise ResourceFailure(f"expected an id such as node/name, found {physical_id!r}")
+    return node, name
+
+
+class NodeObject(NodeResource):
+    """Base of instances and volumes.
+
+    The name is the uuid of the row that made it, and so the token by which it is found; an adopted one keeps its own.
+    """
+
+    @property
+    def object_name(self) -> str:
+        """What the node calls it."""
+        return split_id(self.state.physical_id)[1] if self.state.physical_id else self.state.uuid
+
+    def _chosen_node(self) -> str | None:
+        if not self.state.on_node and self.state.physical_id:
+            return split_id(self.state.physical_id)[0]
+        return super()._chosen_node()
+
+    def note_made(self) -> None:
+        """Write down that it is there."""
+        self.state.physical_id = f"{self.node}/{self.object_name}"
+
+    def look(self) -> Mapping[str, Any] | None:
+        """Return what the node says of it; None: it is not there, for sure."""
+        raise NotImplementedError
+
+    def find(self) -> str | None:
+        """Return the id of what an interrupted create has made."""
+        if not self.may_be_somewhere or self.look() is None:
+            return None
+        return f"{self.node}/{self.object_name}"
+
+    def handle_adopt(self) -> None:
+        """Take over what is there; nothing of it is changed."""
+        self.settle()

@@ -1,0 +1,82 @@
+"""Where a node resource is to be: the properties that say so, and what they ask of a node."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestrator.definition import UNKNOWN
+from orchestrator.plugins.custom import Custom
+from orchestrator.plugins.properties import Property, PropertyError, PropertyType
+
+#: The properties that every node type has.
+PLACING_PROPERTIES: Final[Mapping[str, Property]] = {
+    "node": Property(
+        type=PropertyType.STRING,
+        default="",
+        update_allowed=True,
+        constraints=(Custom("node"),),
+        description="The node it is on; empty: placement decides (in embedded mode, it is this machine). "
+        "Another node needs another resource.",
+    ),
+    "node_labels": Property(
+        type=PropertyType.MAP,
+        default={},
+        update_allowed=True,
+        description="Labels that the node must have, such as `{rack: r1}`; they count when a node is chosen.",
+    ),
+    "groups": Property(
+        type=PropertyType.LIST,
+        default=[],
+        update_allowed=True,
+        schema=Property(type=PropertyType.STRING),
+        description="The placement groups it belongs to (references to `Isotherm::Placement::Group`); they count when "
+        "a node is chosen.",
+    ),
+}
+
+
+def parse_labels(labels: Any) -> dict[str, str]:
+    """Return labels as text; values not known yet are left out.
+
+    Raises:
+        PropertyError: a value is no text and no number.
+    """
+    if not isinstance(labels, Mapping):
+        return {}
+    known: dict[str, str] = {}
+    for name, value in labels.items():
+        if value is UNKNOWN:
+            continue
+        if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+            found = type(value).__name__
+            raise PropertyError(
+                ("node_labels", name), f"expected a text or a number, found {found}", "use quotes"
+            )
+        known[str(name)] = str(value)
+    return known
+
+
+def asked_node(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what every node type asks of its node, as fields of :class:`~orchestrator.plugins.asks.Asks`.
+
+    Nothing is converted yet, and what is no text is no name of a node; it is refused elsewhere.
+    """
+    node, groups = properties.get("node"), properties.get("groups")
+    try:
+        labels = parse_labels(properties.get("node_labels"))
+    except PropertyError:
+        labels = {}
+    return {
+        "node": node if isinstance(node, str) else "",
+        "labels": labels,
+        "groups": tuple(each for each in groups if isinstance(each, str))
+        if isinstance(groups, (list, tuple))
+        else (),
+    }
+
+
+def asked_number(value: Any) -> int:
+    """Return a size that a template asks for; 0 where it is not known yet, or is no number."""
+    try:
+        return max(0, int(value)) if isinstance(value, (str, int, float)) else 0
+    except ValueError:
+        return 0

@@ -1,0 +1,168 @@
+"""``Isotherm::Node::Volume``: room on a node's storage, for instances on that node."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from orchestrator.plugins.asks import Asks
+from orchestrator.plugins.constraints import Range
+from orchestrator.plugins.custom import Custom
+from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
+from orchestrator.plugins.resource import PropertyChanges, Wait
+from workers.resources.nodes.node_object import NodeObject
+from workers.resources.nodes.node_resource import SETTLED, SETTLING, Unfinished
+from workers.resources.nodes.placing import PLACING_PROPERTIES, asked_node, asked_number
+
+#: The storage unit of those who name none.
+DEFAULT_STORAGE = "default"
+
+
+class NodeVolume(NodeObject):
+    """A volume, which outlives the instances that use it. It grows in place; a smaller one is another one."""
+
+    description = "A volume on a node's storage, for instances on that node."
+    example = """\
+heat_template_version: 2021-04-16
+resources:
+  data:
+    type: Isotherm::Node::Volume
+    properties:
+      size: 64
+  server:
+    type: Isotherm::Node::Instance
+    properties:
+      command: [sleep, "3600"]
+      memory: 64
+      disks:
+        - volume: {get_resource: data}
+outputs:
+  path:
+    value: {get_attr: [data, path]}
+"""
+    properties_schema: ClassVar[Mapping[str, Property]] = {
+        "size": Property(
+            type=PropertyType.INTEGER,
+            required=True,
+            update_allowed=True,
+            constraints=(Range(min=1),),
+            description="In MiB. A larger one is grown in place, a smaller one is another volume.",
+        ),
+        "storage": Property(
+            type=PropertyType.STRING,
+            default=DEFAULT_STORAGE,
+            constraints=(Custom("node.storage"),),
+            description="The storage unit of the node, by its name in the node's settings.",
+        ),
+        "options": Property(
+            type=PropertyType.MAP, default={}, description="Whatever else the storage takes for a new volume."
+        ),
+        **PLACING_PROPERTIES,
+    }
+    attributes_schema: ClassVar[Mapping[str, Attribute]] = {
+        "node": Attribute("The node it is on.", PropertyType.STRING),
+        "storage": Attribute("The storage unit that it is in.", PropertyType.STRING),
+        "path": Attribute("Where instances on the node find it.", PropertyType.STRING),
+        "format": Attribute("raw, qcow2, or dir for a directory.", PropertyType.STRING),
+        "size": Attribute("How large it is now, in MiB.", PropertyType.INTEGER, cache_mode=CacheMode.NONE),
+    }
+
+    @classmethod
+    def asks_of_node(cls, properties: Mapping[str, Any]) -> Asks | None:
+        """Return how much of which storage it needs."""
+        storage = properties.get("storage") or DEFAULT_STORAGE
+        disks = {storage: asked_number(properties.get("size"))} if isinstance(storage, str) else {}
+        return Asks(**asked_node(properties), disks_mib=disks)
+
+    # -- creating ----------------------------------------------------------------------------------------------
+
+    def handle_create(self) -> dict[str, Any]:
+        """Take the node that was chosen."""
+        return dict(SETTLING if self.settle() else SETTLED)
+
+    def resume_create(self) -> dict[str, Any]:
+        """Go on where an interrupted create has made it, or half of it."""
+        return dict(SETTLED)
+
+    def check_create_complete(self, token: Any) -> bool | Wait:
+        """Make the volume; the same one, however often."""
+        if token == SETTLING:
+            return Wait(0, token=SETTLED)
+        try:
+            self.change(
+                "storage_create",
+                storage=self.properties["storage"],
+                name=self.object_name,
+                size_mib=self.properties["size"],
+                options=dict(self.properties["options"]),
+            )
+        except Unfinished as error:
+            return error.wait(token)
+        self.note_made()
+        return True
+
+    # -- updating ----------------------------------------------------------------------------------------------
+
+    def needs_replace(self, changes: PropertyChanges) -> bool:
+        """Tell whether it is to be smaller, or on another node."""
+        before, after = changes.before.get("size"), changes.after.get("size")
+        smaller = "size" in changes.names and before is not None and after is not None and after < before
+        return smaller or super().needs_replace(changes)
+
+    def handle_update(self, changes: PropertyChanges) -> dict[str, Any]:
+        """Tell whether there is anything to do."""
+        return {"grows": "size" in changes.names}
+
+    def check_update_complete(self, token: Any) -> bool | Wait:
+        """Grow the volume; one that is that large already is no error."""
+        if not token["grows"]:
+            return True
+        try:
+            self.change(
+                "storage_grow",
+                storage=self.properties["storage"],
+                name=self.object_name,
+                size_mib=self.properties["size"],
+            )
+        except Unfinished as error:
+            return error.wait(token)
+        return True
+
+    # -- deleting ----------------------------------------------------------------------------------------------
+
+    def handle_delete(self) -> dict[str, Any]:
+        """Leave it to the check."""
+        return {}
+
+    def check_delete_complete(self, token: Any) -> bool | Wait:
+        """Remove the volume with all that is on it; one that is gone is no error."""
+        if not self.may_be_somewhere:
+            return True
+        storage = self.properties.get("storage") or DEFAULT_STORAGE
+        try:
+            self.change("storage_remove", storage=storage, name=self.object_name)
+        except Unfinished as error:
+            return error.wait(token)
+        return True
+
+    # -- telling -----------------------------------------------------------------------------------------------
+
+    def look(self) -> Mapping[str, Any] | None:
+        """Return what the node says of the volume; None: it is not there, for sure."""
+        storage = self.properties.get("storage") or DEFAULT_STORAGE
+        found: Mapping[str, Any] | None = self.ask("volume_look", storage=storage, name=self.object_name)
+        return found
+
+    def attribute(self, name: str) -> Any:
+        """Return the attribute as it is now; of a volume that is gone, only where it was."""
+        if name == "node":
+            return self.state.on_node
+        if name == "storage":
+            return self.properties["storage"]
+        found = self.look()
+        return None if found is None else found["size_mib" if name == "size" else name]
+
+    def observe(self) -> Mapping[str, Any] | None:
+        """Return the size that it really has; None: there is no such volume."""
+        found = self.look() if self.may_be_somewhere else None
+        if found is None:
+            return None
+        return {"size": found["size_mib"], "node": self.node_seen}
