@@ -153,22 +153,23 @@ class SupervisedProcess:
         write_record(self._directory / STATUS, found.to_wire())
         return found
 
-    def stop(self, number: signal.Signals) -> None:
-        """Send a signal to the command's process group, and to what it started elsewhere; never to a stranger."""
+    def stop(self, *numbers: signal.Signals) -> None:
+        """Send signals to the command's process group, and to what it started elsewhere; never to a stranger."""
         status = self.status()
         group = status.pid if status is not None and status.alive else None
         if group is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(group, number)
+            for number in numbers:
+                with suppress(ProcessLookupError):
+                    os.killpg(group, number)
         for process in self.members():
             with suppress(psutil.NoSuchProcess, ProcessLookupError):
                 if os.getpgid(process.pid) != group:
-                    process.send_signal(number)
+                    for number in numbers:
+                        process.send_signal(number)
 
     def ask_to_end(self, number: signal.Signals) -> None:
         """Send the signal that asks the command to end, and let it take notice of that if it stands still."""
-        self.stop(number)
-        self.stop(signal.SIGCONT)
+        self.stop(number, signal.SIGCONT)
 
     def stands_still(self) -> bool:
         """Whether all that the command is and has started is stopped, or has ended."""

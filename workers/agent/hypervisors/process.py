@@ -261,12 +261,15 @@ class ProcessHypervisor(Hypervisor):
         process, name = self._process(record), record.spec.name
         if self._watch is not None:
             self._watch.expect(name)
-        deadline = time.monotonic() + grace_seconds
-        if not process.gone() and grace_seconds > 0:
+        asked_until = time.monotonic() + grace_seconds
+        if grace_seconds > 0:
             process.ask_to_end(signal_of(record.spec))
-            while time.monotonic() < deadline and not process.gone():
-                time.sleep(_LOOK_AGAIN_SECONDS)
-        _until(process.gone, process.kill, f"instance {name!r} does not end", seconds=_KILL_SECONDS)
+
+        def insist() -> None:
+            if time.monotonic() >= asked_until:
+                process.kill()
+
+        _until(process.gone, insist, f"instance {name!r} does not end", seconds=grace_seconds + _KILL_SECONDS)
         if self._groups is not None:
             self._groups.remove(record.notes["token"])
 
