@@ -77,7 +77,7 @@ class Placement(EnginePlugin):
         seconds = context.timeout_seconds or 60.0 * settings.stack_timeout_minutes
         try:
             planner = self._planner(context, stack, current_stack, action)
-            return _said(planner.claim(seconds + _MARGIN_SECONDS)) if planner.wishes.wishes else Annotations()
+            return _said(planner, planner.claim(seconds + _MARGIN_SECONDS) if planner.wishes.wishes else None)
         except Unplaceable as error:
             if action == "ADOPT":
                 # What is adopted is somewhere already, and only its type knows where.
@@ -102,7 +102,7 @@ class Placement(EnginePlugin):
             return None
         try:
             planner = self._planner(context, stack, current_stack, action)
-            return _said(planner.decide()) if planner.wishes.wishes else None
+            return _said(planner, planner.decide() if planner.wishes.wishes else None)
         except (Unavailable, InvalidInput) as error:
             return Annotations(warnings=(f"where it would be placed cannot be told: {error}",))
         except Unplaceable as error:
@@ -151,8 +151,10 @@ class Placement(EnginePlugin):
         return str(error) if error.reasons or self.engine.nodes().leases() else f"{error}; {_NO_NODES}"
 
 
-def _said(found: Found) -> Annotations:
+def _said(planner: Planner, found: Found | None) -> Annotations:
+    if found is None:
+        return Annotations(warnings=planner.wishes.warnings)
     return Annotations(
-        warnings=found.answer.warnings,
+        warnings=(*planner.wishes.warnings, *found.answer.warnings),
         resources={name: {"node": node} for name, node in found.answer.nodes.items()},
     )

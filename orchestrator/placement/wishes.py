@@ -20,8 +20,11 @@ from orchestrator.template.hiding import HIDDEN
 
 Types = Mapping[str, type[Resource]]
 
-#: The property by which resources name the groups that they are in.
+#: The property by which resources name the groups that they are in, and the one by which they name their node.
 _GROUPS: Final = "groups"
+_NODE: Final = "node"
+#: Those by which they say how large they are to be.
+_SIZES: Final = ("memory", "vcpus", "size", "disks")
 
 
 class NotTellable(Exception):
@@ -35,7 +38,7 @@ class Fate(Enum):
     MADE = "made"
     #: It stays where it is.
     STAYS = "stays"
-    #: Only its type can tell which of both.
+    #: It failed: another takes its place, unless its type mends it.
     EITHER = "either"
 
 
@@ -67,6 +70,8 @@ class Wishes:
     ties: tuple[tuple[str, str], ...] = ()
     #: The groups of the stack itself, by name.
     groups: Mapping[str, Group] = field(default_factory=dict)
+    #: What cannot be taken into account, in sentences.
+    warnings: tuple[str, ...] = ()
 
     @property
     def group_ids(self) -> tuple[str, ...]:
@@ -101,10 +106,16 @@ def wishes_of(
         NotTellable: a type cannot say what its resource asks for, or nobody knows a group's rule yet.
     """
     asks: dict[str, Asks] = {}
+    warnings: list[str] = []
     for resource in stack.resources.values():
         kind = types.get(resource.type)
-        if kind is not None and is_placed(kind) and (asked := _asks(resource, kind)) is not None:
+        if kind is None or not is_placed(kind):
+            continue
+        if not _is_told(resource.properties.get(_NODE)):
+            warnings.append(f"{resource.name!r} is not placed: its node is known only later")
+        elif (asked := _asks(resource, kind)) is not None:
             asks[resource.name] = asked
+            warnings += _untold_sizes(resource)
     there = {} if current is None else current.resources
     wishes = []
     for name, asked in asks.items():
@@ -126,6 +137,7 @@ def wishes_of(
             name: group_of(name, stack.resources[name].properties, types, members=names)
             for name, names in members.items()
         },
+        warnings=tuple(warnings),
     )
 
 
@@ -168,6 +180,16 @@ def _asks(resource: FrozenResource, kind: type[Resource]) -> Asks | None:
         raise NotTellable(f"what {resource.name!r} asks of its node cannot be told: {error}") from error
 
 
+def _untold_sizes(resource: FrozenResource) -> Iterator[str]:
+    """Yield that a resource asks for what nobody can tell yet."""
+    # Of a disk that is a reference, another resource says how large it is.
+    untold = [
+        name for name in _SIZES if (value := resource.properties.get(name)) is UNKNOWN or value == HIDDEN
+    ]
+    if untold:
+        yield f"{resource.name!r} is placed as if it asked for nothing by {', '.join(untold)}: nobody can tell yet"
+
+
 def _groups_of(resource: FrozenResource, stack: FrozenStack) -> Iterator[str]:
     """Yield the groups of its stack that a resource is in.
 
@@ -204,10 +226,11 @@ def _fate(kind: type[Resource], wanted: FrozenResource, present: FrozenResource,
     changed = _changed(kind, present.properties, wanted.properties)
     if any(not kind.properties_schema[name].update_allowed for name in changed):
         return Fate.MADE
+    other = wanted.properties.get(_NODE)
+    if _NODE in changed and other and other != present.on_node:
+        return Fate.MADE
     failed = present.status == "FAILED" and present.action not in (CHECK, SNAPSHOT)
-    if failed or (changed and kind.needs_replace is not Resource.needs_replace):
-        return Fate.EITHER
-    return Fate.STAYS
+    return Fate.EITHER if failed else Fate.STAYS
 
 
 def _changed(kind: type[Resource], before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
