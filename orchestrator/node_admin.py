@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import NodeError, NodeOffline, StateStoreFailed
@@ -15,6 +15,7 @@ from orchestrator.nearest import Nearest
 from orchestrator.node_showing import instance_views, node_view, resident_view, section_views
 from orchestrator.node_tally import NodeTally
 from orchestrator.node_views import UP, AskedView, InstancesView, NodeDetails, NodeStats, NodeView
+from orchestrator.nodes.calls import VERSION_RPC
 from orchestrator.nodes.saying import said_of
 from orchestrator.store.machines import MachineRow, Machines
 
@@ -40,6 +41,9 @@ class Nodes(Protocol):
 
     def leases(self) -> Mapping[str, Lease]:
         """Return what agents that are there say of themselves, by node."""
+
+    def ask(self, node: str, rpc: str) -> Any:
+        """Ask a node by one of its reads."""
 
     def fetch(self, node: str, request: SnapshotRequest, timeout_seconds: float, /) -> Snapshot:
         """Ask a node, whatever is remembered, and remember nothing."""
@@ -91,10 +95,14 @@ class NodeAdmin:
         found = self._remembered(rows, leases)
         [view] = self._views(rows, leases, found)
         answer = found[name]
+        agent = self._agent(name) if view.state == UP else {}
         return NodeDetails(
             node=view,
             sections=tuple(section_views(answer)) if isinstance(answer, Snapshot) else (),
             residents=tuple(resident_view(each) for each in self._machines.residents(name)),
+            version=agent.get("version", ""),
+            bumps=agent.get("bumps", {}),
+            flushes=agent.get("flushes", {}),
         )
 
     def refresh(self, names: Sequence[str] = ()) -> list[AskedView]:
@@ -195,6 +203,14 @@ class NodeAdmin:
             Unavailable: the database does not answer.
         """
         return self._tally.read(reset=reset)
+
+    def _agent(self, name: str) -> Mapping[str, Any]:
+        """Return what an agent tells of itself; nothing if it does not answer."""
+        try:
+            told: Mapping[str, Any] = self._nodes.ask(name, VERSION_RPC)
+        except NodeError:
+            return {}
+        return told
 
     def _known(self, names: Sequence[str] = ()) -> tuple[list[MachineRow], Mapping[str, Lease]]:
         """Return the machines of these names, or all of them, and the leases of all."""

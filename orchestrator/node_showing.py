@@ -127,6 +127,7 @@ def instance_views(answer: Snapshot, residents: Mapping[str, Resident]) -> Itera
                     InstanceView(
                         name=name,
                         hypervisor=key.split(":")[1],
+                        id=str(data.get("id", "")),
                         state=data["state"],
                         raw_state=data.get("raw_state", ""),
                         memory_mib=data["memory_mib"],

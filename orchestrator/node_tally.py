@@ -5,13 +5,17 @@ Agents have no way to the state of record: what they void stands in their own co
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Self
+from weakref import WeakKeyDictionary
 
 import structlog
 
+from cache.node_state.cache import NodeStateCache
 from cache.node_state.counts import NodeStateCounts
 from orchestrator.errors import Unavailable
 from orchestrator.node_views import NodeStats
+from orchestrator.nodes.client import NodeClient
+from orchestrator.settings import Settings
 from orchestrator.store.node_counters import NodeCounters, NodeTotals
 
 log = structlog.get_logger()
@@ -23,30 +27,46 @@ LABELLED: Final = ("misses", "bumps", "flushes")
 _ASKED_SECONDS, _AGE_SECONDS = "asked seconds", "age seconds"
 
 
+#: What was told of what each cache counted; whoever tells, it is told once.
+_told: "WeakKeyDictionary[NodeStateCache, Mapping[str, float]]" = WeakKeyDictionary()
+_telling: Final = threading.Lock()
+
+
 class NodeTally:
-    """What is told of this process's counts, each once; safe for threads.
+    """Tells what this process counted, each once; safe for threads.
 
     Args:
-        counted: Returns what was counted since the process began.
+        cache: Returns the cache that has counted; None: there is none yet.
         counters: Where it is brought together.
     """
 
-    def __init__(self, counted: Callable[[], NodeStateCounts], counters: NodeCounters) -> None:
-        self._counted, self._counters = counted, counters
-        self._told: Mapping[str, float] = {}
-        self._telling = threading.Lock()
+    def __init__(self, cache: Callable[[], NodeStateCache | None], counters: NodeCounters) -> None:
+        self._cache, self._counters = cache, counters
+
+    @classmethod
+    def of(cls, settings: Settings, counters: NodeCounters) -> Self:
+        """Return what tells of the client that this process has for these settings, if it has one by then."""
+
+        def cache() -> NodeStateCache | None:
+            client = NodeClient.made(settings)
+            return None if client is None else client.cache
+
+        return cls(cache, counters)
 
     def tell(self) -> None:
         """Tell what was counted since it was told last; what the database does not take is told the next time."""
-        with self._telling:
-            now = amounts_of(self._counted())
-            owed = {name: amount - self._told.get(name, 0) for name, amount in now.items()}
+        cache = self._cache()
+        if cache is None:
+            return
+        with _telling:
+            now, before = amounts_of(cache.counters), _told.get(cache, {})
+            owed = {name: amount - before.get(name, 0) for name, amount in now.items()}
             try:
                 self._counters.add({name: amount for name, amount in owed.items() if amount})
             except Unavailable as error:
                 log.debug("what was counted of nodes is told later", reason=str(error))
                 return
-            self._told = now
+            _told[cache] = now
 
     def read(self, *, reset: bool = False) -> NodeStats:
         """Return what all processes counted; with ``reset`` counting begins again at zero afterwards.

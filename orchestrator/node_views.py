@@ -103,6 +103,12 @@ class NodeDetails(View):
     node: NodeView
     sections: tuple[SectionView, ...] = ()
     residents: tuple[ResidentView, ...] = ()
+    #: The version of its agent; empty if it cannot be asked.
+    version: str = ""
+    #: How often the agent has voided what is remembered, of its node and of all, since it began; by the reason, which
+    #: is the name of an RPC as a rule.
+    bumps: Mapping[str, int] = field(default_factory=dict)
+    flushes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +117,8 @@ class InstanceView(View):
 
     name: str
     hypervisor: str
+    #: What its hypervisor calls it: a process number, a domain's id.
+    id: str = ""
     #: running, paused, shutdown, crashed or unknown.
     state: str
     raw_state: str = ""

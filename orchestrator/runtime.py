@@ -138,15 +138,20 @@ class Runtime:
     @cached_property
     def node_watcher(self) -> NodeWatcher:
         """What looks after nodes."""
-        nodes, cache_settings = NodeClient.of(self.settings), self.settings.node_state_cache
+        cache_settings = self.settings.node_state_cache
         return NodeWatcher(
             self.store,
-            nodes,
+            NodeClient.of(self.settings),
             self.coordinator.operate,
-            NodeTally(lambda: nodes.cache.counters, self.store.node_counters),
+            self.node_tally,
             every_seconds=cache_settings.watch_seconds,
             refresh_after_seconds=cache_settings.refresh_after_seconds,
         )
+
+    @cached_property
+    def node_tally(self) -> NodeTally:
+        """What is told of what this process counted of nodes."""
+        return NodeTally.of(self.settings, self.store.node_counters)
 
     @cached_property
     def pump(self) -> Pumps:
@@ -181,6 +186,8 @@ class Runtime:
             self.pump.close(LAST_MOMENT_SECONDS)
         if "caches" in self.__dict__:
             self.caches.close()
+        if "store" in self.__dict__:
+            self.node_tally.tell()
 
     def close(self) -> None:
         """Close what was opened."""

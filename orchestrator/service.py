@@ -461,12 +461,11 @@ class Service(Showing):
         Raises:
             InvalidInput: the settings of nodes are wrong.
         """
-        nodes = NodeClient.of(self.settings)
         return NodeAdmin(
-            nodes,
+            NodeClient.of(self.settings),
             self._store.machines,
             lambda names: self._store.reservations.promised(names, stack_id="").totals,
-            NodeTally(lambda: nodes.cache.counters, self._store.node_counters),
+            NodeTally.of(self.settings, self._store.node_counters),
             timeout_seconds=self.settings.node_state_cache.rpc_timeout_seconds,
             booted_at=psutil.boot_time() if self.settings.embedded else None,
         )

@@ -77,11 +77,11 @@ def list_instances(shell: Shell, name: str, form: str) -> None:
     """
     with shell.service() as service:
         view = service.nodes.instances(name)
-    columns = ("stack", "resource", "state", "hypervisor", "memory", "used", "vcpus", "time", "name")
+    columns = ("stack", "resource", "state", "hypervisor", "memory", "used", "vcpus", "time", "id", "name")
     rows = [
         (
             *(each.stack, each.resource, each.state, each.hypervisor, each.memory_mib, each.memory_used_mib),
-            *(each.vcpus, round(each.cpu_seconds, 1), each.name),
+            *(each.vcpus, round(each.cpu_seconds, 1), each.id, each.name),
         )
         for each in view.instances
     ]
@@ -189,7 +189,7 @@ def _show_asked(views: Sequence[AskedView], form: str) -> None:
 
 
 def _tables(details: NodeDetails) -> Iterator[Table]:
-    yield fields_table(_fields(details.node))
+    yield fields_table({**_fields(details.node), **({"version": details.version} if details.version else {})})
     if details.sections:
         rows = [
             (
@@ -202,6 +202,11 @@ def _tables(details: NodeDetails) -> Iterator[Table]:
             for each in details.sections
         ]
         yield Table(columns=("kind", "name", "state", "instances", "says"), rows=rows, title="backends")
+    if details.bumps or details.flushes:
+        counted = {"bumps": _pairs(details.bumps), "flushes": _pairs(details.flushes)}
+        yield fields_table(
+            {name: value for name, value in counted.items() if value}, title="what its agent made void"
+        )
     if details.residents:
         columns = ("stack", "resource", "state", "type", "physical id")
         residents = [

@@ -72,6 +72,14 @@ os.register_at_fork(
 )
 
 
+def _key(settings: Settings) -> str:
+    # What else is in the settings is of no matter to nodes.
+    return settings.model_dump_json(
+        include={"broker_url", "cache_backend", "cache_url", "state_directory", "node_directories"}
+        | {"node_state_cache", "agent", "job_lease_seconds"}
+    )
+
+
 class NodeClient:
     """Asks nodes, has them changed, and remembers what they said; safe for threads."""
 
@@ -106,16 +114,18 @@ class NodeClient:
         Raises:
             InvalidInput: the settings say nothing of which a client can be made.
         """
-        # What else is in the settings is of no matter to nodes.
-        key = settings.model_dump_json(
-            include={"broker_url", "cache_backend", "cache_url", "state_directory", "node_directories"}
-            | {"node_state_cache", "agent", "job_lease_seconds"}
-        )
+        key = _key(settings)
         with _MAKING:
             if key not in _CLIENTS:
                 _CLIENTS[key] = cls._made(settings)
             client = _CLIENTS[key]
         return cast("Self", client)
+
+    @classmethod
+    def made(cls, settings: Settings) -> Self | None:
+        """Return this process's client for these settings if anybody has asked for it yet."""
+        with _MAKING:
+            return cast("Self | None", _CLIENTS.get(_key(settings)))
 
     # -- calls ---------------------------------------------------------------------------------------------------
 

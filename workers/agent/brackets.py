@@ -7,6 +7,7 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
+from cache.node_state.counts import NodeStateCounts
 from orchestrator.nodes.messages import Request
 from orchestrator.nodes.registry import Effect, NodeRpc
 
@@ -25,6 +26,10 @@ class Invalidation(Protocol):
         deferred: bool = False,
     ) -> AbstractContextManager[None]:
         """Void what is kept before and after the body, whatever happens in it, and keep nothing in between."""
+
+    @property
+    def counters(self) -> NodeStateCounts:
+        """What was voided in this process, and why."""
 
     def settle(self, node: str, operation_id: str) -> None:
         """Say that nothing more comes of an operation whose end was not told."""

@@ -46,6 +46,12 @@ def test_every_backend_that_comes_with_it_is_listed(group: str) -> None:
     assert sorted(listed) == sorted(entry.name for entry in entry_points(group=f"isotherm.{group}"))
 
 
+def test_what_hypervisors_can_do_is_so() -> None:
+    for row in table_below("## Hypervisors"):
+        [entry] = entry_points(group="isotherm.hypervisors", name=names_in(row[0])[0])
+        assert row[-1].split(", ") == sorted(entry.load().abilities)
+
+
 @pytest.mark.parametrize(
     ("words", "kind", "left_out"),
     [
@@ -63,8 +69,14 @@ def test_every_field_is_described(words: str, kind: type, left_out: set[str]) ->
 
 def test_the_settings_that_are_named_are_there() -> None:
     [example] = [block for block in blocks(PAGE) if block.mark("file") == "agent.toml"]
-    settings = Settings.model_validate(tomllib.loads(example.text))
-    assert settings.agent.hypervisors["oci"] == {"engines": ["podman"]}
+    agent = Settings.model_validate(tomllib.loads(example.text)).agent
+    for name, options in agent.hypervisors.items():
+        [entry] = entry_points(group="isotherm.hypervisors", name=name)
+        entry.load().Options.model_validate(options)
+    for options in agent.storage.values():
+        said = dict(options)
+        [entry] = entry_points(group="isotherm.storage", name=said.pop("type"))
+        entry.load().Options.model_validate(said)
     limits = [name for row in table_below("## What an agent allows") for name in names_in(row[0])]
     known = {f"agent.{name}" for name in AgentSettings.model_fields} | set(Settings.model_fields)
     assert set(limits) <= known

@@ -97,6 +97,12 @@ class FakeNodes:
     def leases(self) -> Mapping[str, Lease]:
         return self.cache.leases()
 
+    def ask(self, node: str, rpc: str) -> Any:
+        assert rpc == "node_version"
+        if node in self.mute:
+            raise NodeTimeout(node, f"node {node!r} did not answer within 10 s")
+        return {"version": "1.2", "bumps": {"instance_start": 4}, "flushes": {}}
+
     def fetch(self, node: str, request: SnapshotRequest, timeout_seconds: float, /) -> Snapshot:
         assert request.everything, timeout_seconds
         self.asked.append(node)

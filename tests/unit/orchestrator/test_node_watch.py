@@ -51,7 +51,7 @@ class Watch:
         self.jobs.append(job)
 
     def look(self) -> None:
-        tally = NodeTally(lambda: self.nodes.cache.counters, self.store.node_counters)
+        tally = NodeTally(lambda: self.nodes.cache, self.store.node_counters)
         NodeWatcher(
             self.store, self.nodes, self.check, tally, every_seconds=300, refresh_after_seconds=200
         ).look()

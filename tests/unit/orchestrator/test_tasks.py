@@ -14,6 +14,7 @@ from orchestrator.jobs import KINDS, JobKind
 from orchestrator.messages import (
     CANCEL_TASK,
     CHECK_STACK_TASK,
+    COORDINATOR_QUEUE,
     CREATE_TASK,
     DELETE_TASK,
     END,
@@ -24,8 +25,10 @@ from orchestrator.messages import (
     CheckOrder,
     StackJob,
 )
+from orchestrator.node_settings import NodeStateCacheSettings
+from orchestrator.nodes.messages import WATCH_TASK
 from orchestrator.plugins.resource import Resource
-from orchestrator.queue import ROUTES, default_app
+from orchestrator.queue import ROUTES, default_app, make_app
 from orchestrator.refusals import raise_refusal, refusal_of
 from orchestrator.runtime import Runtime
 from orchestrator.settings import Settings
@@ -251,3 +254,14 @@ def test_a_job_is_known_to_be_taken_before_it_is_looked_at(runtime: Runtime) -> 
     assert not runtime.store.taken_jobs.is_taken("1")
     tasks.carry_out(CREATE_TASK, {"job_id": "1"})
     assert runtime.store.taken_jobs.is_taken("1")
+
+
+def test_a_coordinator_looks_after_nodes_more_often_than_each_is_due() -> None:
+    settings = Settings(
+        broker_url="redis://localhost/0", node_state_cache=NodeStateCacheSettings(watch_seconds=100)
+    )
+    entry = make_app(settings).conf.beat_schedule["watch nodes"]
+    assert (entry["task"], ROUTES[entry["task"]]) == (WATCH_TASK, COORDINATOR_QUEUE)
+    # What nobody took is of no use once the next is ordered.
+    assert entry["schedule"] == entry["options"]["expires"] == 20
+    assert WATCH_TASK in default_app().tasks

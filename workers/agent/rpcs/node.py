@@ -37,8 +37,15 @@ def operation(
 
 @node_rpc("node_version", effect=Effect.READ, timeout_seconds=URGENT)
 def node_version(agent: Agent) -> dict[str, Any]:
-    """Return what runs there: the version of the program, and of what it answers."""
-    return {"version": version("isotherm"), "schema": SCHEMA_VERSION, "node": agent.name}
+    """Return what runs there: the version of the program, and of what it answers; and what it has voided so far."""
+    counts = agent.cache.counters
+    return {
+        "version": version("isotherm"),
+        "schema": SCHEMA_VERSION,
+        "node": agent.name,
+        "bumps": dict(counts.bumps),
+        "flushes": dict(counts.flushes),
+    }
 
 
 @node_rpc("node_powercycle", timeout_seconds=FAST, deferred=True)

@@ -276,7 +276,9 @@ def test_an_answer_ends_the_failures(world: World, clock: Clock) -> None:
     assert world.cache.snapshot("n1").cached
 
 
-def test_a_question_that_never_went_out_is_no_answer_and_nobody_waits_for_it(world: World, clock: Clock) -> None:
+def test_a_question_that_never_went_out_is_no_answer_and_nobody_waits_for_it(
+    world: World, clock: Clock
+) -> None:
     world.node.error = NodeTimeout("n1", "no answer")
     with pytest.raises(NodeTimeout):
         world.cache.snapshot("n1")

@@ -45,7 +45,7 @@ def nodes(service: FakeService, machines: Machines, store: Store) -> FakeNodes:
         nodes,
         machines,
         lambda names: {(name, kind): n for name, kind, n in PROMISED if name in names},
-        NodeTally(lambda: nodes.cache.counters, store.node_counters),
+        NodeTally(lambda: nodes.cache, store.node_counters),
         timeout_seconds=10,
     )
     service.nodes_held.all()
@@ -126,7 +126,9 @@ def test_a_node_is_shown_with_what_is_on_it(terminal: Terminal, nodes: FakeNodes
     assert "hypervisor qemu error no such program" in lines
     assert "storage default (file) ok storage_size_mib=5000, storage_free_mib=4000" in lines
     assert "web server CREATE_COMPLETE Isotherm::Node::Instance n1/uuid-of-server" in lines
+    assert "bumps instance_start=4" in lines
     shown = json.loads(terminal.run("node", "show", "n1", "-f", "json").stdout)
+    assert (shown["version"], shown["bumps"]) == ("1.2", {"instance_start": 4})
     assert (shown["node"]["booted"], shown["node"]["instances"]) == (True, None)
     assert [each["status"] for each in shown["sections"]] == ["ok", "error", "ok"]
 
@@ -138,8 +140,8 @@ def test_instances_are_listed_with_whose_they_are(terminal: Terminal, nodes: Fak
     )
     result = terminal.run("node", "instances", "n1")
     assert [line.split() for line in result.stdout.splitlines()[1:]] == [
-        ["paused", "process", "64", "10", "1", "0.0", "odd"],
-        ["web", "server", "running", "process", "64", "10", "1", "2.3", "uuid-of-server"],
+        ["paused", "process", "64", "10", "1", "0.0", "7", "odd"],
+        ["web", "server", "running", "process", "64", "10", "1", "2.3", "7", "uuid-of-server"],
     ]
     assert result.stderr == "hypervisor 'qemu': error: no such program\n"
     nodes.remove("n1")
@@ -243,7 +245,7 @@ def test_where_nobody_looks_after_nodes_a_boot_is_told_until_what_is_there_was_c
     terminal: Terminal, service: FakeService, nodes: FakeNodes, store: Store
 ) -> None:
     put_server_on(store, "n1")
-    tally = NodeTally(lambda: nodes.cache.counters, store.node_counters)
+    tally = NodeTally(lambda: nodes.cache, store.node_counters)
     service.nodes_held = NodeAdmin(
         nodes, store.machines, lambda _: {}, tally, timeout_seconds=10, booted_at=2.0
     )

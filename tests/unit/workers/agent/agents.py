@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cache.node_state.counts import NodeStateCounts
 from orchestrator.node_settings import AgentSettings
 from orchestrator.nodes.errors import FAULTS
 from orchestrator.nodes.messages import Reply, Request
@@ -22,6 +23,7 @@ class ToldCache:
 
     def __init__(self) -> None:
         self.told: list[str] = []
+        self.counters = NodeStateCounts()
 
     @contextmanager
     def mutating(
