@@ -15,7 +15,7 @@ from orchestrator.queue import default_app
 from orchestrator.service import Service
 from orchestrator.settings import load_settings
 from orchestrator.store import migrations
-from tests.bench import constraints, hooks, language, noop, update
+from tests.bench import constraints, hooks, language, nodes, noop, update
 from tests.bench.installation import (
     CONCURRENCY,
     Processes,
@@ -30,7 +30,10 @@ from tests.bench.row import Row, keep, table
 from tests.bench.shapes import SHAPES, template
 from tests.services.servers import PostgresServer, RedisServer
 
-INSTALLATIONS = ("language", "update", "constraints", "hooks", "sqlite", "sqlite+redis", "postgres+redis")
+INSTALLATIONS = (
+    *("language", "update", "constraints", "hooks", "nodes"),
+    *("sqlite", "sqlite+redis", "postgres+redis"),
+)
 RESULT = Path("build") / "bench.json"
 #: How many raw tasks are run to know Celery's rate; the best of two runs counts, so the yardstick is never too kind.
 RAW_TASKS = 2_000
@@ -235,6 +238,9 @@ def main() -> None:
         if "hooks" in installations:
             installations.remove("hooks")
             hooks.main([])
+        if "nodes" in installations:
+            installations.remove("nodes")
+            nodes.main([])
         for installation in installations:
             for row in measure(installation, asked.shapes.split(","), sizes, Path(directory), log):
                 rows.append(row)
