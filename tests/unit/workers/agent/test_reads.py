@@ -20,6 +20,8 @@ from workers.agent.readiness import Probe, ReadyWhen
 
 READS = sorted(rpc.name for rpc in load_rpcs().values() if rpc.is_read)
 EVERYTHING = {"everything": True, "bootid": True}
+#: A process that somebody has stopped, or that has ended.
+_AT_REST = (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
 PROBE = Probe(when=ReadyWhen.TCP, host="127.0.0.1", port=1).to_wire()
 
 
@@ -105,13 +107,14 @@ def _file(path: Path) -> tuple[Any, ...]:
     return status.st_mode, status.st_uid, status.st_mtime_ns, status.st_ino, content
 
 
-def _processes(directory: Path) -> list[tuple[int, float, str]]:
+def _processes(directory: Path) -> list[tuple[int, float, bool]]:
     """Return this machine's processes that belong to the node: those that work in its directory."""
     found = []
     for process in psutil.process_iter():
         try:
             if Path(process.cwd()).is_relative_to(directory):
-                found.append((process.pid, process.create_time(), process.status()))
+                # Whether it runs or sleeps at the moment, nobody has decided.
+                found.append((process.pid, process.create_time(), process.status() in _AT_REST))
         except (psutil.Error, OSError):
             continue
     return sorted(found)
