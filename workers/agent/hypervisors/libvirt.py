@@ -1,6 +1,5 @@
 """``libvirt``: domains of whatever libvirt runs, by the URI of its driver."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -12,10 +11,19 @@ from pydantic import Field
 from workers.agent.hypervisors.acceleration import fault_of_kvm
 from workers.agent.hypervisors.disk_image import DiskImages, ImageFile
 from workers.agent.hypervisors.domain import NAMESPACE, DomainKind, domain_options, domain_xml
+from workers.agent.hypervisors.domain_ending import end_domain, stop_domain, undefine, wait_for_memory
+from workers.agent.hypervisors.domain_view import (
+    KIB_PER_MIB,
+    domain_data,
+    domain_state,
+    domain_stats,
+    look_up,
+    memory_mib_of,
+    unless_gone,
+)
 from workers.agent.hypervisors.hypervisor import (
     CannotDo,
     Hypervisor,
-    HypervisorBusy,
     HypervisorFault,
     HypervisorOptions,
     InstanceData,
@@ -29,28 +37,10 @@ from workers.agent.hypervisors.libvirt_connection import LibvirtConnection, libv
 from workers.agent.hypervisors.records import InstanceRecords
 from workers.agent.names import fault_of_name
 
-_KIB_PER_MIB: Final = 1024
-_NANOSECONDS: Final = 1_000_000_000
 _ROOT: Final = "root.qcow2"
 _REBOOT_GRACE_SECONDS: Final = 60.0
-_END_SECONDS: Final = 30.0
-_LOOK_SECONDS: Final = 0.1
 #: The drivers whose guests are processes of this machine's kernel, which knows better than libvirt what is free.
 _OF_KERNEL: Final = ("QEMU", "LXC")
-#: States by libvirt's numbers, with its words. One without a state is a guest of Xen that waits for its turn.
-_STATES: Final = (
-    ("no state", InstanceState.RUNNING),
-    ("running", InstanceState.RUNNING),
-    ("blocked", InstanceState.RUNNING),
-    ("paused", InstanceState.PAUSED),
-    ("in shutdown", InstanceState.RUNNING),
-    ("shut off", InstanceState.SHUTDOWN),
-    ("crashed", InstanceState.CRASHED),
-    ("suspended by itself", InstanceState.PAUSED),
-)
-_SHUT_OFF: Final = 5
-#: Why one is shut off that nobody has asked to be: it has crashed, or did not start.
-_CRASHES: Final = (3, 6)
 
 
 class LibvirtOptions(HypervisorOptions):
@@ -109,7 +99,7 @@ class Libvirt(Hypervisor):
             if connection.getType() in _OF_KERNEL and self._is_local():
                 return replace(node_of_kernel(), **layout, hv_version=numbers)
             promised = sum(
-                _memory_mib(domain.info()) for domain in connection.listAllDomains() if domain.isActive()
+                memory_mib_of(domain.info()) for domain in connection.listAllDomains() if domain.isActive()
             )
             # Free memory is a constant to the driver for tests, or unknown to it.
             told = (
@@ -133,19 +123,22 @@ class Libvirt(Hypervisor):
         found: list[InstanceData] = []
         library = libvirt()
         with self._connection.use() as connection:
-            stats = _all_stats(library, connection)
-            for domain in connection.listAllDomains():
-                with _unless_gone(library):
-                    found.append(self._data(domain, stats.get(domain.name(), {})))
+            domains = connection.listAllDomains()
+            stats = domain_stats(library, connection, domains)
+            for domain in domains:
+                with unless_gone(library):
+                    told = stats.get(domain.name(), {})
+                    found.append(domain_data(domain, told, self._log(domain.name())))
         return found
 
     def instance(self, name: str) -> InstanceData | None:
         """Return one."""
         library = libvirt()
         with self._connection.use() as connection:
-            if (domain := _lookup(library, connection, name)) is not None:
-                with _unless_gone(library):
-                    return self._data(domain, {})
+            if (domain := look_up(library, connection, name)) is not None:
+                with unless_gone(library):
+                    told = domain_stats(library, connection, [domain]).get(name, {})
+                    return domain_data(domain, told, self._log(name))
         return None
 
     # -- running -----------------------------------------------------------------------------------------------
@@ -154,23 +147,23 @@ class Libvirt(Hypervisor):
         """Define the domain as it is asked for now, and start it, unless it runs."""
         own = self._records.directory_of(spec.name)
         with self._records.alone(spec.name), self._connection.use() as connection:
-            domain = _lookup(libvirt(), connection, spec.name)
+            domain = look_up(libvirt(), connection, spec.name)
             if domain is not None:
                 self._check_ours(domain)
                 if domain.isActive():
-                    if self._data(domain, {}).state is InstanceState.PAUSED:
+                    if domain_state(domain) is InstanceState.PAUSED:
                         domain.resume()
-                    return self._data(domain, {})
+                    return self._look(domain)
             kind = self._kind(connection, own)
             domain_options(spec, kind)
             domain = connection.defineXML(domain_xml(spec, kind, self._root(spec, kind, own)))
             domain.create()
-            return self._data(domain, {})
+            return self._look(domain)
 
     def stop(self, name: str, *, grace_seconds: float) -> None:
         """Ask the guest to shut itself down, and end it after the grace."""
         with self._records.alone(name), self._ours(name) as domain:
-            self._stop(domain, grace_seconds)
+            stop_domain(domain, grace_seconds)
 
     def remove(self, name: str) -> None:
         """End it, and forget it with all that is kept of it; volumes stay."""
@@ -179,32 +172,32 @@ class Libvirt(Hypervisor):
         library = libvirt()
         with self._records.alone(name):
             with self._connection.use() as connection:
-                domain = _lookup(library, connection, name)
+                domain = look_up(library, connection, name)
                 if domain is not None:
                     self._check_ours(domain)
-                    with _unless_gone(library):
-                        self._end(domain)
-                        _undefine(library, domain)
+                    with unless_gone(library):
+                        end_domain(domain)
+                        undefine(library, domain)
             self._root_file(name, self._records.directory_of(name)).unlink(missing_ok=True)
             self._records.forget(name)
 
     def reboot(self, name: str) -> InstanceData:
         """Shut it down and start it as it is defined."""
         with self._records.alone(name), self._ours(name) as domain:
-            self._stop(domain, _REBOOT_GRACE_SECONDS)
+            stop_domain(domain, _REBOOT_GRACE_SECONDS)
             domain.create()
-            return self._data(domain, {})
+            return self._look(domain)
 
     def pause(self, name: str) -> None:
         """Stop its processors."""
         with self._records.alone(name), self._ours(name) as domain:
-            if self._data(domain, {}).state is not InstanceState.PAUSED:
+            if domain_state(domain) is not InstanceState.PAUSED:
                 domain.suspend()
 
     def unpause(self, name: str) -> None:
         """Let its processors go on."""
         with self._records.alone(name), self._ours(name) as domain:
-            if self._data(domain, {}).state is not InstanceState.RUNNING:
+            if domain_state(domain) is not InstanceState.RUNNING:
                 domain.resume()
 
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
@@ -212,7 +205,7 @@ class Libvirt(Hypervisor):
         library = libvirt()
         with self._records.alone(name), self._ours(name) as domain:
             most_memory, most_vcpus = (
-                domain.maxMemory() // _KIB_PER_MIB,
+                domain.maxMemory() // KIB_PER_MIB,
                 domain.vcpusFlags(library.VIR_DOMAIN_AFFECT_CONFIG | library.VIR_DOMAIN_VCPU_MAXIMUM),
             )
             if memory_mib > most_memory or vcpus > most_vcpus:
@@ -221,12 +214,12 @@ class Libvirt(Hypervisor):
                     "max_memory_mib and max_vcpus make room"
                 )
             # One after the other: not every driver takes both at once.
-            for when in ([library.VIR_DOMAIN_AFFECT_LIVE] if domain.isActive() else []) + [
-                library.VIR_DOMAIN_AFFECT_CONFIG
-            ]:
-                domain.setMemoryFlags(memory_mib * _KIB_PER_MIB, when)
-                domain.setVcpusFlags(vcpus, when)
-            return self._data(domain, {})
+            for when in (library.VIR_DOMAIN_AFFECT_LIVE, library.VIR_DOMAIN_AFFECT_CONFIG):
+                if when == library.VIR_DOMAIN_AFFECT_CONFIG or domain.isActive():
+                    domain.setVcpusFlags(vcpus, when)
+                    domain.setMemoryFlags(memory_mib * KIB_PER_MIB, when)
+            wait_for_memory(domain, memory_mib)
+            return self._look(domain)
 
     # -- what is kept ------------------------------------------------------------------------------------------
 
@@ -238,7 +231,7 @@ class Libvirt(Hypervisor):
             if tag in domain.snapshotListNames():
                 domain.snapshotLookupByName(tag).delete()
             domain.snapshotCreateXML(f"<domainsnapshot><name>{tag}</name></domainsnapshot>")
-            return {"state": str(self._data(domain, {}).state)}
+            return {"state": str(domain_state(domain))}
 
     def restore(self, name: str, tag: str) -> None:
         """Have libvirt bring it back."""
@@ -272,7 +265,7 @@ class Libvirt(Hypervisor):
             HypervisorFault: somebody else has made it, or libvirt refuses what is done.
         """
         with self._connection.use() as connection:
-            if (domain := _lookup(libvirt(), connection, name)) is None:
+            if (domain := look_up(libvirt(), connection, name)) is None:
                 raise NoInstance(f"there is no instance {name!r}")
             self._check_ours(domain)
             yield domain
@@ -323,106 +316,9 @@ class Libvirt(Hypervisor):
         place = self.options.disk_directory
         return Path(place) / f"{name}-{_ROOT}" if place else own.absolute() / _ROOT
 
-    def _stop(self, domain: Any, grace_seconds: float) -> None:
-        if not domain.isActive():
-            return
-        if grace_seconds > 0:
-            if self._data(domain, {}).state is InstanceState.PAUSED:
-                domain.resume()
-            # One without a driver that listens is ended after the grace.
-            with suppress(libvirt().libvirtError):
-                domain.shutdown()
-            deadline = time.monotonic() + grace_seconds
-            while domain.isActive() and time.monotonic() < deadline:
-                time.sleep(min(_LOOK_SECONDS, grace_seconds))
-        self._end(domain)
+    def _look(self, domain: Any) -> InstanceData:
+        return domain_data(domain, {}, self._log(domain.name()))
 
-    def _end(self, domain: Any) -> None:
-        deadline = time.monotonic() + _END_SECONDS
-        while domain.isActive():
-            try:
-                domain.destroy()
-            except libvirt().libvirtError:
-                # It may have ended at the same moment.
-                if domain.isActive() and time.monotonic() >= deadline:
-                    raise HypervisorBusy(
-                        f"domain {domain.name()!r} does not end though it was destroyed"
-                    ) from None
-                time.sleep(_LOOK_SECONDS)
-
-    def _data(self, domain: Any, stats: Mapping[str, Any]) -> InstanceData:
-        known = {"state.state", "balloon.current", "vcpu.current", "cpu.time"} <= stats.keys()
-        state, reason = (stats["state.state"], stats["state.reason"]) if known else domain.state()
-        info = None if known else domain.info()
-        word, meaning = _STATES[state] if 0 <= state < len(_STATES) else ("unknown", InstanceState.UNKNOWN)
-        if state == _SHUT_OFF and reason in _CRASHES:
-            meaning = InstanceState.CRASHED
-        number = domain.ID()
-        rss = stats.get("balloon.rss")
-        return InstanceData(
-            name=domain.name(),
-            id=str(number) if number >= 0 else "",
-            memory_mib=stats["balloon.current"] // _KIB_PER_MIB if info is None else _memory_mib(info),
-            vcpus=stats["vcpu.current"] if info is None else info[3],
-            state=meaning,
-            raw_state=word,
-            cpu_seconds=(stats["cpu.time"] if info is None else info[4]) / _NANOSECONDS,
-            memory_used_mib=rss // _KIB_PER_MIB if rss is not None else None,
-            details={"uuid": domain.UUIDString()},
-        )
-
-
-def _memory_mib(info: Sequence[int]) -> int:
-    """Return what a domain has of memory, which libvirt counts in KiB."""
-    return info[2] // _KIB_PER_MIB
-
-
-def _all_stats(library: Any, connection: Any) -> dict[str, Mapping[str, Any]]:
-    """Return what there is to say of all domains at once, without waiting for those that are busy.
-
-    Not every driver can: nothing is then said.
-    """
-    wanted = (
-        library.VIR_DOMAIN_STATS_STATE
-        | library.VIR_DOMAIN_STATS_CPU_TOTAL
-        | library.VIR_DOMAIN_STATS_BALLOON
-        | library.VIR_DOMAIN_STATS_VCPU
-    )
-    try:
-        told = connection.getAllDomainStats(wanted, library.VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT)
-    except library.libvirtError:
-        return {}
-    return {domain.name(): stats for domain, stats in told}
-
-
-def _lookup(library: Any, connection: Any, name: str) -> Any:
-    """Return the domain of this name; None: there is none."""
-    if fault_of_name(name):
-        return None
-    try:
-        return connection.lookupByName(name)
-    except library.libvirtError as error:
-        if error.get_error_code() == library.VIR_ERR_NO_DOMAIN:
-            return None
-        raise
-
-
-@contextmanager
-def _unless_gone(library: Any) -> Iterator[None]:
-    """Pass over a domain that is removed while it is looked at."""
-    try:
-        yield
-    except library.libvirtError as error:
-        if error.get_error_code() != library.VIR_ERR_NO_DOMAIN:
-            raise
-
-
-def _undefine(library: Any, domain: Any) -> None:
-    kept = library.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE | library.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA
-    try:
-        domain.undefineFlags(kept | library.VIR_DOMAIN_UNDEFINE_NVRAM)
-    except library.libvirtError as error:
-        if error.get_error_code() == library.VIR_ERR_NO_DOMAIN:
-            return
-        # Drivers of what has no firmware know only the older order.
-        domain.undefineFlags(kept)
+    def _log(self, name: str) -> dict[str, str]:
+        log = self.directory / name / "log"
+        return {"log": str(log)} if not fault_of_name(name) and log.exists() else {}
