@@ -26,6 +26,7 @@ from workers.agent.hypervisors.hypervisor import (
 )
 from workers.agent.hypervisors.kernel import node_of_kernel
 from workers.agent.hypervisors.process_plan import ProcessPlan, signal_of
+from workers.agent.hypervisors.process_state import state_of
 from workers.agent.hypervisors.process_usage import Usage, usage_of
 from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
 from workers.agent.identity import is_alive
@@ -312,7 +313,9 @@ class ProcessHypervisor(Hypervisor):
         if status is not None:
             details |= {"pid": status.pid, "exit_code": status.exit_code, "started_at": status.started_at}
         if self._groups is not None:
-            details["killed_for_memory"] = self._groups.killed_for_memory(record.notes["token"])
+            killed = details["killed_for_memory"] = self._groups.killed_for_memory(record.notes["token"])
+            if killed and state is InstanceState.CRASHED:
+                raw_state = f"{raw_state}, more memory was wanted than {spec.memory_mib} MiB"
         return InstanceData(
             name=spec.name,
             id=str(status.pid) if status is not None and running else "",
@@ -324,22 +327,6 @@ class ProcessHypervisor(Hypervisor):
             memory_used_mib=usage.memory_mib,
             details=details,
         )
-
-
-def state_of(status: Status | None, *, run: str, resting: bool, still: bool) -> tuple[InstanceState, str]:
-    """Return what an instance is, and in words how that came, from what is on record of its run."""
-    if status is None or status.run != run:
-        return InstanceState.SHUTDOWN, "not started"
-    if status.running:
-        return (InstanceState.PAUSED, "stopped") if still else (InstanceState.RUNNING, "running")
-    if status.error:
-        return InstanceState.CRASHED, f"cannot be run: {status.error}"
-    if status.exit_code is None:
-        return (InstanceState.SHUTDOWN if resting else InstanceState.CRASHED), "ended unseen"
-    said = f"exit code {status.exit_code}"
-    if status.exit_code < 0:
-        said = f"ended by {signal.Signals(-status.exit_code).name}"
-    return (InstanceState.SHUTDOWN if resting or status.exit_code == 0 else InstanceState.CRASHED), said
 
 
 def _until(

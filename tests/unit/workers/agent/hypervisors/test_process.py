@@ -335,7 +335,7 @@ def test_an_instance_that_takes_more_memory_than_it_was_promised_is_killed(
     hoard = ["python3", "-c", "x = bytearray(200 << 20)"]
     limited.start(InstanceSpec(name="web", memory_mib=24, command=hoard))
     killed = until(lambda: look(limited), lambda said: said.state is InstanceState.CRASHED)
-    assert killed.raw_state == "ended by SIGKILL"
+    assert killed.raw_state == "ended by SIGKILL, more memory was wanted than 24 MiB"
     assert killed.details["killed_for_memory"] == 1
 
 
