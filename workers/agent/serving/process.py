@@ -12,7 +12,7 @@ from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import LeaseLost, NodeUnreachable
 from cache.node_state.requests import Snapshot, SnapshotRequest
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.nodes.kombu_transport import queue_of
+from orchestrator.nodes.kombu_transport import LISTEN_SECONDS, queue_of
 from orchestrator.nodes.messages import NODE_TASK, Request, node_queue
 from orchestrator.nodes.names import agent_directory, check_node_name
 from orchestrator.nodes.state_cache import MEMORY, make_node_state_cache, where
@@ -64,11 +64,13 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
             heartbeat_seconds=settings.node_state_cache.heartbeat_seconds,
             on_lost=end,
         )
+        # Before anybody can know that the node is there.
+        stack.callback(reads.close)
+        reads.start(LISTEN_SECONDS)
+        agent.begin()
         tenancy.take()
         stack.callback(tenancy.leave)
-        agent.begin()
-        reads.start()
-        stack.callback(reads.close)
+        reads.answer_all()
         tenancy.keep()
         log.info("an agent begins", node=node, incarnation=agent.incarnation)
         worker = app.Worker(

@@ -1,5 +1,6 @@
 """The reading side of an agent's process: a mailbox of its own, on its own connection, and threads that answer."""
 
+import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,8 @@ log = structlog.get_logger()
 #: the other, and one that hangs holds up nobody.
 READ_THREADS: Final = 32
 WAIT_THREADS: Final = 128
+#: So many are kept that come while the agent takes its node's name.
+MOST_HELD: Final = 1000
 
 
 class Answers(Protocol):
@@ -35,22 +38,30 @@ class Answers(Protocol):
 
 
 class Reads:
-    """Answers what is posted to a node's mailbox, from :meth:`start` until :meth:`close`."""
+    """Answers what is posted to a node's mailbox, from :meth:`answer_all` until :meth:`close`."""
 
     def __init__(self, app: Celery, agent: Answers) -> None:
         self._agent = agent
         self._poster = Poster(app)
+        #: What came before it is known whether it is for this agent; None: it is.
+        self._held: list[Mapping[str, Any]] | None = []
+        self._holding = threading.Lock()
         self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="read")
         self._waiters = ThreadPoolExecutor(WAIT_THREADS, thread_name_prefix="wait")
         self._mailbox = Mailbox(app, mailbox_address(agent.name), on_message=self._receive)
 
-    def start(self) -> None:
-        """Begin to listen."""
+    def start(self, patience_seconds: float) -> None:
+        """Begin to listen, and return when that works, or with a line in the log after so long; answer nobody yet."""
         self._mailbox.start()
+        if not self._mailbox.wait_until_heard(patience_seconds):
+            log.warning("the node cannot be asked yet", address=self._mailbox.address)
 
-    def wait_until_heard(self, timeout_seconds: float) -> bool:
-        """Wait until the node can be asked; whether it can."""
-        return self._mailbox.wait_until_heard(timeout_seconds)
+    def answer_all(self) -> None:
+        """Answer from now on, and what came before: the node's name is this agent's."""
+        with self._holding:
+            held, self._held = self._held or [], None
+        for body in held:
+            self._receive(body)
 
     def close(self) -> None:
         """Listen no more; what is being answered is given up."""
@@ -59,6 +70,10 @@ class Reads:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _receive(self, body: Mapping[str, Any]) -> None:
+        with self._holding:
+            if self._held is not None:
+                self._held = [*self._held[-MOST_HELD:], body]
+                return
         try:
             request, reply_to = Request.from_wire(body["request"]), str(body["reply_to"])
         except (KeyError, TypeError) as error:

@@ -73,6 +73,7 @@ def posted() -> Posted:
 def reads(agent: Answering, posted: Posted) -> Iterator[Reads]:
     made = Reads(make_app(Settings(broker_url="memory://")), agent)
     made._poster = posted  # type: ignore[assignment]
+    made.answer_all()
     yield made
     made.close()
 
@@ -80,6 +81,17 @@ def reads(agent: Answering, posted: Posted) -> Iterator[Reads]:
 def body(rpc: str = "look", *, seconds: float = LONG, **arguments: Any) -> dict[str, Any]:
     request = Request(id=rpc, node="n1", rpc=rpc, arguments=arguments, deadline=time.time() + seconds)
     return {"request": request.to_wire(), "reply_to": "asker"}
+
+
+def test_nobody_is_answered_before_the_name_is_held(agent: Answering, posted: Posted) -> None:
+    reads = Reads(make_app(Settings(broker_url="memory://")), agent)
+    reads._poster = posted  # type: ignore[assignment]
+    reads._receive(body(number=1))
+    assert posted.replies == []
+    reads.answer_all()
+    reads._receive(body(number=2))
+    assert sorted(reply.result["number"] for reply in posted.wait(2)) == [1, 2]
+    reads.close()
 
 
 def test_what_is_no_request_is_left_aside(reads: Reads, posted: Posted) -> None:
