@@ -1,14 +1,18 @@
-"""A node that is asked by calls within a test: its agent's handlers, without queue, mailbox or journal of operations.
+"""Nodes that are asked by calls within a test: their agents, without queue and mailbox.
 
-So every change is really made, also the one that is asked for twice: handlers must do no harm then.
+By default without the journal of operations, too. So every change is really made, also the one that is asked for twice:
+handlers must do no harm then.
 """
 
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
-from cache.node_state.errors import NodeError
-from orchestrator.nodes.errors import FAULTS
+from cache.node_state.errors import NodeError, NodeTimeout, NodeUnreachable, NoSuchNode
+from cache.node_state.lease import Lease
+from orchestrator.nodes.calls import result_of
+from orchestrator.nodes.errors import FAULTS, StillRunning
+from orchestrator.nodes.messages import Request
 from orchestrator.nodes.registry import NodeRpc
 from orchestrator.plugins.asks import LOCAL_NODE
 from orchestrator.plugins.clients import ClientContext, ProjectClients
@@ -34,18 +38,38 @@ class NothingRemembered:
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *_, **__: None
 
+    def mutating(self, *_: Any, **__: Any) -> Any:
+        """Bracket nothing."""
+        return _Nothing()
+
+
+class _Nothing:
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
 
 class DirectNodes:
     """The client of nodes, as far as resource types use it."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, *names: str, journals: bool = False) -> None:
+        """Make nodes; with ``journals``, what was done under an id is not done again under it."""
+        self._settings, self._journals = settings, journals
         self._agents: dict[str, Agent] = {}
-        self.agent()
-        #: What each call raises once, in the order of calls; None: it is carried out.
-        self.troubles: list[Exception | None] = []
+        for name in names or (LOCAL_NODE,):
+            self.agent(name)
+        #: Those that have no agent at the moment.
+        self.away: set[str] = set()
+        #: The RPCs whose next answer is lost, though they are carried out.
+        self.deaf: list[str] = []
+        #: How often the RPC of a name is said to go on still, though it is over.
+        self.slow: dict[str, int] = {}
         #: What was asked and changed: node, RPC, operation id (empty: asked).
         self.calls: list[tuple[str, str, str]] = []
+        #: Called before and after whatever a node does.
+        self.instruction: Callable[[], None] = lambda: None
 
     def agent(self, node: str = LOCAL_NODE) -> Agent:
         """Return a node's agent."""
@@ -65,20 +89,51 @@ class DirectNodes:
         assert not RPCS[rpc].is_read
         return self._call(node, rpc, operation_id, arguments)
 
-    def leases(self) -> Mapping[str, Any]:
-        """Tell which nodes there are."""
-        return dict.fromkeys(self._agents)
+    def leases(self) -> Mapping[str, Lease]:
+        """Tell which nodes there are, and what they offer."""
+        return {name: agent.lease() for name, agent in self._agents.items() if name not in self.away}
+
+    def snapshot(self, node: str, _request: Any) -> NoReturn:
+        """Tell why nothing can be told of a node that has no agent."""
+        kind = NodeUnreachable if node in self._agents else NoSuchNode
+        raise kind(node, f"nothing is known of node {node!r}")
 
     def close(self) -> None:
         """Let go of nothing."""
 
+    def counted(self, rpc: str) -> int:
+        """Count how often an RPC was called."""
+        return sum(name == rpc for _, name, _ in self.calls)
+
     def _call(self, node: str, rpc: str, operation_id: str, arguments: Mapping[str, Any]) -> Any:
         self.calls.append((node, rpc, operation_id))
-        trouble = self.troubles.pop(0) if self.troubles else None
-        if trouble is not None:
-            raise trouble
+        if node in self.away:
+            raise NodeUnreachable(node, f"node {node!r} has no agent")
+        self.instruction()
+        result = self._done(node, rpc, operation_id, arguments)
+        self.instruction()
+        if rpc in self.deaf:
+            self.deaf.remove(rpc)
+            raise NodeTimeout(node, f"node {node!r} did not answer {rpc}")
+        if self.slow.get(rpc, 0) > 0:
+            self.slow[rpc] -= 1
+            raise StillRunning(node, f"{rpc} on node {node!r} is not over")
+        return result
+
+    def _done(self, node: str, rpc: str, operation_id: str, arguments: Mapping[str, Any]) -> Any:
+        agent = self.agent(node)
+        if self._journals and operation_id:
+            request = Request(
+                id=str(len(self.calls)),
+                node=node,
+                rpc=rpc,
+                arguments=arguments,
+                operation_id=operation_id,
+                deadline=float("inf"),
+            )
+            return result_of(agent.carry_out(request))
         try:
-            return RPCS[rpc].handler(self.agent(node), **arguments)
+            return RPCS[rpc].handler(agent, **arguments)
         except NodeError:
             raise
         except Exception as error:  # as an agent tells them
@@ -91,6 +146,11 @@ def clients_of(settings: Settings, nodes: DirectNodes) -> ProjectClients:
 
     def build(context: ClientContext, name: str) -> NodesClient:
         assert name == NodesClient.name
-        return NodesClient(context, {}, nodes=nodes)  # type: ignore[arg-type]  # as far as it is used
+        return client_of(context, nodes)
 
     return ProjectClients(ClientContext("default", settings), build)
+
+
+def client_of(context: ClientContext, nodes: DirectNodes) -> NodesClient:
+    """Return the client plugin whose nodes are these."""
+    return NodesClient(context, {}, nodes=nodes)  # type: ignore[arg-type]  # as far as it is used

@@ -1,0 +1,326 @@
+"""Stories of what is on nodes: nothing is made twice, and a node that is silent is not an empty one."""
+
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+import yaml
+
+from orchestrator.errors import NotFound
+from orchestrator.plugins.clients import ClientContext, ClientPlugins
+from orchestrator.store import tables
+from tests.scenarios.telling import deliver_all, rows_of, states
+from tests.scenarios.world import World
+from tests.unit.workers.resources.nodes.direct import DirectNodes, client_of
+from workers.clients.nodes import NodesClient
+from workers.resources.nodes.file import NodeFile
+from workers.resources.nodes.instance import NodeInstance
+from workers.resources.nodes.volume import NodeVolume
+
+TYPES = {
+    "Isotherm::Node::File": NodeFile,
+    "Isotherm::Node::Instance": NodeInstance,
+    "Isotherm::Node::Volume": NodeVolume,
+}
+DATA: Mapping[str, Any] = {
+    "type": "Isotherm::Node::Volume",
+    "properties": {"size": 1, "node": {"get_param": "node"}},
+}
+SERVER: Mapping[str, Any] = {
+    "type": "Isotherm::Node::Instance",
+    "properties": {
+        "hypervisor": "fake",
+        "memory": 16,
+        "disks": [{"volume": {"get_resource": "data"}}, {"size": 1}],
+        "node": {"get_param": "node"},
+    },
+}
+
+
+class Site:
+    """A world whose stacks are on two nodes, ``n1`` and ``n2``."""
+
+    def __init__(self, directory: Path, **settings: Any) -> None:
+        said: dict[str, Any] = {
+            # Nobody connects: what asks nodes is given.
+            "broker_url": "redis://localhost:1",
+            "state_directory": directory,
+            "node_directories": (directory,),
+            "agent": {"hypervisors": {"fake": {"memory_mib": 1024, "cpus": 4}}},
+            "constraint_cache": {"enabled": False},
+            "retry_base_seconds": 0.001,
+            **settings,
+        }
+        directory.mkdir(parents=True, exist_ok=True)
+        self.world = World(types=TYPES, **said)
+        nodes = self.nodes = DirectNodes(self.world.checker._settings, "n1", "n2", journals=True)
+
+        class Client(NodesClient):
+            def __new__(cls, context: ClientContext, *_: Any) -> Any:
+                return client_of(context, nodes)
+
+        self.world.clients._plugins = ClientPlugins({"nodes": Client})
+        nodes.instruction = self.world.cloud.instruction
+
+    def create(self, node: str = "n1", **resources: Mapping[str, Any]) -> str:
+        return self.world.create(template(**resources), parameters={"node": node})
+
+    def settle(self) -> None:
+        """Let everything come to rest, whatever dies."""
+        while not self.world.survive(self.world.settle):
+            pass
+
+    def died(self) -> bool:
+        """Tell whether the crash that was set has come; it will not any more."""
+        cloud = self.world.cloud
+        came, cloud.crash_at = cloud.crash_at is None, None
+        return came
+
+    def pass_time(self, seconds: float) -> list[float]:
+        """Let time pass for the engine; return the pauses after which it had something to do."""
+        pauses, ends = [], self.world.now + seconds
+        deliver_all(self.world)
+        while self.world.now < ends:
+            due = self.world.store.sweeper.next_due()
+            assert due is not None
+            pauses.append(due)
+            self.world.sweep(after=due + 0.001)
+            deliver_all(self.world)
+        return pauses
+
+    def there(self, node: str) -> tuple[int, int]:
+        """Count the instances and the volumes that a node really has."""
+        agent = self.nodes.agent(node)
+        return (
+            len(agent.hypervisor("fake").instances()),
+            len(agent.storage_unit("default").volumes()),
+        )
+
+    def delete(self) -> None:
+        self.world.delete()
+        self.settle()
+        with pytest.raises(NotFound):
+            assert self.world.state() == ""
+
+    def why(self, stack_id: str, name: str) -> str:
+        return rows_of(self.world, stack_id)[name][0].reason
+
+
+def template(**resources: Mapping[str, Any]) -> str:
+    document = {
+        "heat_template_version": "2021-04-16",
+        "parameters": {"node": {"type": "string"}},
+        "resources": resources or {"data": DATA, "server": SERVER},
+    }
+    return yaml.safe_dump(document)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path / "site")
+
+
+def test_what_is_on_a_node_is_made_there_and_goes(site: Site) -> None:
+    stack_id = site.create()
+    site.settle()
+    assert site.world.state() == "CREATE_COMPLETE"
+    assert (site.there("n1"), site.there("n2")) == ((1, 2), (0, 0))
+    rows = rows_of(site.world, stack_id)
+    assert {rows[name][0].on_node for name in ("data", "server")} == {"n1"}
+    server = rows["server"][0]
+    assert server.physical_id == f"n1/{server.id}"
+    site.delete()
+    assert site.there("n1") == (0, 0)
+
+
+def test_a_worker_may_die_at_any_instruction_and_nothing_is_made_twice(tmp_path: Path) -> None:
+    for instructions in count(1, 3):
+        site = Site(tmp_path / str(instructions))
+        site.create()
+        site.world.cloud.crash_after(instructions)
+        site.settle()
+        came = site.died()
+        assert site.world.state() == "CREATE_COMPLETE"
+        assert site.there("n1") == (1, 2)
+        site.world.close()
+        if not came:
+            break
+    assert instructions > 20
+
+
+def test_whatever_a_dead_worker_made_on_one_node_goes_when_another_is_wanted(tmp_path: Path) -> None:
+    left = set()
+    for instructions in count(2, 4):
+        site = Site(tmp_path / str(instructions))
+        site.create()
+        site.world.cloud.crash_after(instructions)
+        site.world.survive(site.world.settle)
+        came = site.died()
+        left.add(site.there("n1"))
+        site.world.messages.clear()
+        site.world.update(template(), parameters={"node": "n2"})
+        site.settle()
+        assert site.world.state() == "UPDATE_COMPLETE"
+        assert (site.there("n1"), site.there("n2")) == ((0, 0), (1, 2))
+        site.world.close()
+        if not came:
+            break
+    assert {(0, 0), (0, 1), (1, 2)} <= left
+
+
+# -- nodes that do not answer ------------------------------------------------------------------------------------------
+
+
+def test_a_check_of_a_silent_node_says_so_and_is_tried_until_the_node_is_back(site: Site) -> None:
+    stack_id = site.create()
+    site.settle()
+    site.nodes.away.add("n1")
+    made = site.nodes.counted("instance_start")
+    site.world.check()
+    pauses = site.pass_time(600)
+    # More tries than any other failure gets, and none of them long after the one before.
+    assert len(pauses) > 3 * site.world.checker._settings.action_retry_limit
+    assert max(pauses) <= 10
+    assert site.world.state() == "CHECK_IN_PROGRESS"
+    assert states(site.world, stack_id)["server"] == ["CHECK_IN_PROGRESS"]
+    assert site.why(stack_id, "server") == "node 'n1' has no agent"
+    site.nodes.away.clear()
+    site.settle()
+    assert site.world.state() == "CHECK_COMPLETE"
+    assert site.nodes.counted("instance_start") == made
+
+
+def test_a_create_waits_for_a_silent_node_and_takes_no_other(site: Site) -> None:
+    site.nodes.away.add("n1")
+    stack_id = site.create()
+    site.pass_time(120)
+    assert states(site.world, stack_id)["data"] == ["CREATE_IN_PROGRESS"]
+    site.nodes.away.clear()
+    site.settle()
+    assert site.world.state() == "CREATE_COMPLETE"
+    assert (site.there("n1"), site.there("n2")) == ((1, 2), (0, 0))
+
+
+def test_it_waits_no_longer_than_the_stack_may_take(tmp_path: Path) -> None:
+    site = Site(tmp_path / "site", stack_timeout_minutes=5)
+    site.nodes.away.add("n1")
+    site.create()
+    site.settle()
+    assert site.world.state() == "CREATE_FAILED"
+    site.nodes.away.clear()
+    site.delete()
+    assert site.there("n1") == (0, 0)
+
+
+@pytest.mark.parametrize("rpc", ["storage_create", "instance_start"])
+def test_a_change_whose_answer_is_lost_is_made_once(site: Site, rpc: str) -> None:
+    site.nodes.deaf.append(rpc)
+    site.create()
+    site.settle()
+    assert site.world.state() == "CREATE_COMPLETE"
+    assert site.there("n1") == (1, 2)
+    # It was asked for again under the same id.
+    asked = [operation for _, name, operation in site.nodes.calls if name == rpc]
+    assert len(asked) > len(set(asked))
+
+
+def test_an_update_that_looks_at_what_is_there_replaces_nothing_on_a_silent_node(site: Site) -> None:
+    stack_id = site.create()
+    site.settle()
+    before = {name: [row.id for row in rows] for name, rows in rows_of(site.world, stack_id).items()}
+    site.nodes.away.add("n1")
+    site.world.update(template(), parameters={"node": "n1"}, refresh=True)
+    site.pass_time(120)
+    assert {name: [row.id for row in rows] for name, rows in rows_of(site.world, stack_id).items()} == before
+    site.nodes.away.clear()
+    site.settle()
+    assert site.world.state() == "UPDATE_COMPLETE"
+    assert site.there("n1") == (1, 2)
+
+
+def test_a_deletion_waits_until_the_node_is_back(site: Site) -> None:
+    site.create()
+    site.settle()
+    site.nodes.away.add("n1")
+    site.world.delete()
+    site.pass_time(120)
+    assert site.world.state() == "DELETE_IN_PROGRESS"
+    assert site.there("n1") == (1, 2)
+    site.nodes.away.clear()
+    site.settle()
+    assert site.there("n1") == (0, 0)
+
+
+def test_what_is_really_gone_from_its_node_is_said_to_be(site: Site) -> None:
+    stack_id = site.create()
+    site.settle()
+    server = rows_of(site.world, stack_id)["server"][0]
+    site.nodes.agent("n1").hypervisor("fake").remove(server.id)
+    site.world.check()
+    site.settle()
+    assert site.world.state() == "CHECK_FAILED"
+    assert site.why(stack_id, "server") == "it is not there any more"
+
+
+def test_silence_uses_up_none_of_the_tries_that_failures_get(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.nodes.away.add("n1")
+    stack_id = site.create(page={"type": "Isotherm::Node::File", "properties": {"path": "p", "node": "n1"}})
+    site.pass_time(300)
+    site.nodes.away.clear()
+    # A directory vanishes while the file is being made: that is tried again, as often as ever.
+    failing = iter([FileNotFoundError(2, "vanished")] * 3)
+    really = Path.hardlink_to
+
+    def hardlink_to(self: Path, target: Path) -> None:
+        if (error := next(failing, None)) is not None:
+            raise error
+        really(self, target)
+
+    monkeypatch.setattr(Path, "hardlink_to", hardlink_to)
+    site.settle()
+    assert site.world.state() == "CREATE_COMPLETE", site.why(stack_id, "page")
+    assert next(failing, None) is None
+
+
+# -- changes that take long --------------------------------------------------------------------------------------------
+
+
+def test_a_change_that_goes_on_is_waited_for_and_not_begun_again(site: Site) -> None:
+    site.nodes.slow["instance_start"] = 3
+    stack_id = site.create()
+    site.settle()
+    assert site.world.state() == "CREATE_COMPLETE"
+    asked = [operation for _, name, operation in site.nodes.calls if name == "instance_start"]
+    assert (len(asked), len(set(asked))) == (4, 1)
+    assert rows_of(site.world, stack_id)["server"][0].id in asked[0]
+
+
+def test_which_change_is_waited_for_is_on_record(site: Site) -> None:
+    site.nodes.slow["storage_create"] = 1000
+    stack_id = site.create()
+    site.pass_time(10)
+    (row,) = rows_of(site.world, stack_id)["data"]
+    token = sa.select(tables.resource.c.token).where(tables.resource.c.id == row.id)
+    with site.world.store.database.read() as connection:
+        (said, _) = site.world.store.nodes._codec.unpack(connection.execute(token).scalar_one())
+    asked = [operation for _, name, operation in site.nodes.calls if name == "storage_create"]
+    assert said == {"stage": "settled", "operation": asked[0]}
+
+
+def test_another_action_asks_for_another_change(site: Site) -> None:
+    site.create()
+    site.settle()
+    for _ in range(2):
+        for begin in (site.world.suspend, site.world.resume):
+            site.world.now += 1
+            begin()
+            site.settle()
+    assert site.world.state() == "RESUME_COMPLETE"
+    for rpc in ("instance_pause", "instance_unpause"):
+        asked = [operation for _, name, operation in site.nodes.calls if name == rpc]
+        assert len(asked) == len(set(asked)) == 2
