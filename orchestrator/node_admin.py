@@ -10,7 +10,7 @@ from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import NodeError, NodeOffline, StateStoreFailed
 from cache.node_state.lease import Lease
 from cache.node_state.requests import OK, Snapshot, SnapshotRequest
-from orchestrator.errors import NotFound, Unavailable
+from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.nearest import Nearest
 from orchestrator.node_showing import instance_views, node_view, resident_view, section_views
 from orchestrator.node_tally import NodeTally
@@ -169,6 +169,25 @@ class NodeAdmin:
             self._nodes.cache.set_offline(name, "")
         self._machines.undrain(name)
         return self.show(name).node
+
+    def forget(self, name: str) -> None:
+        """Have a node forgotten that is gone for good; an agent of its name would make it known again.
+
+        Raises:
+            NotFound: there is no such node; the sentence names the nearest.
+            Conflict: its agent is there, or something is on it.
+            Unavailable: the database, or where nodes' states are kept, does not answer.
+        """
+        _, leases = self._known([name])
+        if name in leases:
+            raise Conflict(
+                f"node {name!r} has an agent: end it first, for it would make the node known again"
+            )
+        hindrance = self._machines.forget(name)
+        if hindrance:
+            raise Conflict(f"node {name!r} cannot be forgotten: {hindrance}")
+        with _reached():
+            self._nodes.cache.forget(name)
 
     def instances(self, name: str) -> InstancesView:
         """Return the instances of a node; of one that cannot be asked now, what it said last.

@@ -44,6 +44,9 @@ class NodeService(Protocol):
     def undrain(self, name: str, /) -> NodeView:
         """Have things placed on a node again."""
 
+    def forget(self, name: str, /) -> None:
+        """Have a node forgotten that is gone for good, or raise."""
+
     def instances(self, name: str, /) -> InstancesView:
         """Return the instances of a node."""
 

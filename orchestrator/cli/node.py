@@ -151,6 +151,21 @@ def undrain(shell: Shell, name: str, form: str) -> None:
     show(form, _plain(view), fields_table(_fields(view)))
 
 
+@node.command(epilog=example("isotherm node forget n1"))
+@click.argument("name")
+@format_option()
+@click.pass_obj
+def forget(shell: Shell, name: str, form: str) -> None:
+    """Forget a node that is gone for good.
+
+    Nothing may be on it any more, and its agent must have ended.
+    """
+    with shell.service() as service:
+        service.nodes.forget(name)
+    forgotten = {"name": name, "state": "forgotten"}
+    show(form, forgotten, fields_table(forgotten))
+
+
 @node.command(epilog=example("isotherm node stats", "isotherm node stats --reset -f json"))
 @click.option("--reset", is_flag=True, help="Begin to count again at zero, after showing what was counted.")
 @format_option()

@@ -159,6 +159,32 @@ class Machines:
             )
 
     @retrying
+    def forget(self, name: str) -> str:
+        """Remove a machine on which nothing is, and of which nothing is promised; return why it is not, empty if it is.
+
+        To be called for a machine whose agent is not there: one that is makes it known again.
+        """
+        machine, reservation = tables.machine, tables.reservation
+        with self._db.write() as connection:
+            # Whoever claims room on it holds the row: there is no claim that is not seen here.
+            connection.execute(
+                sa.select(machine.c.name).where(machine.c.name == name).with_for_update()
+            ).all()
+            found = connection.execute(self._residents(name).limit(1)).first()
+            if found is not None:
+                return f"resource {found.name!r} of stack {found.stack!r} is on it"
+            now = database_time(connection, self._db)
+            stands = sa.or_(reservation.c.expires_at.is_(None), reservation.c.expires_at > now)
+            claimed = connection.execute(
+                sa.select(reservation.c.resource).where(reservation.c.node == name, stands).limit(1)
+            ).scalar()
+            if claimed is not None:
+                return f"room on it is claimed for resource {claimed!r}"
+            connection.execute(reservation.delete().where(reservation.c.node == name))
+            connection.execute(machine.delete().where(machine.c.name == name))
+        return ""
+
+    @retrying
     def claim_to_watch(self, *, every_seconds: float, limit: int) -> list[MachineRow]:
         """Return machines after which nobody has looked for so long, longest first; one of many callers gets each."""
         machine = tables.machine
@@ -211,16 +237,19 @@ class Machines:
     @retrying
     def residents(self, name: str) -> list[Resident]:
         """Return the resources that are on a node, by stack and name."""
+        with self._db.read() as connection:
+            return [Resident(**row._mapping) for row in connection.execute(self._residents(name))]
+
+    @staticmethod
+    def _residents(name: str) -> sa.Select[Any]:
         resource, stack = tables.resource, tables.stack
         shown = (resource.c[each] for each in ("id", "name", "type", "action", "status", "physical_id"))
-        sql = (
+        return (
             sa.select(*shown, stack.c.name.label("stack"))
             .join(stack, stack.c.id == resource.c.stack_id)
             .where(_is_on(name), stack.c.deleted_at.is_(None))
             .order_by(stack.c.name, resource.c.name, resource.c.id)
         )
-        with self._db.read() as connection:
-            return [Resident(**row._mapping) for row in connection.execute(sql)]
 
     def _select(self) -> sa.Select[Any]:
         return sa.select(tables.machine, sa.literal_column(self._db.now).label("now"))

@@ -9,6 +9,8 @@ import pytest
 
 from orchestrator.node_settings import AgentSettings, NodeStateCacheSettings
 from orchestrator.nodes.registry import Effect, load_rpcs
+from orchestrator.placement.plugin import PlacementOptions
+from orchestrator.placement.rules import Policy
 from orchestrator.settings import Settings
 from tests.unit.docs.pages import ROOT, blocks
 from workers.agent.hypervisors.hypervisor import InstanceData, NodeData
@@ -44,6 +46,12 @@ def test_every_backend_that_comes_with_it_is_listed(group: str) -> None:
     heading = {"hypervisors": "## Hypervisors", "storage": "## Storage"}[group]
     listed = [names_in(row[0])[0] for row in table_below(heading)]
     assert sorted(listed) == sorted(entry.name for entry in entry_points(group=f"isotherm.{group}"))
+
+
+def test_every_policy_of_groups_is_listed() -> None:
+    listed = [names_in(row[0])[0] for row in table_below("The rules of groups:")]
+    assert listed == [str(policy) for policy in Policy]
+    assert PlacementOptions.model_fields["max_age_seconds"].is_required() is False
 
 
 def test_what_hypervisors_can_do_is_so() -> None:

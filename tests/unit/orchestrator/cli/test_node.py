@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cache.node_state.errors import NodeOffline
+from cache.node_state.errors import NodeOffline, NoSuchNode
 from orchestrator.node_admin import NodeAdmin
 from orchestrator.node_tally import NodeTally
 from orchestrator.settings import Settings
@@ -204,7 +204,7 @@ def test_a_node_is_drained_and_taken_back(terminal: Terminal, nodes: FakeNodes, 
     assert [row.name for row in machines.all() if row.is_drained] == ["lost"]
 
 
-@pytest.mark.parametrize("words", ["show", "drain", "undrain", "refresh", "flush", "instances"])
+@pytest.mark.parametrize("words", ["show", "drain", "undrain", "forget", "refresh", "flush", "instances"])
 def test_a_name_that_is_not_there_is_refused_with_the_nearest(
     terminal: Terminal, nodes: FakeNodes, words: str
 ) -> None:
@@ -254,3 +254,24 @@ def test_where_nobody_looks_after_nodes_a_boot_is_told_until_what_is_there_was_c
     with store.database.write() as connection:
         connection.execute(tables.resource.update().values(updated_at=3.0))
     assert json.loads(terminal.run("node", "show", "n1", "-f", "json").stdout)["node"]["booted"] is False
+
+
+def test_a_node_that_is_gone_for_good_is_forgotten_once_nothing_is_on_it(
+    terminal: Terminal, nodes: FakeNodes, store: Store
+) -> None:
+    there = terminal.run("node", "forget", "n1")
+    assert (there.exit_code, "node 'n1' has an agent: end it first" in there.stderr) == (2, True)
+    put_server_on(store, "lost")
+    taken = terminal.run("node", "forget", "lost")
+    assert taken.exit_code == 2
+    assert "cannot be forgotten: resource 'server' of stack 'web' is on it" in taken.stderr
+    with store.database.write() as connection:
+        connection.execute(tables.resource.delete())
+    forgotten = json.loads(terminal.run("node", "forget", "lost", "-f", "json").stdout)
+    assert forgotten == {"name": "lost", "state": "forgotten"}
+    assert [each["name"] for each in json.loads(terminal.run("node", "list", "-f", "json").stdout)] == [
+        "n1",
+        "n2",
+    ]
+    with pytest.raises(NoSuchNode):
+        nodes.cache.snapshot("lost")

@@ -1,5 +1,7 @@
 """What every store promises about machines."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import sqlalchemy as sa
 
 from orchestrator.store import tables
@@ -104,3 +106,40 @@ def test_the_stacks_on_a_node_are_those_that_are_in_no_other_and_are_there(bench
     assert machines.is_looked_at_since("n1", since)
     assert not machines.is_looked_at_since("n1", since + 1)
     assert machines.is_looked_at_since("n3", since + 1)
+
+
+def test_a_machine_is_forgotten_once_nothing_is_on_it_nor_promised_of_it(bench: Bench) -> None:
+    machines, row, reservation = bench.store.machines, tables.resource, tables.reservation
+    machines.note([said("n1"), said("n2")])
+    bench.run_all(bench.begin({"a": set()}, stack="web"))
+    with bench.store.database.write() as connection:
+        connection.execute(row.update().values(on_node="n1"))
+    assert machines.forget("n1") == "resource 'a' of stack 'web' is on it"
+    claim = {"stack_id": "s", "resource": "b", "node": "n1", "kind": "vcpus", "operation_id": "o"}
+    now = bench.clock.now
+    with bench.store.database.write() as connection:
+        connection.execute(row.update().values(action="DELETE"))
+        connection.execute(
+            reservation.insert().values({**claim, "amount": 1, "created_at": now, "expires_at": now + 9})
+        )
+    assert machines.forget("n1") == "room on it is claimed for resource 'b'"
+    assert [each.name for each in machines.all()] == ["n1", "n2"]
+    bench.clock.pass_(10)
+    assert machines.forget("n1") == ""
+    assert machines.forget("n1") == ""
+    assert [each.name for each in machines.all()] == ["n2"]
+    with bench.store.database.read() as connection:
+        assert connection.execute(sa.select(reservation)).all() == []
+
+
+def test_many_who_look_at_once_get_each_machine_once(bench: Bench) -> None:
+    machines = bench.store.machines
+    names = [f"n{number:02}" for number in range(20)]
+    machines.note(said(name) for name in names)
+
+    def claimed(_: int) -> list[str]:
+        return [row.name for row in machines.claim_to_watch(every_seconds=300, limit=3)]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = [name for batch in pool.map(claimed, range(30)) for name in batch]
+    assert sorted(found) == names
