@@ -73,8 +73,7 @@ class NodeResource(Resource):
     def _chosen_node(self) -> str | None:
         if self.state.on_node:
             return self.state.on_node
-        placed = self.annotations.get(_PLACEMENT, {}).get("node")
-        named = placed or self.properties.get("node")
+        named = self.properties.get("node") or self.annotations.get(_PLACEMENT, {}).get("node")
         if named:
             return str(named)
         return LOCAL_NODE if self.settings.embedded else None

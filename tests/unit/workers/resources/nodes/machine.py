@@ -17,7 +17,9 @@ from orchestrator.settings import Settings
 from tests.unit.workers.resources.nodes.direct import DirectNodes, clients_of
 from workers.agent.launcher import MARKER
 from workers.resources.nodes.file import NodeFile
+from workers.resources.nodes.instance import NodeInstance
 from workers.resources.nodes.process import NodeProcess
+from workers.resources.nodes.volume import NodeVolume
 
 R = TypeVar("R", bound=Resource)
 
@@ -58,6 +60,14 @@ class Machine:
     def process(self, state: ResourceState, *, name: str = "server", **properties: Any) -> NodeProcess:
         """Build a process resource."""
         return self._build(NodeProcess, state, name, properties)
+
+    def instance(self, state: ResourceState, *, name: str = "box", **properties: Any) -> NodeInstance:
+        """Build an instance resource."""
+        return self._build(NodeInstance, state, name, properties)
+
+    def volume(self, state: ResourceState, *, name: str = "data", **properties: Any) -> NodeVolume:
+        """Build a volume resource."""
+        return self._build(NodeVolume, state, name, properties)
 
     def _build(self, cls: type[R], state: ResourceState, name: str, given: Mapping[str, Any]) -> R:
         resource = cls(
