@@ -57,5 +57,5 @@ def test_a_coordinator_three_workers_and_an_agent_carry_out_what_the_readme_says
     for task in ("stack.create", "stack.delete", "stack.finish", "coordinator.sweep"):
         assert f"Task {task}[" in coordinator
     assert any("Task resource.check[" in worker for worker in workers)
-    assert "an agent begins" in agent
+    assert "Task node.call[" in agent
     assert "Traceback" not in "".join(logs)
