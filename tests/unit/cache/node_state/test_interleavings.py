@@ -5,9 +5,11 @@ loses everything: Hypothesis decides who goes on to his next step. Agents that a
 break the promise, on every store.
 """
 
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import NodeError
+from cache.node_state.file_store import FileNodeStore
 from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.records import CommonRecord
 from cache.node_state.redis_store import RedisNodeStore
@@ -276,8 +279,8 @@ class Story:
 Told = Callable[[Bracket], Story]
 
 
-@pytest.fixture(params=["memory", "redis"])
-def begin(request: pytest.FixtureRequest) -> Told:
+@pytest.fixture(params=["memory", "file", "redis"])
+def begin(request: pytest.FixtureRequest, tmp_path: Path) -> Told:
     """Begins a story in an empty store."""
     if request.param == "memory":
 
@@ -292,6 +295,19 @@ def begin(request: pytest.FixtureRequest) -> Told:
             return Story(store, clock, bracket, lose)
 
         return in_memory
+
+    if request.param == "file":
+        directory = tmp_path / "states"
+
+        def remove() -> None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+        def in_files(bracket: Bracket) -> Story:
+            remove()
+            clock = Clock()
+            return Story(FileNodeStore(directory, clock), clock, bracket, remove)
+
+        return in_files
 
     server: RedisServer = request.getfixturevalue("redis_server")
     url = server.empty_database()
