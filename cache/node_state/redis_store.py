@@ -5,6 +5,7 @@ connection broke before its answer came, does no harm. Times are the server's ow
 script may touch several of them in a cluster too; they must not be evicted, and where they are, misses come of it.
 """
 
+import re
 import threading
 import uuid
 from collections import OrderedDict
@@ -24,6 +25,7 @@ from cache.regions import masked
 TIMEOUT_SECONDS: Final = 1.0
 #: Of so many nodes the last entry is held here too, so that it need not be sent again as long as it is the same.
 _MOST_HELD: Final = 256
+_RUN_ID: Final = re.compile(rb"^run_id:(\w+)", re.MULTILINE)
 _NOTHING: Final = (b"", Kept(tokens=Tokens("", ""), began_at=0.0, data=b""))
 #: The keys of one node, in the order in which scripts are given them.
 _PARTS: Final = ("gen", "snap", "dirty", "err", "lease", "fill", "offline")
@@ -162,6 +164,16 @@ _WITHDRAW: Final = """
 if redis.call('HGET', KEYS[3], 'incarnation') == ARGV[3] then redis.call('DEL', KEYS[3]) end
 """
 
+#: The epoch, and which start of the server it is of; a new token, and the start that answers now. A server that was
+#: started again, or one that has taken another's place, may have gone back to what it knew some time ago, to old
+#: entries with the tokens that were theirs.
+_MEET: Final = """
+if redis.call('GET', KEYS[2]) == ARGV[2] then return 0 end
+redis.call('SET', KEYS[2], ARGV[2])
+redis.call('SET', KEYS[1], ARGV[1])
+return 1
+"""
+
 
 class StoreMisconfigured(ValueError):
     """A store cannot be made of what was said of it; the sentence says why."""
@@ -189,6 +201,8 @@ class RedisNodeStore(NodeStateStore):
         clock: Callable[[], float] | None = None,
     ) -> None:
         shown = masked(url)
+        self._tag = f"{{{namespace}}}"
+        self._common = [f"{self._tag}:epoch", f"{self._tag}:flushing"]
         try:
             # A server that was restarted has closed its connections, which shows only at the next use: hence one
             # retry, but none for a server that hangs.
@@ -198,6 +212,7 @@ class RedisNodeStore(NodeStateStore):
                 socket_connect_timeout=timeout_seconds,
                 retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
                 encoding_errors="replace",
+                redis_connect_func=self._meet,
             )
         except (ValueError, TypeError) as error:
             # Its own words may quote a piece of the password.
@@ -205,8 +220,6 @@ class RedisNodeStore(NodeStateStore):
             raise StoreMisconfigured(f"{shown!r} is no URL of a Redis{reason}") from None
         self._shown = shown
         self._clock = clock
-        self._tag = f"{{{namespace}}}"
-        self._common = [f"{self._tag}:epoch", f"{self._tag}:flushing"]
         self._names = f"{self._tag}:names"
         self._scripts = {
             script: self._redis.register_script(_BEGINNING + script)
@@ -313,6 +326,21 @@ class RedisNodeStore(NodeStateStore):
     def close(self) -> None:
         """Let go of connections."""
         self._redis.close()
+
+    def _meet(self, connection: Any) -> None:
+        """See, at the beginning of each connection, whether the server is the one that it was."""
+        connection.on_connect()
+        connection.send_command("INFO", "server")
+        try:
+            told = connection.read_response()
+        except redis.ResponseError:
+            # It is not allowed to be asked: an operator who has it so knows that it goes back to nothing old.
+            return
+        found = _RUN_ID.search(told)
+        if found:
+            arguments = [2, self._common[0], f"{self._tag}:server", uuid.uuid4().hex, found[1]]
+            connection.send_command("EVAL", _MEET, *arguments)
+            connection.read_response()
 
     def _look(
         self, now: float, epoch: bytes | None, node: str, had: tuple[bytes, Kept], said: list[Any]

@@ -191,6 +191,22 @@ def test_a_server_that_was_restarted_empty_serves_nothing_old(redis_server: Redi
     assert world.cache.counters.errors == 0
 
 
+def test_a_server_that_went_back_to_what_it_knew_serves_nothing_old(redis_server: RedisServer) -> None:
+    world = World(RedisNodeStore(redis_server.url))
+    world.cache.snapshot("n1")
+    with redis_server.client() as client:
+        saved = {key: client.dump(key) for key in client.keys("{nsc}*")}
+        world.node.state = 1
+        world.cache.bump("n1", "change")
+        # As from its last file, or as another that had not heard of the bump.
+        redis_server.restart()
+        for key, value in saved.items():
+            client.restore(key, 0, value)
+    assert state_in(world.cache.snapshot("n1")) == 1
+    assert state_in(World.another(world, RedisNodeStore(redis_server.url)).snapshot("n1")) == 1
+    assert world.cache.counters.errors == 0
+
+
 def test_what_others_have_written_into_files_is_nothing(tmp_path: Path) -> None:
     world = World(FileNodeStore(tmp_path))
     world.cache.snapshot("n1")
