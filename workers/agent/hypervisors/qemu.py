@@ -1,10 +1,9 @@
 """``qemu``: virtual machines, one process each, that outlive the agent and are spoken to over a socket."""
 
-import json
 import platform
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
@@ -14,7 +13,6 @@ from pydantic import Field
 from workers.agent.hypervisors.acceleration import fault_of_kvm
 from workers.agent.hypervisors.disk_image import DiskImages, ImageFile
 from workers.agent.hypervisors.hypervisor import (
-    CannotDo,
     Hypervisor,
     HypervisorBusy,
     HypervisorFault,
@@ -25,27 +23,20 @@ from workers.agent.hypervisors.hypervisor import (
     NodeData,
 )
 from workers.agent.hypervisors.kernel import node_of_kernel
+from workers.agent.hypervisors.machine_room import MachineRoom, notes_at_rest
+from workers.agent.hypervisors.machine_watch import MachineWatch
 from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
 from workers.agent.hypervisors.running_machine import RunningMachine
 from workers.agent.hypervisors.tool import run_tool
-from workers.agent.hypervisors.virtual_machine import (
-    LOOK,
-    PID_FILE,
-    WORK,
-    Emulator,
-    machine_command,
-    machine_options,
-)
+from workers.agent.hypervisors.virtual_machine import WATCH, Emulator, machine_options
 from workers.agent.names import fault_of_name
 from workers.agent.records import read_record, write_record
 
-_ROOT: Final = "root.qcow2"
 _EXPORT: Final = "qemu.json"
 _VERSION: Final = re.compile(r"version (\d+)\.(\d+)\.(\d+)")
 #: What a machine is whose start or restore was interrupted.
 _UNFINISHED: Final = ("prelaunch", "inmigrate")
 _REBOOT_GRACE_SECONDS: Final = 60.0
-_START_SECONDS: Final = 60.0
 _PROGRAM: Final = f"qemu-system-{platform.machine()}"
 
 
@@ -86,7 +77,9 @@ class Qemu(Hypervisor):
         super().__init__(options, directory.absolute())
         self._records = InstanceRecords(self.directory)
         self._images = DiskImages(options.image_program)
+        self._room = MachineRoom(self._records, self._images, self._emulator)
         self._version: tuple[int, ...] = ()
+        self._watch: MachineWatch | None = None
 
     def probe(self) -> str:
         """Look for its programs, and have kvm proven where nothing else will do."""
@@ -125,7 +118,7 @@ class Qemu(Hypervisor):
         self._records.directory_of(spec.name)
         with self._records.alone(spec.name):
             record = self._records.find(spec.name)
-            machine = self._machine(record)
+            machine = self._room.machine(record)
             if record is not None and machine is not None:
                 state, raw = machine.look()
                 if state is InstanceState.PAUSED:
@@ -137,12 +130,12 @@ class Qemu(Hypervisor):
                     # It may be writing its state, and is not killed for that.
                     raise HypervisorBusy(raw)
                 machine.end()
-            return self._data(self._run(spec, record))
+            return self._begun(self._room.run(spec, record))
 
     def stop(self, name: str, *, grace_seconds: float) -> None:
         """Press the power button, and end it after the grace."""
         with self._records.alone(name):
-            self._stop(self._records.get(name), grace_seconds)
+            self._room.stop(self._records.get(name), grace_seconds)
 
     def remove(self, name: str) -> None:
         """End it, and remove its own disk with all that is kept; volumes stay."""
@@ -158,18 +151,18 @@ class Qemu(Hypervisor):
     def reboot(self, name: str) -> InstanceData:
         """End it, with the power button first, and run it as it was last started."""
         with self._records.alone(name):
-            self._stop(self._records.get(name), _REBOOT_GRACE_SECONDS)
+            self._room.stop(self._records.get(name), _REBOOT_GRACE_SECONDS)
             record = self._records.get(name)
-            return self._data(self._run(record.spec, record))
+            return self._begun(self._room.run(record.spec, record))
 
     def pause(self, name: str) -> None:
         """Stop its processors."""
-        with self._records.alone(name), self._alive(self._records.get(name)).work() as qmp:
+        with self._records.alone(name), self._room.alive(self._records.get(name)).work() as qmp:
             qmp.do("stop")
 
     def unpause(self, name: str) -> None:
         """Let its processors go on."""
-        with self._records.alone(name), self._alive(self._records.get(name)).work() as qmp:
+        with self._records.alone(name), self._room.alive(self._records.get(name)).work() as qmp:
             qmp.do("cont")
 
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
@@ -179,7 +172,7 @@ class Qemu(Hypervisor):
             resized = replace(record.spec, memory_mib=memory_mib, vcpus=vcpus)
             if (memory_mib, vcpus) == (record.spec.memory_mib, record.spec.vcpus):
                 return self._data(record)
-            machine = self._machine(record)
+            machine = self._room.machine(record)
             if machine is not None and machine.look()[0] is not InstanceState.SHUTDOWN:
                 # On record first: what was plugged in and not written down could not be brought back.
                 self._records.keep(record.spec, **{**record.notes, "resized": True})
@@ -198,8 +191,8 @@ class Qemu(Hypervisor):
                 raise HypervisorFault(
                     f"instance {name!r} was given another size while it ran: start it anew first"
                 )
-            disks = self._keeping(record)
-            machine, state = self._machine(record), self._data(record).state
+            disks = self._room.keeping(record)
+            machine, state = self._room.machine(record), self._data(record).state
             if machine is not None and state in (InstanceState.RUNNING, InstanceState.PAUSED):
                 machine.keep(list(disks), tag)
             else:
@@ -219,17 +212,18 @@ class Qemu(Hypervisor):
             record = self._records.get(name)
             if (kept := record.notes["snapshots"].get(tag)) is None:
                 raise HypervisorFault(f"instance {name!r} has no snapshot {tag!r}")
-            self._end(record)
+            self._room.end(record)
             spec, state = InstanceSpec.from_wire(kept["spec"]), InstanceState(kept["state"])
-            disks = self._keeping(record)
+            disks = self._room.keeping(record)
             if state is InstanceState.SHUTDOWN:
                 for image in disks.values():
                     self._images.bring_back(image.path, tag)
                 self._records.keep(spec, **{**record.notes, "stopped": True, "resized": False})
                 return
-            machine = self._machine(self._run(spec, record, still=True))
+            machine = self._room.machine(self._room.run(spec, record, still=True))
             if machine is None:
                 raise HypervisorFault("qemu ended before its state was brought back")
+            self._hear_of(name)
             machine.bring_back(list(disks), tag, go_on=state is InstanceState.RUNNING)
 
     def forget_snapshot(self, name: str, tag: str) -> None:
@@ -238,7 +232,7 @@ class Qemu(Hypervisor):
             record = self._records.find(name)
             if record is None or tag not in record.notes["snapshots"]:
                 return
-            disks, machine = self._keeping(record), self._machine(record)
+            disks, machine = self._room.keeping(record), self._room.machine(record)
             if machine is not None:
                 machine.forget(list(disks), tag)
             else:
@@ -253,10 +247,10 @@ class Qemu(Hypervisor):
             record = self._records.get(name)
             if self._data(record).state not in (InstanceState.SHUTDOWN, InstanceState.CRASHED):
                 raise HypervisorFault(f"instance {name!r} is not at rest")
-            self._end(record)
+            self._room.end(record)
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             written = {}
-            for node, image in self._disks(record).items():
+            for node, image in self._room.disks(record).items():
                 handed = ImageFile(path=str(directory / f"{node}.{image.format}"), format=image.format)
                 self._images.copy(image, handed, into_existing=False)
                 written[node] = image.format
@@ -272,124 +266,54 @@ class Qemu(Hypervisor):
         with self._records.alone(spec.name):
             if (handover := read_record(directory / _EXPORT)) is None:
                 raise HypervisorFault("nothing was handed over that this hypervisor can take")
-            self._end(self._records.find(spec.name))
+            self._room.end(self._records.find(spec.name))
             own.mkdir(parents=True, exist_ok=True, mode=0o700)
             # Whole from now on: with nothing below it.
-            notes = _notes(image=spec.image if "root" in handover["disks"] else "", below=None)
-            for node, target in self._targets(spec, own).items():
+            notes = notes_at_rest(image=spec.image if "root" in handover["disks"] else "", below=None)
+            for node, target in self._room.targets(spec, own).items():
                 if (form := handover["disks"].get(node)) is None:
                     raise HypervisorFault(f"no disk {node!r} was handed over")
                 source = ImageFile(path=str(directory / f"{node}.{form}"), format=form)
                 self._images.copy(source, target, into_existing=node != "root" and Path(target.path).exists())
             self._records.keep(spec, **notes)
 
-    # -- the steps themselves ----------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------------------
 
-    def _run(
-        self, spec: InstanceSpec, before: InstanceRecord | None, *, still: bool = False
-    ) -> InstanceRecord:
-        """Start the process for an instance that has none, and return what is then on record."""
-        machine_options(spec)
-        directory = self._records.directory_of(spec.name)
-        notes = dict(before.notes) if before is not None else _notes(image="", below=None)
-        notes |= {"stopped": False, "resized": False, "pid": 0, "mark": ""}
-        image = self._images.examine(spec.image) if self._needs_layer(spec, notes, directory) else None
-        notes["image"] = spec.image
-        notes["below"] = [image.path, image.format] if image is not None else notes["below"]
-        command = self._command(spec, notes, directory)
-        self._records.keep(spec, **notes)
-        if image is not None:
-            self._images.put_layer(directory / _ROOT, image, size_mib=machine_options(spec).root_size_mib)
-        self._launch([*command, "-S"] if still else command, spec, directory)
-        machine = RunningMachine.find(directory, {})
-        if machine is None:
-            raise HypervisorFault("qemu ended as soon as it had started")
-        self._records.keep(spec, **{**notes, "pid": machine.pid, "mark": machine.mark})
-        return self._records.get(spec.name)
+    def watch(self, changed: Callable[[str], None]) -> Callable[[], None]:
+        """Hear of guests that power off, stand still or go on, and of processes that end."""
+        self._watch = MachineWatch(changed)
+        for name in self._records.names():
+            self._hear_of(name)
+        return self._watch.close
 
-    def _needs_layer(self, spec: InstanceSpec, notes: Mapping[str, Any], directory: Path) -> bool:
-        """Whether a disk of its own must be made upon the image: the first time, and for another image."""
-        return bool(spec.image) and (notes["image"] != spec.image or not (directory / _ROOT).exists())
+    def close(self) -> None:
+        """Watch no more; virtual machines go on."""
+        if self._watch is not None:
+            self._watch.close()
 
-    def _command(self, spec: InstanceSpec, notes: Mapping[str, Any], directory: Path) -> list[str]:
+    def _hear_of(self, name: str) -> None:
+        if self._watch is not None:
+            self._watch.add(name, self.directory / name / WATCH)
+
+    # -- as it is ----------------------------------------------------------------------------------------------
+
+    def _begun(self, record: InstanceRecord) -> InstanceData:
+        self._hear_of(record.spec.name)
+        return self._data(record)
+
+    def _emulator(self) -> Emulator:
         options = self.options
         accelerator = options.accelerator
         if accelerator == "auto":
             accelerator = "tcg" if fault_of_kvm(options.program) else "kvm"
-        emulator = Emulator(
+        return Emulator(
             program=options.program, accelerator=accelerator, machine=options.machine, cpu=options.cpu
         )
-        root = ImageFile(path=str(directory / _ROOT), format="qcow2") if spec.image else None
-        below = ImageFile(path=notes["below"][0], format=notes["below"][1]) if notes["below"] else None
-        return machine_command(spec, emulator=emulator, directory=directory, root=root, below=below)
-
-    def _launch(self, command: list[str], spec: InstanceSpec, directory: Path) -> None:
-        for name in (LOOK, WORK, PID_FILE):
-            (directory / name).unlink(missing_ok=True)
-        if spec.env:
-            (directory / "env").touch(mode=0o600)
-            (directory / "env").write_text(json.dumps(dict(spec.env)), encoding="utf-8")
-        run_tool(command, timeout_seconds=_START_SECONDS, directory=directory)
-
-    def _stop(self, record: InstanceRecord, grace_seconds: float) -> None:
-        machine = self._machine(record)
-        if machine is None:
-            return
-        self._records.keep(record.spec, **{**record.notes, "stopped": True})
-        if grace_seconds > 0:
-            machine.power_down(grace_seconds)
-        machine.end()
-
-    def _end(self, record: InstanceRecord | None) -> None:
-        if (machine := self._machine(record)) is not None:
-            machine.end()
-
-    def _machine(self, record: InstanceRecord | None) -> RunningMachine | None:
-        if record is None:
-            return None
-        return RunningMachine.find(self._records.directory_of(record.spec.name), record.notes)
-
-    def _alive(self, record: InstanceRecord) -> RunningMachine:
-        machine = self._machine(record)
-        if machine is None or machine.look()[0] not in (InstanceState.RUNNING, InstanceState.PAUSED):
-            raise HypervisorFault(f"instance {record.spec.name!r} does not run")
-        return machine
-
-    def _disks(self, record: InstanceRecord) -> dict[str, ImageFile]:
-        return self._targets(record.spec, self._records.directory_of(record.spec.name))
-
-    def _targets(self, spec: InstanceSpec, directory: Path) -> dict[str, ImageFile]:
-        """Return all disks by the name that qemu has for them.
-
-        Raises:
-            CannotDo: one is a directory.
-        """
-        root = {"root": ImageFile(path=str(directory / _ROOT), format="qcow2")} if spec.image else {}
-        for number, disk in enumerate(spec.disks):
-            if disk.format == "dir":
-                raise CannotDo(f"disk {number} is a directory: only disks that are images can be copied")
-        disks = {f"disk{n}": ImageFile(path=d.path, format=d.format) for n, d in enumerate(spec.disks)}
-        return root | disks
-
-    def _keeping(self, record: InstanceRecord) -> dict[str, ImageFile]:
-        """Return the disks in which a state is kept.
-
-        Raises:
-            CannotDo: one that is written to cannot keep it, or there is none.
-        """
-        written = {f"disk{n}" for n, disk in enumerate(record.spec.disks) if not disk.readonly} | {"root"}
-        disks = {node: image for node, image in self._disks(record).items() if node in written}
-        for node, image in disks.items():
-            if image.format != "qcow2":
-                raise CannotDo(f"{node} is {image.format}: only disks that are qcow2 keep what they were")
-        if not disks:
-            raise CannotDo("it has no disk that is written to, in which its state could be kept")
-        return disks
 
     def _data(self, record: InstanceRecord) -> InstanceData:
-        spec, machine = record.spec, self._machine(record)
+        spec, machine = record.spec, self._room.machine(record)
         state, raw = machine.look() if machine is not None else _at_rest(record.notes)
-        if state is InstanceState.UNKNOWN and (machine := self._machine(record)) is None:
+        if state is InstanceState.UNKNOWN and (machine := self._room.machine(record)) is None:
             # It has ended while it was asked.
             state, raw = _at_rest(record.notes)
         cpu_seconds, memory = machine.uses() if machine is not None else (0.0, None)
@@ -407,19 +331,6 @@ class Qemu(Hypervisor):
                 "snapshots": sorted(record.notes["snapshots"]),
             },
         )
-
-
-def _notes(*, image: str, below: list[str] | None) -> dict[str, Any]:
-    """Return what is noted of an instance that does not run."""
-    return {
-        "stopped": True,
-        "resized": False,
-        "image": image,
-        "below": below,
-        "snapshots": {},
-        "pid": 0,
-        "mark": "",
-    }
 
 
 def _at_rest(notes: Mapping[str, Any]) -> tuple[InstanceState, str]:

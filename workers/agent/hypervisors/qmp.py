@@ -9,6 +9,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -51,6 +52,10 @@ class Qmp:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the conversation."""
+        self.close()
+
+    def close(self) -> None:
+        """End the conversation."""
         self._socket.close()
 
     def do(self, command: str, **arguments: Any) -> Any:
@@ -80,6 +85,26 @@ class Qmp:
             if self._line(until).get("event") == event:
                 return True
         return False
+
+    def fileno(self) -> int:
+        """Return the descriptor that can be read when there is something to hear."""
+        return self._socket.fileno()
+
+    def heard(self) -> list[str] | None:
+        """Return the events that have come, once there is something to hear; None: the conversation has ended."""
+        try:
+            more = self._socket.recv(65536)
+        except OSError:
+            more = b""
+        if not more:
+            return None
+        *lines, rest = bytes(self._read + more).split(b"\n")
+        self._read = bytearray(rest)
+        events: list[str] = []
+        for line in lines:
+            with suppress(ValueError):
+                events.append(str(json.loads(line).get("event", "")))
+        return [event for event in events if event]
 
     def _connect(self) -> None:
         # The name of a socket holds some hundred characters only, and our directory's may be longer.

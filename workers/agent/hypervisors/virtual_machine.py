@@ -19,9 +19,10 @@ _MACHINES: Final = {"x86_64": "q35", "aarch64": "virt", "riscv64": "virt", "ppc6
 #: How much larger it may grow while it runs, if nothing is asked.
 _GROWTH: Final = 4
 _MEMORY_SLOTS: Final = 16
-#: Two monitors, since each takes one client at a time: looking never waits for a change.
+#: Three monitors, since each takes one client at a time: looking never waits for a change, nor who listens for anybody.
 LOOK: Final = "look.sock"
 WORK: Final = "work.sock"
+WATCH: Final = "watch.sock"
 PID_FILE: Final = "pid"
 
 
@@ -159,7 +160,7 @@ def machine_command(
         command += _card(network, number)
     if spec.env:
         command += ["-fw_cfg", _comma("name=opt/org.isotherm/env,file=", directory / "env")]
-    for monitor in (LOOK, WORK):
+    for monitor in (LOOK, WORK, WATCH):
         command += ["-qmp", f"unix:{monitor},server=on,wait=off"]
     return [*command, "-pidfile", str(directory / PID_FILE), "-daemonize"]
 

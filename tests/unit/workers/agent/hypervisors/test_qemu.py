@@ -2,6 +2,7 @@
 
 import json
 import os
+import queue
 import signal
 import subprocess
 import time
@@ -75,6 +76,21 @@ class TestQemu(HypervisorContract):
         with pytest.raises(HypervisorFault, match="does not run"):
             hypervisor.pause("web")
         assert hypervisor.start(self.spec(image=str(image))).name == "web"
+
+    def test_what_a_guest_does_unasked_is_heard_of(self, hypervisor: Qemu, directory: Path) -> None:
+        hypervisor.start(self.spec())
+        heard: queue.SimpleQueue[str] = queue.SimpleQueue()
+        another = self.make(directory)
+        end = another.watch(heard.put)
+        hypervisor.pause("web")
+        assert heard.get(timeout=20) == "instance 'web' stands still"
+        another.start(self.spec("store"))
+        os.kill(int(one(hypervisor, "web").id), signal.SIGKILL)
+        assert heard.get(timeout=20) == "instance 'web' has ended"
+        hypervisor.stop("store", grace_seconds=10)
+        assert heard.get(timeout=20) == "instance 'store' has shut down"
+        end()
+        another.close()
 
     def test_one_whose_process_was_killed_has_crashed_and_starts_again(self, hypervisor: Qemu) -> None:
         started = hypervisor.start(self.spec())
