@@ -74,6 +74,8 @@ class Libvirt(Hypervisor):
         {"pause", "reboot", "resize", "snapshot", "networks", "disks"}
     )
 
+    walled = True
+
     def __init__(self, options: LibvirtOptions, directory: Path) -> None:
         super().__init__(options, directory)
         self._connection = LibvirtConnection(options.uri)
@@ -88,6 +90,10 @@ class Libvirt(Hypervisor):
         except HypervisorFault as fault:
             return str(fault)
         return ""
+
+    def files_of(self, spec: InstanceSpec) -> Sequence[str]:
+        """Return the kernel and its first file system."""
+        return [str(spec.options[option]) for option in ("kernel", "initrd") if spec.options.get(option)]
 
     def node(self) -> NodeData:
         """Return the machine as its kernel sees it, or as libvirt does where that is another, or no kernel's matter."""

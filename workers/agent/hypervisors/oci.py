@@ -1,7 +1,7 @@
 """``oci``: containers, by runc from an unpacked root file system, or by podman from an image."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
@@ -15,6 +15,7 @@ from workers.agent.hypervisors.container import (
     network_of,
     options_of,
 )
+from workers.agent.hypervisors.exits import ExitWatch
 from workers.agent.hypervisors.hypervisor import (
     CannotDo,
     Hypervisor,
@@ -30,6 +31,7 @@ from workers.agent.hypervisors.kernel import BYTES_PER_MIB, node_of_kernel
 from workers.agent.hypervisors.podman import Podman
 from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
 from workers.agent.hypervisors.runc import Runc
+from workers.agent.identity import start_mark
 
 _LOOK_SECONDS: Final = 0.05
 #: A container that is there so long after it was killed waits for a device, and no signal helps.
@@ -59,6 +61,11 @@ class OciOptions(HypervisorOptions):
     cgroup_manager: Literal["", "cgroupfs", "systemd"] = Field(
         default="", description="Of podman; empty: systemd where that runs the machine, else cgroupfs."
     )
+    networks: tuple[Literal["none", "host", "bridge", "namespace"], ...] = Field(
+        default=("none", "host", "bridge", "namespace"),
+        description="The modes of networks that instances may ask for; without that of the host, they are walled "
+        "off from what listens on the machine itself.",
+    )
     pull: Literal["missing", "never", "always", "newer"] = Field(
         default="missing", description="When podman fetches an image."
     )
@@ -81,6 +88,7 @@ class Oci(Hypervisor):
             "podman": Podman(options, directory),
         }
         self._engines = {name: engines[name] for name in options.engines}
+        self._watch: ExitWatch | None = None
 
     def probe(self) -> str:
         """Ask each engine; one that works is enough."""
@@ -114,7 +122,7 @@ class Oci(Hypervisor):
                     self._engine(_engine_of(record)).unpause(spec.name)
                 return self._look(spec.name)
             self._run(spec, record, directory)
-            return self._look(spec.name)
+            return self._hear_of(self._look(spec.name))
 
     def stop(self, name: str, *, grace_seconds: float) -> None:
         """Signal the first process, and kill all of it after the grace."""
@@ -141,7 +149,7 @@ class Oci(Hypervisor):
             record = self._records.get(name)
             self._stop(record, _REBOOT_GRACE_SECONDS)
             self._run(record.spec, record, self._records.directory_of(name))
-            return self._look(name)
+            return self._hear_of(self._look(name))
 
     def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
         """Write other limits into its control group."""
@@ -167,11 +175,31 @@ class Oci(Hypervisor):
             if self._alive(record).status is ContainerStatus.PAUSED:
                 self._engine(_engine_of(record)).unpause(name)
 
+    # -- events ------------------------------------------------------------------------------------------------
+
+    def watch(self, changed: Callable[[str], None]) -> Callable[[], None]:
+        """Hear of each container whose first process has ended."""
+        self._watch = ExitWatch(lambda name: changed(f"instance {name!r} has ended"))
+        for each in self.instances():
+            self._hear_of(each)
+        return self._watch.close
+
+    def close(self) -> None:
+        """Watch no more; containers go on."""
+        if self._watch is not None:
+            self._watch.close()
+
+    def _hear_of(self, found: InstanceData) -> InstanceData:
+        if self._watch is not None and found.id:
+            self._watch.add(found.name, int(found.id), start_mark(int(found.id)) or "")
+        return found
+
     # -- the steps themselves ----------------------------------------------------------------------------------
 
     def _run(self, spec: InstanceSpec, before: InstanceRecord | None, directory: Path) -> None:
         options_of(spec)
-        network_of(spec)
+        if (mode := network_of(spec).mode) not in self.options.networks:
+            raise CannotDo(f"networks.0: this node allows {', '.join(self.options.networks)}, not {mode}")
         name = "runc" if spec.image.startswith("/") else "podman"
         if not spec.image:
             raise CannotDo("image: expected a directory, or a reference such as docker.io/library/alpine")

@@ -1,6 +1,9 @@
 """Containers that really run, where the machine has a runtime; each is ended by its test."""
 
+import os
+import queue
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -84,6 +87,23 @@ class TestRunc(HypervisorContract):
         assert (
             when(hypervisor, "web", lambda it: it.state is InstanceState.CRASHED).details["exit_code"] == -9
         )
+
+    def test_one_that_ends_unasked_is_heard_of(self, hypervisor: Oci, directory: Path) -> None:
+        hypervisor.start(self.spec())
+        heard: queue.SimpleQueue[str] = queue.SimpleQueue()
+        another = self.make(directory)
+        end = another.watch(heard.put)
+        another.start(self.spec("store"))
+        for name in ("web", "store"):
+            os.kill(int(one(hypervisor, name).id), signal.SIGKILL)
+            assert heard.get(timeout=20) == f"instance {name!r} has ended"
+        end()
+        another.close()
+
+    def test_a_network_that_the_node_does_not_allow_is_refused(self, directory: Path) -> None:
+        hypervisor = Oci(OciOptions(networks=("none",)), directory)
+        with pytest.raises(CannotDo, match="this node allows none, not host"):
+            hypervisor.start(self.spec(networks=[{"mode": "host"}]))
 
     @pytest.mark.parametrize(("code", "state"), [(0, InstanceState.SHUTDOWN), (3, InstanceState.CRASHED)])
     def test_how_it_ended_is_remembered(self, hypervisor: Oci, code: int, state: InstanceState) -> None:
