@@ -193,8 +193,9 @@ def test_a_check_of_a_silent_node_says_so_and_is_tried_until_the_node_is_back(si
     assert site.nodes.counted("instance_start") == made
 
 
-def test_a_create_waits_for_a_silent_node_and_takes_no_other(site: Site) -> None:
-    site.nodes.away.add("n1")
+@pytest.mark.parametrize("away", [["n1"], ["n1", "n2"]], ids=["one", "all"])
+def test_a_create_waits_for_a_silent_node_and_takes_no_other(site: Site, away: list[str]) -> None:
+    site.nodes.away.update(away)
     stack_id = site.create()
     site.pass_time(120)
     assert states(site.world, stack_id)["data"] == ["CREATE_IN_PROGRESS"]

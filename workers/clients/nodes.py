@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from cache.node_state.errors import NodeError, NodeUnreachable, NoSuchNode
-from cache.node_state.requests import SnapshotRequest
+from cache.node_state.errors import NodeError, NodeUnreachable, StateStoreFailed
+from cache.node_state.lease import Lease
+from orchestrator.errors import Unavailable
 from orchestrator.nodes.client import NodeClient
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.clients import ClientContext, ClientPlugin, RemembersYes
@@ -76,38 +77,36 @@ class NodesClient(ClientPlugin):
             return self._nodes
 
     def look_up(self, entity: str, name: str) -> str:
-        """Return a name of a node, also of one that cannot be reached; or of what a node offers.
+        """Return a name of a node, or of what a node offers.
+
+        What cannot be reached counts as there: a node that had an agent, and whatever such a node may offer.
 
         Raises:
             EntityNotFound: nobody has heard of it.
-            NodeError: nobody can tell: no node has an agent.
+            NodeError: nobody can tell: no node has an agent, nor had one.
             Unavailable: the nodes' state cannot be reached.
         """
         leases = self.nodes.leases()
+        silent = self._known_names() - leases.keys()
+        if not leases and not silent:
+            raise NodeUnreachable("", "no node has an agent")
         if entity == NODE:
-            if name not in leases:
-                self._require_known(name, leases)
-            return name
-        if not leases:
-            raise NodeUnreachable("", "no node has an agent at the moment")
-        offers = sorted({each for lease in leases.values() for each in self._offered(entity, lease)})
-        if name not in offers:
-            raise NotOffered(entity, name, tuple(offers))
+            offers = {*leases, *silent}
+        else:
+            offers = {each for lease in leases.values() for each in self._offered(entity, lease)}
+        if name not in offers and (entity == NODE or not silent):
+            raise NotOffered(entity, name, tuple(sorted(offers)))
         return name
 
-    def _require_known(self, name: str, others: Iterable[str]) -> None:
+    def _known_names(self) -> frozenset[str]:
         try:
-            self.nodes.snapshot(name, SnapshotRequest(bootid=True))
-        except NoSuchNode as error:
-            raise NotOffered(NODE, name, tuple(sorted(others))) from error
-        except NodeError:
-            # It was there once, and may be again.
-            return
+            return self.nodes.cache.store.names()
+        except StateStoreFailed as error:
+            raise Unavailable(f"the node state cache does not answer: {error}") from error
 
     @staticmethod
-    def _offered(entity: str, lease: Any) -> Iterable[str]:
-        offered: Iterable[str] = lease.hypervisors if entity == HYPERVISOR else lease.storage
-        return offered
+    def _offered(entity: str, lease: Lease) -> Iterable[str]:
+        return lease.hypervisors if entity == HYPERVISOR else lease.storage
 
     def probe(self) -> str:
         """Tell which nodes have an agent."""

@@ -103,11 +103,15 @@ class NodeResource(Resource):
         """The storage units that the node offers.
 
         Raises:
-            NodeUnreachable: it has no agent at the moment.
+            NodeUnreachable: it has no agent, or nobody can tell.
         """
-        lease = self.nodes.leases().get(self.node)
+        node = self.node
+        try:
+            lease = self.nodes.leases().get(node)
+        except Unavailable as error:
+            raise as_failure(node, error) from error
         if lease is None:
-            raise NodeUnreachable(self.node, f"node {self.node!r} has no agent at the moment")
+            raise NodeUnreachable(node, f"node {node!r} is unreachable: no agent holds its lease")
         return tuple(sorted(lease.storage))
 
     # -- asking and changing it ----------------------------------------------------------------------------------

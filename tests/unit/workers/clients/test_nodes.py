@@ -64,12 +64,20 @@ def test_a_node_that_had_an_agent_counts_as_there(nodes: DirectNodes, clients: P
     assert Node().fault_by("rack1-b", clients) is None
 
 
-def test_without_any_agent_nobody_can_tell_what_nodes_offer(
+def test_what_a_silent_node_may_offer_is_left_to_it(nodes: DirectNodes, clients: ProjectClients) -> None:
+    nodes.away.add("rack1-b")
+    assert NodeHypervisor().fault_by("qemu", clients) is None
+    assert NodeStorage().fault_by("fast", clients) is None
+    assert Node().fault_by("rack1-c", clients) is not None
+
+
+def test_where_nobody_has_heard_of_any_node_nobody_can_tell(
     nodes: DirectNodes, clients: ProjectClients
 ) -> None:
-    nodes.away |= {"rack1-a", "rack1-b"}
-    with pytest.raises(NotVerified, match="no node has an agent"):
-        NodeHypervisor().fault_by("fake", clients)
+    nodes._agents.clear()
+    for constraint in (Node(), NodeHypervisor(), NodeStorage()):
+        with pytest.raises(NotVerified, match="no node has an agent"):
+            constraint.fault_by("fake", clients)
     client = clients.get("nodes")
     assert isinstance(client, NodesClient)
     assert client.probe() == "no node has an agent"

@@ -5,10 +5,10 @@ handlers must do no harm then.
 """
 
 from collections.abc import Callable, Mapping
-from types import ModuleType
-from typing import Any, NoReturn
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
-from cache.node_state.errors import NodeError, NodeTimeout, NodeUnreachable, NoSuchNode
+from cache.node_state.errors import NodeError, NodeTimeout, NodeUnreachable
 from cache.node_state.lease import Lease
 from orchestrator.nodes.calls import result_of
 from orchestrator.nodes.errors import FAULTS, StillRunning
@@ -93,10 +93,10 @@ class DirectNodes:
         """Tell which nodes there are, and what they offer."""
         return {name: agent.lease() for name, agent in self._agents.items() if name not in self.away}
 
-    def snapshot(self, node: str, _request: Any) -> NoReturn:
-        """Tell why nothing can be told of a node that has no agent."""
-        kind = NodeUnreachable if node in self._agents else NoSuchNode
-        raise kind(node, f"nothing is known of node {node!r}")
+    @property
+    def cache(self) -> Any:
+        """What knows the names of nodes, also of those that are away."""
+        return SimpleNamespace(store=SimpleNamespace(names=lambda: frozenset(self._agents)))
 
     def close(self) -> None:
         """Let go of nothing."""
