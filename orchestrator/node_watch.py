@@ -12,7 +12,7 @@ import structlog
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import NodeError
 from cache.node_state.lease import Lease
-from orchestrator.errors import Conflict, NotFound
+from orchestrator.errors import IsothermError, NotFound, Unavailable
 from orchestrator.messages import OperateJob
 from orchestrator.node_admin import DRAINED, EVERYTHING
 from orchestrator.node_tally import NodeTally
@@ -131,7 +131,9 @@ class NodeWatcher:
             self._check(job)
         except NotFound:
             return True
-        except Conflict as error:
+        except Unavailable:
+            raise
+        except IsothermError as error:
             now = self._store.stacks.find(stack.id, project=stack.project)
             is_busy = now.status == "IN_PROGRESS" and now.action != "DELETE"
             log.info(

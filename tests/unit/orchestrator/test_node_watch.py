@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from cache.node_state.errors import NodeOffline, StateStoreFailed
 from orchestrator import tasks
 from orchestrator.embedded import Embedded
-from orchestrator.errors import Conflict, NotFound
+from orchestrator.errors import Conflict, NotFound, PluginMistake, Unavailable
 from orchestrator.messages import OperateJob, StackJob
 from orchestrator.node_settings import AgentSettings
 from orchestrator.node_tally import NodeTally
@@ -90,6 +90,10 @@ def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
     store = Store(settings.effective_database_url, clock=clock)
     yield Watch(store, clock)
     store.close()
+
+
+def type_name(error: Exception) -> str:
+    return type(error).__name__
 
 
 def bumps(watch: Watch) -> int:
@@ -190,7 +194,11 @@ def test_a_stack_that_is_busy_is_checked_later_and_the_others_are_not_checked_tw
     assert watch.jobs == []
 
 
-@pytest.mark.parametrize("error", [Conflict("it is suspended"), NotFound("it is gone")])
+@pytest.mark.parametrize(
+    "error",
+    [Conflict("it is suspended"), NotFound("it is gone"), PluginMistake("a type is gone")],
+    ids=type_name,
+)
 def test_a_stack_that_can_never_be_checked_is_not_tried_for_ever(watch: Watch, error: Exception) -> None:
     watch.nodes.add("n1")
     watch.put_stack("web", node="n1")
@@ -201,6 +209,21 @@ def test_a_stack_that_can_never_be_checked_is_not_tried_for_ever(watch: Watch, e
     watch.look()
     [row] = watch.store.machines.all()
     assert row.boot_id == "boot-2"
+
+
+def test_where_the_database_goes_away_meanwhile_the_boot_is_seen_to_later(watch: Watch) -> None:
+    watch.nodes.add("n1")
+    watch.put_stack("web", node="n1")
+    watch.look()
+    watch.nodes.add("n1", boot_id="boot-2")
+    watch.refused = {"web": Unavailable("the database does not answer")}
+    watch.pass_(300)
+    with pytest.raises(Unavailable):
+        watch.look()
+    watch.refused = {}
+    watch.pass_(300)
+    watch.look()
+    assert [job.name for job in watch.jobs] == ["web"]
 
 
 def test_another_boot_is_another_check(watch: Watch) -> None:
