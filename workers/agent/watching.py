@@ -45,7 +45,7 @@ class Watching:
 
     def changed(self, why: str) -> None:
         """Void what is remembered of the node, soon."""
-        log.info("a node changed unasked", node=self._node, reason=why)
+        log.debug("something has changed on the node", node=self._node, reason=why)
         with self._lock:
             self._again = True
             if self._thread is None and not self._closed:

@@ -3,15 +3,18 @@
 import hashlib
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import psutil
 import pytest
 
+from cache.node_state.cache import NodeStateCache
+from cache.node_state.memory_store import MemoryNodeStore
+from cache.node_state.requests import Section, Snapshot, SnapshotRequest
 from orchestrator.errors import PluginMistake
 from orchestrator.nodes.registry import Effect, NodeRpc, load_rpcs, node_rpc
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, spec, told
@@ -19,6 +22,8 @@ from workers.agent.agent import Agent
 from workers.agent.readiness import Probe, ReadyWhen
 
 READS = sorted(rpc.name for rpc in load_rpcs().values() if rpc.is_read)
+#: The row of the process: what is found by it is found on the whole machine, where other tests run, too.
+ROW = uuid4().hex
 EVERYTHING = {"everything": True, "bootid": True}
 #: A process that somebody has stopped, or that has ended.
 _AT_REST = (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
@@ -41,11 +46,15 @@ def arguments_of(agent: Agent, kind: str) -> Mapping[str, list[Mapping[str, Any]
         "file_find": [{"owner": owner(uuid)} for uuid in ("row-f", "none")],
         "file_look": [{"path": page, "most_bytes": 9, "digests": True}, {"path": f"{page}-none"}],
         "process_look": [
-            {"uuid": "row-p", "members": True, "cwd": "", "probe": PROBE},
+            {"uuid": row_of(kind), "members": True, "cwd": "", "probe": PROBE},
             {"uuid": "none", "members": True},
         ],
         "ready_look": [{"probe": PROBE}],
     }
+
+
+def row_of(kind: str) -> str:
+    return f"{ROW}-{kind}"
 
 
 def owner(uuid: str) -> Mapping[str, str]:
@@ -66,18 +75,26 @@ def directory(tmp_path_factory: pytest.TempPathFactory, kind: str) -> Path:
 def agent(directory: Path, kind: str) -> Iterator[Agent]:
     """A node on which there is one of everything: an instance, a volume, a file and a process."""
     agent = agent_of(directory, ToldCache(), hypervisors={kind: {}})
-    sleeping = [sys.executable, "-c", "import time; time.sleep(600)"]
-    started = request_of("instance_start", "start", hypervisor=kind, spec=spec(command=sleeping))
+    instance, process = (sleeping(directory / name) for name in ("instance", "process"))
+    started = request_of("instance_start", "start", hypervisor=kind, spec=spec(command=instance))
     told(agent.carry_out(started))
     change(agent, "storage_create", storage="default", name="data", size_mib=1)
     change(agent, "file_put", owner=owner("row-f"), path="page", content=b"<p>", mode=0o600, new=True)
-    change(agent, "process_start", uuid="row-p", run="1", argv=sleeping, cwd="", env={}, probe=PROBE)
+    change(agent, "process_start", uuid=row_of(kind), run="1", argv=process, cwd="", env={}, probe=PROBE)
+    for name in ("instance", "process") if kind == "process" else ("process",):
+        assert (directory / name).read_text() == "here\n"
     # What is opened or made once, by the first who looks, is no change of the node.
     ask(agent, "node_snapshot", request=EVERYTHING)
     yield agent
     change(agent, "instance_remove", hypervisor=kind, name="web")
-    change(agent, "process_kill", uuid="row-p")
+    change(agent, "process_kill", uuid=row_of(kind))
     agent.close()
+
+
+def sleeping(told: Path) -> list[str]:
+    """Return a command that tells when it runs, where that can be waited for, and does nothing from then on."""
+    os.mkfifo(told)
+    return ["/bin/sh", "-c", f"echo here > {told}; exec sleep 600"]
 
 
 def fingerprint(agent: Agent, directory: Path) -> dict[str, Any]:
@@ -135,7 +152,7 @@ def test_what_changes_a_node_does_not_pass_for_a_read(agent: Agent, directory: P
         ("instance_pause", {"hypervisor": kind, "name": "web"}),
         ("instance_unpause", {"hypervisor": kind, "name": "web"}),
         ("storage_grow", {"storage": "default", "name": "data", "size_mib": 2}),
-        ("process_signal", {"uuid": "row-p", "number": int(signal.SIGWINCH)}),
+        ("process_signal", {"uuid": row_of(kind), "number": int(signal.SIGWINCH)}),
     ]
     for name, arguments in changes:
         before = fingerprint(agent, directory)
@@ -201,6 +218,26 @@ def test_whatever_does_not_say_that_it_only_reads_voids_what_it_may_change(
     agent = agent_of(tmp_path, cache, rpcs={rpc.name: rpc})
     agent.carry_out(request_of(rpc.name, **arguments))
     assert cache.told == said
+
+
+def test_rpc_of_which_nothing_is_said_voids_what_is_remembered(tmp_path: Path) -> None:
+    rpcs = {**load_rpcs(), "unsaid": unsaid, "harmless": harmless}
+    asked, looking = [], agent_of(tmp_path)
+
+    def fetch(node: str, request: SnapshotRequest, _seconds: float) -> Snapshot:
+        asked.append(node)
+        result = ask(looking, "node_snapshot", request=request.to_wire())
+        sections = {key: Section.from_wire(each) for key, each in result["sections"].items()}
+        return Snapshot(node=node, taken_at=0.0, incarnation="i", boot_id="b", sections=sections)
+
+    cache = NodeStateCache(MemoryNodeStore(), fetch, unleased={"n1"})
+    node = agent_of(tmp_path, cache, rpcs=rpcs)
+    for rpc, times in (("harmless", 1), ("unsaid", 2)):
+        cache.snapshot("n1")
+        change(node, rpc)
+        cache.snapshot("n1")
+        assert len(asked) == times, rpc
+    cache.close()
 
 
 def test_deferred_change_that_is_only_told_again_has_no_effect_to_come(tmp_path: Path) -> None:
