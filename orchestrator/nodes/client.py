@@ -28,6 +28,7 @@ from cache.node_state.requests import (
     SnapshotRequest,
     StorageSection,
 )
+from orchestrator.errors import Unavailable
 from orchestrator.nodes.calls import (
     OPERATION_RPC,
     check_schema,
@@ -49,7 +50,7 @@ from orchestrator.plugins.asks import LOCAL_NODE
 from orchestrator.settings import Settings
 
 #: How long one question for an operation waits at the agent.
-LOOK_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 2.0
 
 _MAKING: Final = threading.Lock()
 #: The clients of this process. Threads and connections do not survive a fork.
@@ -113,6 +114,7 @@ class NodeClient:
 
         Raises:
             InvalidInput: the settings say nothing of which a client can be made.
+            Unavailable: what was left undone on this machine cannot be told to be.
         """
         key = _key(settings)
         with _MAKING:
@@ -308,7 +310,10 @@ class NodeClient:
         directory = agent_directory(settings.state_directory, LOCAL_NODE)
         agent = driver(LOCAL_NODE, settings, cache, directory=directory, shared=True)
         transport = LocalTransport(agent, threads=settings.agent.threads)
-        agent.begin()
+        try:
+            agent.begin()
+        except StateStoreFailed as error:
+            raise Unavailable(f"the node state cache does not answer: {error}") from error
         return cls(transport, cache, timeout_seconds=timeout_seconds, local=agent.lease)
 
     def _require_agent(self, node: str) -> None:

@@ -6,8 +6,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,13 @@ class Node:
         self.engines.append(EngineProcess(process))
         self.engines[-1].wait_until_ready()
         return self.engines[-1]
+
+    def hasty_client(self, rpc_timeout_seconds: float) -> NodeClient:
+        """Return a client that takes the agent for unreachable sooner."""
+        numbers = self.settings.node_state_cache.model_copy(
+            update={"rpc_timeout_seconds": rpc_timeout_seconds}
+        )
+        return NodeClient.of(self.settings.model_copy(update={"node_state_cache": numbers}))
 
     def change(self, operation_id: str, name: str) -> Any:
         """Have a volume made."""
@@ -125,14 +134,40 @@ def test_an_agent_is_asked_changed_killed_and_followed(node: Node, redis_server:
     assert not node.client.leases()
 
 
+def test_a_change_in_whose_middle_the_agent_dies_is_ended_by_the_next_one(node: Node) -> None:
+    first = node.start()
+    deaf = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"]
+    spec = {"name": "deaf", "memory_mib": 16, "command": deaf, "cwd": str(node.directory)}
+    node.client.change(NODE, "instance_start", "start", wait_seconds=LONG, hypervisor="process", spec=spec)
+    grace = {"hypervisor": "process", "name": "deaf", "grace_seconds": 1.0}
+    ended: list[str] = []
+    hasty = node.hasty_client(1.0)
+
+    def stop() -> None:
+        """Go on until it is stopped, as a worker does that meets what passes."""
+        while not ended:
+            with suppress(NodeError):
+                hasty.change(NODE, "instance_stop", "stop", wait_seconds=LONG, **grace)
+                ended.append("stopped")
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    until(lambda: node.client.outcome(NODE, "stop").state is OperationState.RUNNING)
+    first.kill()
+    second = node.start()
+    stopper.join(LONG)
+    hasty.close()
+    assert ended == ["stopped"]
+    assert node.client.ask(NODE, "instance_look", hypervisor="process", name="deaf")["state"] == "shutdown"
+    assert "Task node.call[" in second.log
+    node.client.change(
+        NODE, "instance_remove", "remove", wait_seconds=LONG, hypervisor="process", name="deaf"
+    )
+
+
 def test_a_change_of_an_agent_that_is_stopped_is_made_when_it_goes_on(node: Node) -> None:
     agent = node.start()
-    brief = {"rpc_timeout_seconds": 0.3}
-    hasty = NodeClient.of(
-        node.settings.model_copy(
-            update={"node_state_cache": node.settings.node_state_cache.model_copy(update=brief)}
-        )
-    )
+    hasty = node.hasty_client(0.3)
     agent.process.send_signal(signal.SIGSTOP)
     with pytest.raises(NodeError) as caught:
         hasty.change(
