@@ -6,7 +6,7 @@ the resource is there. Of one resource on one node, the largest of both counts: 
 the other never need it several times. Whether there is room is decided by who claims, under the lock of the machines.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from orchestrator.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.operation_rows import OVER
 from orchestrator.store.settlement import KEY, Settled, There, settled
 
 #: The kind of what only is on a node; of nothing, in amount.
@@ -167,12 +168,14 @@ class Reservations:
             of_stack = sa.select(reservation).where(reservation.c.stack_id == stack_id)
             mine = connection.execute(of_stack.order_by(*reservation.primary_key)).all()
             rows = connection.execute(there.where(resource.c.stack_id == stack_id, ~gone)).all()
+            owners = {row.operation_id for row in mine} - {"", operation_id}
             found = settled(
                 [dict(row._mapping) for row in mine],
                 [There(name=row.name, on_node=row.on_node or "", status=row.status) for row in rows],
                 operation_id=operation_id,
                 wanted=None if wanted is None else {name: _whole(each) for name, each in wanted.items()},
                 began=began,
+                under_way=self._under_way(connection, owners),
             )
             self._settle(connection, stack_id, found, now)
 
@@ -250,6 +253,17 @@ class Reservations:
         ]
         if rows:
             connection.execute(reservation.insert(), rows)
+
+    @staticmethod
+    def _under_way(connection: sa.Connection, operations: Collection[str]) -> frozenset[str]:
+        """Return which of some operations are not over."""
+        if not operations:
+            return frozenset()
+        operation = tables.operation
+        sql = sa.select(operation.c.id).where(
+            operation.c.id.in_(sorted(operations)), operation.c.state != OVER
+        )
+        return frozenset(connection.execute(sql).scalars())
 
     @staticmethod
     def _settle(connection: sa.Connection, stack_id: str, found: Settled, now: float) -> None:

@@ -1,7 +1,7 @@
 """What becomes of an operation's claims once it is over; pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,8 +39,9 @@ def settled(
     operation_id: str,
     wanted: Mapping[str, Mapping[str, int]] | None,
     began: bool,
+    under_way: Collection[str] = (),
 ) -> Settled:
-    """Return what becomes of a stack's reservations; those of operations that are not over stay as they are.
+    """Return what becomes of a stack's reservations; those of other operations under way stay as they are.
 
     What is there on its node is promised the most that it was promised or claimed, or just what it is wanted to take if
     it is alone of its name. What is not there is promised nothing; but what is being made just now, on a node that is
@@ -52,6 +53,7 @@ def settled(
         operation_id: That of the operation that is over.
         wanted: What each resource takes from now on, by name; None where nobody knows.
         began: Whether the operation ever began.
+        under_way: The operations that are not over, of those that claimed anything.
     """
     rows = list(rows)
     there = Counter((row.name, row.on_node) for row in rows if row.on_node)
@@ -62,14 +64,17 @@ def settled(
     deleted: list[dict[str, str]] = []
     for each in reservations:
         place = (each["resource"], each["node"])
-        is_promise, is_mine = not each["operation_id"], each["operation_id"] == operation_id
-        if is_promise:
+        owner = each["operation_id"]
+        came_about = began if owner == operation_id else True
+        if not owner:
             before.setdefault(place, {})[each["kind"]] = each["amount"]
-        if is_mine:
-            if began and each["resource"] in beginning and place not in there:
-                continue
+        elif owner != operation_id and owner in under_way:
+            continue
+        elif came_about and each["resource"] in beginning and place not in there:
+            continue
+        else:
             deleted.append({name: each[name] for name in KEY})
-        if (is_promise or (is_mine and began)) and place in there:
+        if came_about and place in there:
             amounts = after.setdefault(place, {})
             amounts[each["kind"]] = max(each["amount"], amounts.get(each["kind"], 0))
     for name, node in there:

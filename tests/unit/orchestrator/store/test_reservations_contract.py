@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.store import tables
 from orchestrator.store.machines import Said
+from orchestrator.store.operation_rows import OVER, NewOperation
 from orchestrator.store.reservations import NewClaim, Promised, membership
 from tests.unit.orchestrator.store.conftest import Bench
 
@@ -70,6 +71,17 @@ def machines(bench: Bench) -> None:
     """Have two machines, and a stack with two resources that are on none yet."""
     bench.store.machines.note(Said(name=name, incarnation="i", boot_id="b") for name in ("n1", "n2"))
     bench.begin({"a": set(), "b": set()})
+    for operation in ("o1", "o2"):
+        new = NewOperation(
+            id=operation,
+            cause=operation,
+            stack_id="s-id",
+            stack="s",
+            project="p",
+            action="UPDATE",
+            shown=None,
+        )
+        bench.store.ledger.open(new, owner="w", lease_seconds=60, mine=lambda _: False)
 
 
 def test_room_is_claimed_on_all_nodes_or_on_none(bench: Bench) -> None:
@@ -167,6 +179,19 @@ def test_what_is_found_to_be_there_is_promised_what_it_takes(bench: Bench) -> No
     put(bench, "n2", "a")
     settle(bench, wanted={"a": 30})
     assert (total(bench), total(bench, "n2")) == (0, 30)
+
+
+def test_what_was_being_made_when_its_operation_ended_is_settled_by_the_next(bench: Bench) -> None:
+    claim(bench, {("a", "n1"): 30, ("b", "n1"): 20})
+    put(bench, None, "a", "b", status="IN_PROGRESS")
+    settle(bench)
+    operation = tables.operation
+    with bench.store.database.write() as connection:
+        connection.execute(operation.update().where(operation.c.id == "o1").values(state=OVER))
+    put(bench, "n1", "a")
+    put(bench, None, "b")
+    settle(bench, "o2")
+    assert total(bench) == 30
 
 
 def test_members_of_groups_are_found_in_other_stacks(bench: Bench) -> None:
