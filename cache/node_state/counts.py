@@ -66,7 +66,7 @@ class Tally:
     def add_labelled(self, name: str, label: str, number: int = 1) -> None:
         """Count more of ``name``, a mapping in :class:`NodeStateCounts`."""
         with self._lock:
-            self._labelled[name][label] += number
+            self._labelled[name][str(label)] += number
 
     def hit(self, age_seconds: float) -> None:
         """Count an answer out of the cache."""
