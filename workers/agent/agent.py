@@ -4,14 +4,11 @@ It has no access to the state of record. Whoever runs it (``workers.agent.servin
 it requests from as many threads as there are.
 """
 
-import inspect
 import os
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -22,25 +19,21 @@ import structlog
 
 from cache.node_state.lease import Lease
 from cache.node_state.requests import SCHEMA_VERSION, SnapshotRequest
-from orchestrator.nearest import Nearest
 from orchestrator.nodes.errors import (
     BackendAway,
     Gone,
-    Late,
-    NoSuchRpc,
     NotSupported,
-    RpcFailed,
     RpcRetryable,
 )
-from orchestrator.nodes.messages import Fault, Reply, Request
-from orchestrator.nodes.registry import Effect, NodeRpc, load_rpcs
+from orchestrator.nodes.messages import Reply, Request
+from orchestrator.nodes.registry import NodeRpc, load_rpcs
 from orchestrator.settings import Settings
+from workers.agent.answering import Answering, Identity
 from workers.agent.backends import Backends, Unusable, hypervisors_of, storage_of
-from workers.agent.brackets import Invalidation, bracket
+from workers.agent.brackets import Invalidation
 from workers.agent.claims import Claims, Totals
-from workers.agent.faults import fault_of
 from workers.agent.hypervisors.hypervisor import Hypervisor
-from workers.agent.journal import AnotherOperation, Delivery, Journal, UnderWay
+from workers.agent.journal import Journal
 from workers.agent.limits import Limits
 from workers.agent.locks import Locks, LockTaken
 from workers.agent.patience import Unanswered
@@ -58,22 +51,6 @@ _BYTES_PER_MIB: Final = 1024 * 1024
 _DAY_SECONDS: Final = 86_400.0
 #: How long a call about an instance or a volume waits for another about the same.
 _SUBJECT_SECONDS: Final = 30.0
-
-
-@dataclass(frozen=True)
-class Afterwards:
-    """What an RPC returns whose effect must not come before its success is on record."""
-
-    result: Any
-    do: Callable[[], None]
-
-
-class _Told(Exception):
-    """What went wrong is on record already, as it is told."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault)
-        self.fault = fault
 
 
 class Agent:
@@ -102,9 +79,8 @@ class Agent:
             clock: Seconds since the epoch.
         """
         self.name, self.settings, self.cache, self.directory = name, settings, cache, directory
-        self._shared = shared
-        self._rpcs = rpcs
-        self._clock = clock
+        self._shared, self._rpcs = shared, rpcs
+        self._incarnation = "" if shared else uuid4().hex
         self.locks = Locks(directory / "locks")
         self.journal = Journal(
             directory / "journal", self.locks, settings.agent.keep_operations_days * _DAY_SECONDS, clock
@@ -112,22 +88,33 @@ class Agent:
         self.limits = Limits(name, settings)
         self.claims = Claims(name, directory / "claims", self.locks, settings.agent)
         self._watching = Watching(cache, name)
-        self._counting = threading.Lock()
-        self._seq = self._inflight = 0
+        seconds = settings.agent.backend_seconds
+        #: What its operator names, usable or not.
+        self.hypervisors = hypervisors_of(
+            settings.agent.hypervisors, directory / "hypervisors", seconds, self._watching.watch
+        )
+        self.storage = storage_of(settings.agent.storage, directory / "storage", seconds)
+        self._answering = Answering(
+            self,
+            identity=self._identity,
+            cache=cache,
+            journal=self.journal,
+            rpcs=load_rpcs if rpcs is None else lambda: rpcs,
+            clock=clock,
+        )
 
     # -- what it is --------------------------------------------------------------------------------------------
 
     @cached_property
     def incarnation(self) -> str:
         """Which agent it is: another with every start, and of a shared one with every boot."""
-        mine = uuid4().hex
         if not self._shared:
-            return mine
+            return self._incarnation
         file = self.directory / "incarnation.json"
         with self.locks.hold("incarnation", wait_seconds=_SUBJECT_SECONDS):
             record = read_record(file)
             if record is None or record["boot_id"] != self.boot_id:
-                record = {"boot_id": self.boot_id, "incarnation": mine}
+                record = {"boot_id": self.boot_id, "incarnation": uuid4().hex}
                 write_record(file, record)
         return str(record["incarnation"])
 
@@ -145,19 +132,6 @@ class Agent:
         if self._shared:
             for operation_id in self.journal.give_up_interrupted():
                 self.cache.settle(self.name, operation_id)
-
-    @cached_property
-    def hypervisors(self) -> Backends[Hypervisor]:
-        """The hypervisors that its operator names, usable or not."""
-        seconds = self.settings.agent.backend_seconds
-        directory = self.directory / "hypervisors"
-        return hypervisors_of(self.settings.agent.hypervisors, directory, seconds, self._watching.watch)
-
-    @cached_property
-    def storage(self) -> Backends[Storage]:
-        """The storage units that its operator names, usable or not."""
-        seconds = self.settings.agent.backend_seconds
-        return storage_of(self.settings.agent.storage, self.directory / "storage", seconds)
 
     @property
     def boot_id(self) -> str:
@@ -280,132 +254,22 @@ class Agent:
     def snapshot(self, request: SnapshotRequest) -> dict[str, Any]:
         """Return the sections that are asked for, as plain types, and whether the node was changed meanwhile."""
         taker = SnapshotTaker(self.hypervisors, self.storage, lambda: self.boot_id)
-        seq, inflight = self._seq, self._inflight
+        before = self._answering.changes
         sections = taker.take(request)
         return {
             "sections": {key: section.to_wire() for key, section in sections.items()},
-            "unsettled": inflight > 0 or self._inflight > 0 or self._seq != seq,
+            "unsettled": before.inflight > 0 or before != self._answering.changes,
         }
 
     # -- what it is asked --------------------------------------------------------------------------------------
 
     def answer(self, request: Request) -> Reply:
         """Answer a read. What goes wrong is in the reply: nothing is raised."""
-        began = self._clock()
-
-        def work() -> Any:
-            rpc = self._rpc(request)
-            if not rpc.is_read:
-                raise NoSuchRpc(self.name, f"{rpc.name!r} changes the node: it goes by its queue")
-            self._refuse_late(request)
-            return rpc.handler(self, **request.arguments)
-
-        return self._reply(request, began, work)
+        return self._answering.answer(request)
 
     def carry_out(self, request: Request) -> Reply:
         """Carry out what is no read, unless that has been done. What goes wrong is in the reply: nothing is raised."""
-        began = self._clock()
-        if not request.operation_id:
-            request = replace(request, operation_id=request.id)
-        return self._reply(request, began, lambda: self._deliver(request))
+        return self._answering.carry_out(request)
 
-    def _deliver(self, request: Request) -> Any:
-        try:
-            self._refuse_late(request)
-        except Late as error:
-            self.journal.note_late(request, Fault(kind=error.kind, message=str(error)))
-            raise
-        try:
-            with self.journal.delivery(request) as delivery:
-                return self._once(request, delivery)
-        except UnderWay as error:
-            raise RpcRetryable(self.name, f"{request.rpc} is under way already") from error
-        except AnotherOperation as error:
-            raise RpcFailed(
-                self.name, f"operation {request.operation_id!r} was another call before, of {error}"
-            ) from error
-
-    def _once(self, request: Request, delivery: Delivery) -> Any:
-        """Carry it out if that has not been done, and write down what becomes of it."""
-        try:
-            outcome = self._outcome(request, delivery)
-            result = outcome.result if isinstance(outcome, Afterwards) else outcome
-            # Only after the bracket: whoever is told that it is over must not meet what was remembered before.
-            if delivery.success is None:
-                delivery.succeeded(result)
-        except Exception as error:
-            fault = fault_of(error, request.rpc)
-            log.warning("a change of this node failed", rpc=request.rpc, reason=fault.message)
-            if delivery.success is None:
-                delivery.failed(fault)
-            raise _Told(fault) from error
-        if isinstance(outcome, Afterwards):
-            outcome.do()
-        return result
-
-    def _outcome(self, request: Request, delivery: Delivery) -> Any:
-        rpc = self._rpc(request)
-        if rpc.is_read:
-            raise NoSuchRpc(self.name, f"{rpc.name} changes nothing: it goes by the mailbox")
-        done = delivery.success
-        with self._counted(rpc), bracket(self.cache, self.name, rpc, request, again=done is not None):
-            return rpc.handler(self, **request.arguments) if done is None else done.result
-
-    @contextmanager
-    def _counted(self, rpc: NodeRpc) -> Iterator[None]:
-        """Let it be known to those who look meanwhile that the node is being changed."""
-        if rpc.effect is Effect.NEUTRAL:
-            yield
-            return
-        with self._counting:
-            self._seq += 1
-            self._inflight += 1
-        try:
-            yield
-        finally:
-            with self._counting:
-                self._inflight -= 1
-
-    def _rpc(self, request: Request) -> NodeRpc:
-        if request.node != self.name:
-            raise RpcFailed(self.name, f"this is node {self.name!r}, and not {request.node!r}")
-        rpcs = load_rpcs() if self._rpcs is None else self._rpcs
-        if request.rpc not in rpcs:
-            hint = Nearest().hint(request.rpc, rpcs, "is its agent older than yours?")
-            raise NoSuchRpc(self.name, f"node {self.name!r} knows no RPC {request.rpc!r}: {hint}")
-        rpc = rpcs[request.rpc]
-        try:
-            inspect.signature(rpc.handler).bind(self, **request.arguments)
-        except TypeError as error:
-            raise NoSuchRpc(self.name, f"node {self.name!r} knows no such {request.rpc}: {error}") from error
-        return rpc
-
-    def _refuse_late(self, request: Request) -> None:
-        late_seconds = self._clock() - request.deadline
-        if late_seconds > 0:
-            raise Late(
-                self.name,
-                f"{request.rpc} came to node {self.name!r} {late_seconds:.1f} s after its deadline, and was not done",
-            )
-
-    def _reply(self, request: Request, began: float, work: Callable[[], Any]) -> Reply:
-        started = time.monotonic()
-        result, fault = None, None
-        try:
-            result = work()
-        except _Told as error:
-            fault = error.fault
-        except Exception as error:  # noqa: BLE001  # whatever a handler raises is told to whoever asked
-            fault = fault_of(error, request.rpc)
-        return Reply(
-            id=request.id,
-            node=self.name,
-            incarnation=self.incarnation,
-            boot_id=self.boot_id,
-            seq=self._seq,
-            inflight=self._inflight,
-            taken_at=began,
-            duration_seconds=time.monotonic() - started,
-            result=result,
-            error=fault,
-        )
+    def _identity(self) -> Identity:
+        return Identity(self.name, self.incarnation, self.boot_id)

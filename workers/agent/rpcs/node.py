@@ -9,7 +9,8 @@ from typing import Any, Final
 from cache.node_state.requests import SCHEMA_VERSION, SnapshotRequest
 from orchestrator.nodes.errors import NotSupported
 from orchestrator.nodes.registry import FAST, URGENT, Effect, node_rpc
-from workers.agent.agent import Afterwards, Agent
+from workers.agent.agent import Agent
+from workers.agent.answering import Afterwards
 
 #: The reply, and what is on record of it, are to be out of the house before the machine goes.
 _POWERCYCLE_DELAY_SECONDS: Final = 5.0

@@ -114,7 +114,7 @@ def fingerprint(agent: Agent, directory: Path) -> dict[str, Any]:
         "volumes": volumes,
         "told": list(agent.cache.told),
         "promised": agent.claims.promised(),
-        "counted": (agent._seq, agent._inflight),
+        "counted": agent._answering.changes,
     }
 
 

@@ -1,0 +1,213 @@
+"""What is asked of an agent, and what becomes of it: a read is answered, a change is carried out once.
+
+Handlers are given the agent; everything else about a request is seen to here, whatever the RPC.
+"""
+
+import inspect
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from orchestrator.nearest import Nearest
+from orchestrator.nodes.errors import Late, NoSuchRpc, RpcFailed, RpcRetryable
+from orchestrator.nodes.messages import Fault, Reply, Request
+from orchestrator.nodes.registry import Effect, NodeRpc
+from workers.agent.brackets import Invalidation, bracket
+from workers.agent.faults import fault_of
+from workers.agent.journal import AnotherOperation, Delivery, Journal, UnderWay
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Afterwards:
+    """What an RPC returns whose effect must not come before its success is on record."""
+
+    result: Any
+    do: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who answers."""
+
+    node: str
+    incarnation: str
+    boot_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How many changes have begun, and how many are under way."""
+
+    seq: int
+    inflight: int
+
+
+class _Told(Exception):
+    """What went wrong is on record already, as it is told."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
+class Answering:
+    """Answers and carries out; safe for threads.
+
+    Args:
+        agent: What handlers are given.
+        identity: Who the agent is at this moment.
+        cache: Whom is told what is void.
+        journal: What has been carried out.
+        rpcs: What can be asked for, by name.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        agent: object,
+        *,
+        identity: Callable[[], Identity],
+        cache: Invalidation,
+        journal: Journal,
+        rpcs: Callable[[], Mapping[str, NodeRpc]],
+        clock: Callable[[], float],
+    ) -> None:
+        self._agent, self._identity, self._cache, self._journal = agent, identity, cache, journal
+        self._rpcs, self._clock = rpcs, clock
+        self._counting = threading.Lock()
+        self._seq = self._inflight = 0
+
+    @property
+    def changes(self) -> Changes:
+        """What has been counted so far."""
+        with self._counting:
+            return Changes(self._seq, self._inflight)
+
+    def answer(self, request: Request) -> Reply:
+        """Answer a read. What goes wrong is in the reply: nothing is raised."""
+        began = self._clock()
+
+        def work() -> Any:
+            rpc = self._rpc(request)
+            if not rpc.is_read:
+                raise NoSuchRpc(request.node, f"{rpc.name!r} changes the node: it goes by its queue")
+            self._refuse_late(request)
+            return rpc.handler(self._agent, **request.arguments)
+
+        return self._reply(request, began, work)
+
+    def carry_out(self, request: Request) -> Reply:
+        """Carry out what is no read, unless that has been done. What goes wrong is in the reply: nothing is raised."""
+        began = self._clock()
+        if not request.operation_id:
+            request = replace(request, operation_id=request.id)
+        return self._reply(request, began, lambda: self._deliver(request))
+
+    def _deliver(self, request: Request) -> Any:
+        try:
+            self._refuse_late(request)
+        except Late as error:
+            self._journal.note_late(request, Fault(kind=error.kind, message=str(error)))
+            raise
+        try:
+            with self._journal.delivery(request) as delivery:
+                return self._once(request, delivery)
+        except UnderWay as error:
+            raise RpcRetryable(request.node, f"{request.rpc} is under way already") from error
+        except AnotherOperation as error:
+            raise RpcFailed(
+                request.node, f"operation {request.operation_id!r} was another call before, of {error}"
+            ) from error
+
+    def _once(self, request: Request, delivery: Delivery) -> Any:
+        """Carry it out if that has not been done, and write down what becomes of it."""
+        try:
+            outcome = self._outcome(request, delivery)
+            result = outcome.result if isinstance(outcome, Afterwards) else outcome
+            # Only after the bracket: whoever is told that it is over must not meet what was remembered before.
+            if delivery.success is None:
+                delivery.succeeded(result)
+        except Exception as error:
+            fault = fault_of(error, request.rpc)
+            log.warning("a change of this node failed", rpc=request.rpc, reason=fault.message)
+            if delivery.success is None:
+                delivery.failed(fault)
+            raise _Told(fault) from error
+        if isinstance(outcome, Afterwards):
+            outcome.do()
+        return result
+
+    def _outcome(self, request: Request, delivery: Delivery) -> Any:
+        rpc = self._rpc(request)
+        if rpc.is_read:
+            raise NoSuchRpc(request.node, f"{rpc.name} changes nothing: it goes by the mailbox")
+        done = delivery.success
+        with self._counted(rpc), bracket(self._cache, request.node, rpc, request, again=done is not None):
+            return rpc.handler(self._agent, **request.arguments) if done is None else done.result
+
+    @contextmanager
+    def _counted(self, rpc: NodeRpc) -> Iterator[None]:
+        """Let it be known to those who look meanwhile that the node is being changed."""
+        if rpc.effect is Effect.NEUTRAL:
+            yield
+            return
+        with self._counting:
+            self._seq += 1
+            self._inflight += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._inflight -= 1
+
+    def _rpc(self, request: Request) -> NodeRpc:
+        node, rpcs = self._identity().node, self._rpcs()
+        if request.node != node:
+            raise RpcFailed(node, f"this is node {node!r}, and not {request.node!r}")
+        if request.rpc not in rpcs:
+            hint = Nearest().hint(request.rpc, rpcs, "is its agent older than yours?")
+            raise NoSuchRpc(node, f"node {node!r} knows no RPC {request.rpc!r}: {hint}")
+        rpc = rpcs[request.rpc]
+        try:
+            inspect.signature(rpc.handler).bind(self._agent, **request.arguments)
+        except TypeError as error:
+            raise NoSuchRpc(node, f"node {node!r} knows no such {request.rpc}: {error}") from error
+        return rpc
+
+    def _refuse_late(self, request: Request) -> None:
+        late_seconds = self._clock() - request.deadline
+        if late_seconds > 0:
+            raise Late(
+                request.node,
+                f"{request.rpc} came to node {request.node!r} {late_seconds:.1f} s after its deadline: it was not done",
+            )
+
+    def _reply(self, request: Request, began: float, work: Callable[[], Any]) -> Reply:
+        started = time.monotonic()
+        result, fault = None, None
+        try:
+            result = work()
+        except _Told as error:
+            fault = error.fault
+        except Exception as error:  # noqa: BLE001  # whatever a handler raises is told to whoever asked
+            fault = fault_of(error, request.rpc)
+        identity, changes = self._identity(), self.changes
+        return Reply(
+            id=request.id,
+            node=identity.node,
+            incarnation=identity.incarnation,
+            boot_id=identity.boot_id,
+            seq=changes.seq,
+            inflight=changes.inflight,
+            taken_at=began,
+            duration_seconds=time.monotonic() - started,
+            result=result,
+            error=fault,
+        )
