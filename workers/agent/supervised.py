@@ -187,9 +187,10 @@ class SupervisedProcess:
         return states
 
     def kill(self) -> None:
-        """Kill the command, what it started, and a supervisor that did not leave by itself."""
-        self.stop(signal.SIGKILL)
+        """Kill the command and what it started; called again, also a supervisor that did not leave by itself."""
         status = self.status()
+        self.stop(signal.SIGKILL)
+        # One whose command has ended in this moment is about to write down how.
         if status is not None and not status.alive and is_alive(status.supervisor, status.supervisor_mark):
             with suppress(ProcessLookupError):
                 os.kill(status.supervisor, signal.SIGKILL)

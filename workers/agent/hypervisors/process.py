@@ -37,6 +37,8 @@ from workers.agent.supervised import Status, SupervisedProcess
 
 #: A process that is there so long after it was killed waits for a device, and no signal helps.
 _KILL_SECONDS: Final = 30.0
+#: How long a supervisor may take to write down how its command has ended.
+_LAST_WORDS_SECONDS: Final = 10.0
 _STAND_STILL_SECONDS: Final = 10.0
 _REBOOT_GRACE_SECONDS: Final = 10.0
 _LOOK_AGAIN_SECONDS: Final = 0.02
@@ -267,8 +269,11 @@ class ProcessHypervisor(Hypervisor):
             process.ask_to_end(signal_of(record.spec))
 
         def insist() -> None:
-            if time.monotonic() >= asked_until:
+            late = time.monotonic() - asked_until
+            if late >= _LAST_WORDS_SECONDS:
                 process.kill()
+            elif late >= 0:
+                process.stop(signal.SIGKILL)
 
         _until(process.gone, insist, f"instance {name!r} does not end", seconds=grace_seconds + _KILL_SECONDS)
         if self._groups is not None:
