@@ -1,5 +1,6 @@
 """``process``: instances that are commands of this machine, each under a small supervisor, with their children."""
 
+import json
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -217,19 +218,32 @@ class ProcessHypervisor(Hypervisor):
     def _start_anew(
         self, spec: InstanceSpec, plan: ProcessPlan, before: InstanceRecord | None
     ) -> InstanceRecord:
-        if before is not None:
-            self._end(before, grace_seconds=0.0)
-        token = uuid4().hex if before is None else before.notes["token"]
-        run = uuid4().hex
-        self._records.keep(spec, token=token, run=run, resting=False)
-        record = self._records.get(spec.name)
-        joined = (
-            []
-            if self._groups is None
-            else self._groups.make(token, memory_mib=spec.memory_mib, vcpus=spec.vcpus)
-        )
-        process = self._process(record)
-        cwd = plan.prepare(self._work(spec.name))
+        record = None if before is None else self._interrupted(before, spec)
+        if record is None:
+            if before is not None:
+                self._end(before, grace_seconds=0.0)
+            token = uuid4().hex if before is None else before.notes["token"]
+            self._records.keep(spec, token=token, run=uuid4().hex, resting=False)
+            record = self._records.get(spec.name)
+        self._launch(record, plan)
+        return record
+
+    def _interrupted(self, record: InstanceRecord, spec: InstanceSpec) -> InstanceRecord | None:
+        """Return a start that was interrupted before its run was on record, if it was for the same: it is gone on with.
+
+        It may be under way still, by a launcher that has outlived the agent; a run starts at most once.
+        """
+        status = self._process(record).status()
+        begun = status is not None and status.run == record.notes["run"]
+        same = json.dumps(record.spec.to_wire(), sort_keys=True) == json.dumps(spec.to_wire(), sort_keys=True)
+        return record if same and not begun and not record.notes["resting"] else None
+
+    def _launch(self, record: InstanceRecord, plan: ProcessPlan) -> None:
+        spec, token, run = record.spec, record.notes["token"], record.notes["run"]
+        joined: list[Path] = []
+        if self._groups is not None:
+            joined = self._groups.make(token, memory_mib=spec.memory_mib, vcpus=spec.vcpus)
+        process, cwd = self._process(record), plan.prepare(self._work(spec.name))
         try:
             process.start(
                 run,
@@ -242,13 +256,18 @@ class ProcessHypervisor(Hypervisor):
             )
         except RetryableFailure as error:
             raise HypervisorBusy(str(error)) from error
+
+        def begun() -> bool:
+            status = process.status()
+            return status is not None and status.run == run
+
+        _until(
+            begun, lambda: None, f"instance {spec.name!r} is being started by another, or has not ended yet"
+        )
         status = process.status()
-        if status is None or status.run != run:
-            raise HypervisorBusy(f"what instance {spec.name!r} ran before has not ended yet")
-        if status.error:
+        if status is not None and status.error:
             raise HypervisorFault(f"cannot run {plan.argv[0]!r}: {status.error}")
         self._hear_of(spec.name, status)
-        return record
 
     def _as_ordered(self, record: InstanceRecord) -> bool:
         """Whether the run that was ordered last is the one that runs, and nobody wanted it to end."""
