@@ -5,30 +5,22 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any, Final, Self, cast
-
-from stevedore.driver import DriverManager
 
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import (
     NodeError,
     NodeUnreachable,
     NoSuchNode,
-    SectionFailed,
     StateStoreFailed,
 )
 from cache.node_state.lease import Lease
 from cache.node_state.requests import (
-    BOOTID_KEY,
-    INSTANCES_DATA,
-    NODE_DATA,
     HypervisorSection,
     Snapshot,
     SnapshotRequest,
     StorageSection,
 )
-from orchestrator.errors import Unavailable
 from orchestrator.nodes.calls import (
     OPERATION_RPC,
     check_schema,
@@ -38,12 +30,10 @@ from orchestrator.nodes.calls import (
     result_of,
 )
 from orchestrator.nodes.errors import LeasesUnknown, StillRunning
-from orchestrator.nodes.local import LocalTransport
-from orchestrator.nodes.names import agent_directory
-from orchestrator.nodes.old_shapes import instance_fields, node_fields, ok_data
+from orchestrator.nodes.joining import join
+from orchestrator.nodes.old_shapes import as_instances, as_node_info
 from orchestrator.nodes.operations import Operation, OperationState
 from orchestrator.nodes.registry import FAST, load_rpcs
-from orchestrator.nodes.state_cache import make_node_state_cache
 from orchestrator.nodes.transport import Transport
 from orchestrator.nodes.unfinished import Unfinished, is_to_be_sent
 from orchestrator.plugins.asks import LOCAL_NODE
@@ -119,7 +109,11 @@ class NodeClient:
         key = _key(settings)
         with _MAKING:
             if key not in _CLIENTS:
-                _CLIENTS[key] = cls._made(settings)
+                joined = join(settings)
+                timeout_seconds = settings.node_state_cache.rpc_timeout_seconds
+                _CLIENTS[key] = cls(
+                    joined.transport, joined.cache, timeout_seconds=timeout_seconds, local=joined.local
+                )
             client = _CLIENTS[key]
         return cast("Self", client)
 
@@ -227,12 +221,7 @@ class NodeClient:
         """
         units, kinds = tuple(storage_units), tuple(hypervisors)
         request = SnapshotRequest(hypervisors=frozenset(kinds), storage=frozenset(units), bootid=True)
-        snapshot = self.snapshot(node, request)
-        return (
-            str(ok_data(snapshot, BOOTID_KEY)),
-            [dict(ok_data(snapshot, unit.key)) for unit in units],
-            [node_fields(ok_data(snapshot, kind.key)[NODE_DATA]) for kind in kinds],
-        )
+        return as_node_info(self.snapshot(node, request), units, kinds)
 
     def instance_info(self, node: str, name: str, hypervisor: HypervisorSection) -> dict[str, Any]:
         """Return memory (MiB), vcpus, state and time (seconds) of an instance; nothing of one that is not there.
@@ -252,18 +241,7 @@ class NodeClient:
                 name with other memory or other vcpus.
         """
         kinds = tuple(hypervisors)
-        snapshot = self.snapshot(node, SnapshotRequest(hypervisors=frozenset(kinds)))
-        found: dict[str, dict[str, Any]] = {}
-        for kind in kinds:
-            for name, data in ok_data(snapshot, kind.key)[INSTANCES_DATA].items():
-                fields = instance_fields(data)
-                other = found.setdefault(name, fields)
-                if any(other[field] != fields[field] for field in ("memory", "vcpus")):
-                    sentence = (
-                        f"node {node!r} has instance {name!r} under two hypervisors that differ over it"
-                    )
-                    raise SectionFailed(node, sentence)
-        return found
+        return as_instances(self.snapshot(node, SnapshotRequest(hypervisors=frozenset(kinds))), kinds)
 
     def leases(self) -> Mapping[str, Lease]:
         """Return the nodes that have an agent at the moment, and what their agents say of themselves.
@@ -287,34 +265,6 @@ class NodeClient:
         self.cache.close()
 
     # -- within --------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def _made(cls, settings: Settings) -> Self:
-        timeout_seconds = settings.node_state_cache.rpc_timeout_seconds
-        if settings.embedded:
-            return cls._with_agent(settings, timeout_seconds)
-        # kombu is slow to import, and only what has a broker needs it.
-        from orchestrator.nodes.kombu_transport import KombuTransport
-
-        transport = KombuTransport(settings)
-        cache = make_node_state_cache(settings, partial(fetch_snapshot, transport))
-        return cls(transport, cache, timeout_seconds=timeout_seconds)
-
-    @classmethod
-    def _with_agent(cls, settings: Settings, timeout_seconds: float) -> Self:
-        def fetch(node: str, request: SnapshotRequest, seconds: float) -> Snapshot:
-            return fetch_snapshot(transport, node, request, seconds)
-
-        cache = make_node_state_cache(settings, fetch)
-        driver: Any = DriverManager("isotherm.workers", "agent", invoke_on_load=False).driver
-        directory = agent_directory(settings.state_directory, LOCAL_NODE)
-        agent = driver(LOCAL_NODE, settings, cache, directory=directory, shared=True)
-        transport = LocalTransport(agent, threads=settings.agent.threads)
-        try:
-            agent.begin()
-        except StateStoreFailed as error:
-            raise Unavailable(f"the node state cache does not answer: {error}") from error
-        return cls(transport, cache, timeout_seconds=timeout_seconds, local=agent.lease)
 
     def _require_agent(self, node: str) -> None:
         """Refuse to ask a node that has no agent, without asking it.

@@ -1,10 +1,53 @@
 """Snapshots in the shapes in which nodes were asked before there were any: one list or map for each kind of thing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cache.node_state.errors import SectionFailed
-from cache.node_state.requests import OK, Snapshot
+from cache.node_state.requests import (
+    BOOTID_KEY,
+    INSTANCES_DATA,
+    NODE_DATA,
+    OK,
+    HypervisorSection,
+    Snapshot,
+    StorageSection,
+)
+
+
+def as_node_info(
+    snapshot: Snapshot, units: Sequence[StorageSection], hypervisors: Sequence[HypervisorSection]
+) -> tuple[str, list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the boot id, the storage units in the order given, and what hypervisors say of the node.
+
+    Raises:
+        SectionFailed: one of them is not there, or not ok.
+    """
+    return (
+        str(ok_data(snapshot, BOOTID_KEY)),
+        [dict(ok_data(snapshot, unit.key)) for unit in units],
+        [node_fields(ok_data(snapshot, each.key)[NODE_DATA]) for each in hypervisors],
+    )
+
+
+def as_instances(snapshot: Snapshot, hypervisors: Sequence[HypervisorSection]) -> dict[str, dict[str, Any]]:
+    """Return the instances of some hypervisors, by their names.
+
+    Raises:
+        SectionFailed: a hypervisor is not there, or not ok; or two of them have an instance of the same name with
+            other memory or other vcpus.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for hypervisor in hypervisors:
+        for name, data in ok_data(snapshot, hypervisor.key)[INSTANCES_DATA].items():
+            fields = instance_fields(data)
+            other = found.setdefault(name, fields)
+            if any(other[field] != fields[field] for field in ("memory", "vcpus")):
+                sentence = (
+                    f"node {snapshot.node!r} has instance {name!r} under two hypervisors that differ over it"
+                )
+                raise SectionFailed(snapshot.node, sentence)
+    return found
 
 
 def ok_data(snapshot: Snapshot, key: str) -> Any:

@@ -358,3 +358,23 @@ def test_client_that_was_closed_is_made_anew(tmp_path: Path) -> None:
     again = NodeClient.of(settings)
     assert again is not made[0]
     again.close()
+
+
+def test_a_broker_that_is_away_makes_nodes_unreachable_each_on_its_own(tmp_path: Path) -> None:
+    settings = Settings.model_validate(
+        {
+            "state_directory": tmp_path,
+            "broker_url": "redis://127.0.0.1:1/0",
+            "node_state_cache": {"backend": "file"},
+        }
+    )
+    client = NodeClient.of(settings)
+    for node in ("n1", "n2"):
+        client.cache.acquire(Lease(node=node, incarnation=node, boot_id="b"))
+    found = client.snapshot_many(["n1", "n2"], SnapshotRequest(bootid=True))
+    assert {node: type(error) for node, error in found.items()} == {
+        "n1": NodeUnreachable,
+        "n2": NodeUnreachable,
+    }
+    assert "node 'n1' cannot be asked: the broker does not answer" in str(found["n1"])
+    client.close()
