@@ -1,6 +1,5 @@
-"""Resource types for the machine a worker runs on: files and processes.
+"""Resource types for what is on nodes: instances, volumes, files and processes, and the groups that place them.
 
-What lives here touches the disk and the process table, inside the directories that the settings allow, and
-writes down in the state directory what it is about to do before it does it. Nothing here talks to another
-machine.
+Nothing here touches a machine: an agent does (:mod:`workers.agent`), and each change is asked for under an id that is the
+same however often a step is run. A node that is silent is waited for, and never taken for one on which nothing is.
 """
