@@ -10,7 +10,6 @@ from cache.node_state.cache import NodeStateCache
 from cache.node_state.file_store import FileNodeStore
 from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.reading import Fetch
-from cache.node_state.redis_store import RedisNodeStore, StoreMisconfigured
 from cache.node_state.store import NodeStateStore
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.nearest import Nearest
@@ -57,6 +56,9 @@ def make_node_state_store(settings: Settings) -> NodeStateStore:
         return _of_this_process(str(settings.state_directory.absolute()))
     if backend == FILE:
         return FileNodeStore(settings.state_directory / DIRECTORY, boot_id=_boot_id(settings))
+    # Its client is slow to import, and embedded mode needs none.
+    from cache.node_state.redis_store import RedisNodeStore, StoreMisconfigured
+
     try:
         return RedisNodeStore(url)
     except StoreMisconfigured as error:

@@ -437,7 +437,7 @@ def test_listing_stacks_loads_neither_the_queue_nor_plugins(write: Write) -> Non
     code = (
         "import sys; from orchestrator.cli.main import isotherm; "
         "isotherm(['stack', 'list'], standalone_mode=False); "
-        "sys.exit(' '.join(sorted({'celery', 'kombu', 'alembic', 'workers'} & set(sys.modules))))"
+        "sys.exit(' '.join(sorted({'celery', 'kombu', 'alembic', 'redis', 'workers'} & set(sys.modules))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip() == ""
