@@ -148,7 +148,7 @@ def network_of(spec: InstanceSpec) -> ContainerNetwork:
     """
     if len(spec.networks) > 1:
         raise CannotDo(f"expected one network at most, found {len(spec.networks)}")
-    network: ContainerNetwork = ContainerNetwork.read(spec.networks[0] if spec.networks else {}, "networks.0")
+    network = ContainerNetwork.read(spec.networks[0] if spec.networks else {}, "networks.0")
     if (network.mode == "namespace") != bool(network.path):
         raise HypervisorFault("networks.0: mode namespace and path belong together")
     if network.name and network.mode != "bridge":
@@ -162,8 +162,7 @@ def options_of(spec: InstanceSpec) -> ContainerOptions:
     Raises:
         HypervisorFault: it cannot be read.
     """
-    options: ContainerOptions = ContainerOptions.read(spec.options, "options")
-    return options
+    return ContainerOptions.read(spec.options, "options")
 
 
 def check_disk(disk: Disk, number: int) -> None:

@@ -82,7 +82,7 @@ def domain_options(spec: InstanceSpec, kind: DomainKind) -> DomainOptions:
         HypervisorFault: it cannot be read.
         CannotDo: domains of this kind have no such thing.
     """
-    options: DomainOptions = DomainOptions.read(spec.options, "options")
+    options = DomainOptions.read(spec.options, "options")
     if not kind.is_container:
         for word in ("command", "cwd", "user"):
             if getattr(spec, word):
@@ -192,7 +192,7 @@ def _image(disk: Disk, target: str) -> ET.Element:
 
 def _cards(spec: InstanceSpec) -> Iterator[ET.Element]:
     for number, asked in enumerate(spec.networks):
-        network: DomainNetwork = DomainNetwork.read(asked, f"networks.{number}")
+        network = DomainNetwork.read(asked, f"networks.{number}")
         card = ET.Element("interface", type=network.mode)
         if network.mode != "user":
             _add(card, "source", **{network.mode: network.source})

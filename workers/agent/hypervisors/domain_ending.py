@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from workers.agent.hypervisors.domain_view import KIB_PER_MIB, domain_state, memory_mib_of
-from workers.agent.hypervisors.hypervisor import HypervisorBusy, HypervisorFault, InstanceState
+from workers.agent.hypervisors.hypervisor import CannotDo, HypervisorBusy, InstanceState
 from workers.agent.hypervisors.libvirt_connection import libvirt
 
 _LOOK_SECONDS: Final = 0.05
@@ -47,14 +47,14 @@ def wait_for_memory(domain: Any, memory_mib: int) -> None:
     """Return when a domain that runs has the memory that was ordered.
 
     Raises:
-        HypervisorFault: its guest keeps what it has; the order stands for its next start.
+        CannotDo: its guest keeps what it has; the order stands for its next start.
     """
     deadline = time.monotonic() + _BALLOON_SECONDS
     while domain.isActive() and (found := memory_mib_of(domain.info())) != memory_mib:
         if time.monotonic() >= deadline:
             library = libvirt()
             domain.setMemoryFlags(found * KIB_PER_MIB, library.VIR_DOMAIN_AFFECT_LIVE)
-            raise HypervisorFault(
+            raise CannotDo(
                 f"the guest keeps {found} MiB: has it a driver for its balloon? It will have {memory_mib} MiB when it "
                 "starts anew"
             )

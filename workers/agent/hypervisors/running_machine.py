@@ -142,8 +142,7 @@ class RunningMachine:
         """Plug processors and memory in, or have the guest hand memory back.
 
         Raises:
-            CannotDo: it has no place for so much, or would have to lose processors.
-            HypervisorFault: the guest does not hand memory back.
+            CannotDo: it has no place for so much, would have to lose processors, or has a guest that keeps its memory.
         """
         with self.work() as qmp:
             _plug_processors(qmp, vcpus)
@@ -206,7 +205,7 @@ def _fill_balloon(qmp: Qmp, memory_mib: int) -> None:
     while qmp.do("query-balloon")["actual"] != memory_mib * BYTES_PER_MIB:
         if time.monotonic() >= deadline:
             qmp.do("balloon", value=before)
-            raise HypervisorFault("the guest does not hand memory back: has it a driver for its balloon?")
+            raise CannotDo("the guest does not hand memory back: has it a driver for its balloon?")
         time.sleep(_BALLOON_LOOK_SECONDS)
 
 

@@ -84,7 +84,7 @@ def machine_options(spec: InstanceSpec) -> MachineOptions:
     for word in ("command", "cwd", "user"):
         if getattr(spec, word):
             raise CannotDo(f"a virtual machine runs what its disks hold: it takes no {word}")
-    options: MachineOptions = MachineOptions.read(spec.options, "options")
+    options = MachineOptions.read(spec.options, "options")
     if (options.initrd or options.append) and not options.kernel:
         raise HypervisorFault("options: initrd and append belong to a kernel")
     if 0 < options.max_memory_mib < spec.memory_mib or 0 < options.max_vcpus < spec.vcpus:
@@ -103,7 +103,7 @@ def machine_networks(spec: InstanceSpec) -> Sequence[MachineNetwork]:
     """
     read: list[MachineNetwork] = []
     for number, asked in enumerate(spec.networks):
-        network: MachineNetwork = MachineNetwork.read(asked, f"networks.{number}")
+        network = MachineNetwork.read(asked, f"networks.{number}")
         if (network.mode == "user") == bool(network.device):
             raise HypervisorFault(
                 f"networks.{number}: modes tap and bridge need a device, mode user has none"

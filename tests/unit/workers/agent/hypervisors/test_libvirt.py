@@ -99,7 +99,7 @@ class TestLibvirt(HypervisorContract):
             ({"env": {"A": "b"}}, "type test take no env"),
             ({"image": "/disk"}, "type test take no image"),
             ({"options": {"max_memory": 1}}, "did you mean 'max_memory_mib'"),
-            ({"networks": [{"mode": "tap"}]}, "networks.0.mode"),
+            ({"networks": [{"mode": "tap"}]}, "networks.0: option 'mode'"),
         ],
     )
     def test_what_cannot_be_had_is_refused_before_anything_runs(
