@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from workers.agent.account import Account, NoAccount, account_of
 from workers.agent.environment import environment, fault_of_environment
@@ -20,8 +20,7 @@ class ProcessInstanceOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    #: What asks it to end.
-    stop_signal: str = "TERM"
+    stop_signal: str = Field(default="TERM", description="What asks it to end.")
 
     @field_validator("stop_signal")
     @classmethod

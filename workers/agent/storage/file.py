@@ -51,10 +51,15 @@ class FileVolumeOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    #: A file is as large as its volume; the size of a directory is a promise that nobody enforces.
-    format: Literal["raw", "dir"] = "raw"
-    #: Whether a file's room is taken at once; it is not, as a rule, before it is written to.
-    preallocate: bool = False
+    format: Literal["raw", "dir"] = Field(
+        default="raw",
+        description="raw (a file as large as the volume) or dir (a directory, whose size is a promise that nobody "
+        "enforces).",
+    )
+    preallocate: bool = Field(
+        default=False,
+        description="Whether a file's room is taken at once; it is not, as a rule, before it is written to.",
+    )
 
 
 class FileStorage(Storage):
