@@ -175,7 +175,7 @@ class Reservations:
                 operation_id=operation_id,
                 wanted=None if wanted is None else {name: _whole(each) for name, each in wanted.items()},
                 began=began,
-                under_way=self._under_way(connection, owners),
+                under_way=self._under_way(connection, owners, operation_id, began=began),
             )
             self._settle(connection, stack_id, found, now)
 
@@ -255,15 +255,26 @@ class Reservations:
             connection.execute(reservation.insert(), rows)
 
     @staticmethod
-    def _under_way(connection: sa.Connection, operations: Collection[str]) -> frozenset[str]:
-        """Return which of some operations are not over."""
-        if not operations:
+    def _under_way(
+        connection: sa.Connection, others: Collection[str], operation_id: str, *, began: bool
+    ) -> frozenset[str]:
+        """Return which of a stack's other operations may still bring about what they claimed.
+
+        Those that are older than one that began are superseded by it, whenever that is told of them.
+        """
+        if not others:
             return frozenset()
         operation = tables.operation
-        sql = sa.select(operation.c.id).where(
-            operation.c.id.in_(sorted(operations)), operation.c.state != OVER
+        sql = sa.select(operation.c.id, operation.c.created_at, operation.c.state)
+        found = connection.execute(sql.where(operation.c.id.in_(sorted({*others, operation_id})))).all()
+        since = (
+            max((row.created_at for row in found if row.id == operation_id), default=0.0) if began else 0.0
         )
-        return frozenset(connection.execute(sql).scalars())
+        return frozenset(
+            row.id
+            for row in found
+            if row.id != operation_id and row.state != OVER and row.created_at >= since
+        )
 
     @staticmethod
     def _settle(connection: sa.Connection, stack_id: str, found: Settled, now: float) -> None:

@@ -53,7 +53,7 @@ def settled(
         operation_id: That of the operation that is over.
         wanted: What each resource takes from now on, by name; None where nobody knows.
         began: Whether the operation ever began.
-        under_way: The operations that are not over, of those that claimed anything.
+        under_way: The other operations whose claims may still come about.
     """
     rows = list(rows)
     there = Counter((row.name, row.on_node) for row in rows if row.on_node)
@@ -68,9 +68,7 @@ def settled(
         came_about = began if owner == operation_id else True
         if not owner:
             before.setdefault(place, {})[each["kind"]] = each["amount"]
-        elif owner != operation_id and owner in under_way:
-            continue
-        elif came_about and each["resource"] in beginning and place not in there:
+        elif owner in under_way or (came_about and each["resource"] in beginning and place not in there):
             continue
         else:
             deleted.append({name: each[name] for name in KEY})

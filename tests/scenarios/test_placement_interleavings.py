@@ -1,4 +1,4 @@
-"""Whatever overtakes what, and whatever dies: the ledger knows all that is there, and never promises more than there is."""
+"""Whatever overtakes what and whatever dies: all that is there is in the ledger, which promises no more than there is."""
 
 import json
 from collections import Counter
@@ -107,6 +107,8 @@ def test_what_is_there_is_on_record_and_never_more_than_there_is(
     world.plug(placement(world.store, world.coordinator._settings, nodes))
     try:
         for name, definition, failing, crash_after, fate in played:
+            # No two operations begin at the same moment.
+            world.now += 1
             PretendedInstance.failing = failing
             if crash_after:
                 world.cloud.crash_after(crash_after)

@@ -82,6 +82,7 @@ def machines(bench: Bench) -> None:
             shown=None,
         )
         bench.store.ledger.open(new, owner="w", lease_seconds=60, mine=lambda _: False)
+        bench.clock.pass_(1)
 
 
 def test_room_is_claimed_on_all_nodes_or_on_none(bench: Bench) -> None:
@@ -192,6 +193,16 @@ def test_what_was_being_made_when_its_operation_ended_is_settled_by_the_next(ben
     put(bench, None, "b")
     settle(bench, "o2")
     assert total(bench) == 30
+
+
+def test_who_is_told_late_that_another_took_over_changes_nothing(bench: Bench) -> None:
+    """In which order operations on one stack are told of is not said."""
+    claim(bench, {("a", "n1"): 50})
+    claim(bench, {("a", "n1"): 10}, operation="o2")
+    put(bench, "n1", "a")
+    settle(bench, "o2", wanted={"a": 10})
+    settle(bench)
+    assert total(bench) == 10
 
 
 def test_members_of_groups_are_found_in_other_stacks(bench: Bench) -> None:
