@@ -6,6 +6,7 @@ from dataclasses import fields
 from importlib.metadata import entry_points
 
 import pytest
+from pydantic import BaseModel
 
 from orchestrator.node_settings import AgentSettings, NodeStateCacheSettings
 from orchestrator.nodes.registry import Effect, load_rpcs
@@ -18,6 +19,7 @@ from workers.agent.storage.storage import StorageData
 
 PAGE = ROOT / "docs" / "nodes.md"
 TEXT = PAGE.read_text()
+PROSE = re.sub(r"^```.*?^```", "", TEXT, flags=re.MULTILINE | re.DOTALL)
 
 
 def table_below(words: str) -> list[list[str]]:
@@ -51,7 +53,6 @@ def test_every_backend_that_comes_with_it_is_listed(group: str) -> None:
 def test_every_policy_of_groups_is_listed() -> None:
     listed = [names_in(row[0])[0] for row in table_below("The rules of groups:")]
     assert listed == [str(policy) for policy in Policy]
-    assert PlacementOptions.model_fields["max_age_seconds"].is_required() is False
 
 
 def test_what_hypervisors_can_do_is_so() -> None:
@@ -88,8 +89,17 @@ def test_the_settings_that_are_named_are_there() -> None:
     limits = [name for row in table_below("## What an agent allows") for name in names_in(row[0])]
     known = {f"agent.{name}" for name in AgentSettings.model_fields} | set(Settings.model_fields)
     assert set(limits) <= known
-    of_cache = {name for name in names_in(TEXT) if name.endswith("_seconds") and "cpu" not in name}
+    of_cache = {name for name in names_in(PROSE) if name.endswith("_seconds") and "cpu" not in name}
     assert {name.removeprefix("agent.") for name in of_cache} <= {
         *NodeStateCacheSettings.model_fields,
         *AgentSettings.model_fields,
+        *PlacementOptions.model_fields,
     }
+
+
+@pytest.mark.parametrize("kind", [AgentSettings, NodeStateCacheSettings])
+def test_every_setting_of_nodes_is_spoken_of(kind: type[BaseModel]) -> None:
+    spoken_of = {name.rpartition(".")[2] for name in names_in(PROSE)}
+    in_example = set(re.findall(r"^(?:\[agent\.)?(\w+)", TEXT, flags=re.MULTILINE))
+    # Where it is kept is said in words.
+    assert sorted(set(kind.model_fields) - spoken_of - in_example - {"url"}) == []
