@@ -1,4 +1,4 @@
-"""Whatever overtakes what and whatever dies: all that is there is in the ledger, which promises no more than there is."""
+"""Whatever overtakes what and whatever dies: the ledger has all that is there, and promises no more than there is."""
 
 import json
 from collections import Counter
