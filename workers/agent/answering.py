@@ -136,7 +136,7 @@ class Answering:
                 delivery.succeeded(result)
         except Exception as error:
             fault = fault_of(error, request.rpc)
-            log.warning("a change of this node failed", rpc=request.rpc, reason=fault.message)
+            log.info("a change of this node failed", rpc=request.rpc, reason=fault.message)
             if delivery.success is None:
                 delivery.failed(fault)
             raise _Told(fault) from error
