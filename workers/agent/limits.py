@@ -103,8 +103,11 @@ class Limits:
         Raises:
             RpcRefused: a path, the program or the user is not allowed.
         """
-        if _is_path(spec.image):
+        if spec.image.startswith(("/", ".")):
             self.path(spec.image)
+        elif spec.image and Path(spec.image).exists():
+            # The name of an image in a registry, as a rule; but this one would be taken for a file.
+            self.path(str(Path(spec.image).absolute()))
         if walled:
             return spec
         self.user(spec.user)
@@ -121,18 +124,16 @@ class Limits:
             RpcRefused: it is outside the allowed directories.
         """
         path = Path(text)
+        if not path.is_absolute():
+            # What it is relative to is everybody's own idea.
+            raise self._refused(f"{text!r} depends on where one looks from: name it by its whole path")
         if path.is_dir():
             self.directory(text)
         else:
-            self.file(str(path.resolve()) if path.is_absolute() else text)
+            self.file(str(path.resolve()))
 
     def _refused(self, sentence: str) -> RpcRefused:
         return RpcRefused(self._node, f"node {self._node!r} does not allow it: {sentence}")
-
-
-def _is_path(text: str) -> bool:
-    """Whether an image is a file or directory of the node, rather than a name in a registry."""
-    return bool(text) and (text.startswith(("/", ".")) or Path(text).exists())
 
 
 def _own_user() -> Any:

@@ -62,7 +62,13 @@ def test_paths_stay_in_the_allowed_directories_wherever_links_lead(tmp_path: Pat
     (files / "way-up").symlink_to("/etc")
     within.path(str(files / "disk"))
     within.path(str(files))
-    for path in ("/etc/passwd", str(files / "way-out"), str(files / "way-up"), str(files / ".." / "boot_id")):
+    for path in (
+        "/etc/passwd",
+        "disk",
+        str(files / "way-out"),
+        str(files / "way-up"),
+        str(files / ".." / "boot_id"),
+    ):
         with pytest.raises(RpcRefused):
             within.path(path)
 
@@ -113,13 +119,17 @@ def test_linker_is_not_told_to_run_something_else(tmp_path: Path, files: Path) -
         only_good.command([str(files / "good")], env={"LD_PRELOAD": "x.so"}, cwd=files)
 
 
-def test_image_of_a_walled_instance_stays_in_the_allowed_directories(tmp_path: Path, files: Path) -> None:
+def test_image_of_a_walled_instance_stays_in_the_allowed_directories(
+    tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (files / "image").write_text("")
     within = limits(tmp_path)
     within.instance(InstanceSpec(name="vm", memory_mib=1, image=str(files / "image")), walled=True)
     within.instance(InstanceSpec(name="vm", memory_mib=1, image="docker.io/library/alpine"), walled=True)
-    with pytest.raises(RpcRefused):
-        within.instance(InstanceSpec(name="vm", memory_mib=1, image="/etc/passwd"), walled=True)
+    monkeypatch.chdir("/etc")
+    for image, said in (("/etc/passwd", "outside"), ("passwd", "outside"), ("./image", "whole path")):
+        with pytest.raises(RpcRefused, match=said):
+            within.instance(InstanceSpec(name="vm", memory_mib=1, image=image), walled=True)
 
 
 def test_directory_is_handed_on_as_it_really_is(tmp_path: Path, files: Path) -> None:
