@@ -84,7 +84,8 @@ class NodeStateCache:
         Args:
             node: Its name.
             request: What is asked for.
-            max_age_seconds: How old an answer may be, if less than usual.
+            max_age_seconds: How old an answer may be, if less than usual. What is kept and older is served to others
+                until the new answer is there.
             force: The node is asked whatever is kept, and what is kept is void for all.
             allow_stale: If the node cannot be asked, what it said once will do; it is marked as stale.
             timeout_seconds: How long the node may take, if other than usual.
@@ -115,16 +116,6 @@ class NodeStateCache:
             self._question(name, request, max_age_seconds, allow_stale, timeout_seconds) for name in names
         ]
         return self._reading.answers(questions, self._reading.look(names)) if names else {}
-
-    def refresh(
-        self, node: str, *, older_than_seconds: float = 0.0, timeout_seconds: float | None = None
-    ) -> Snapshot:
-        """Ask a node for everything unless what is kept is younger; what is kept is served until the answer is there.
-
-        Raises:
-            NodeError: as :meth:`snapshot` does.
-        """
-        return self.snapshot(node, max_age_seconds=older_than_seconds, timeout_seconds=timeout_seconds)
 
     @property
     def counters(self) -> NodeStateCounts:
@@ -254,14 +245,6 @@ class NodeStateCache:
             StateStoreFailed: the store is out of reach.
         """
         self._leases.renew(lease)
-
-    def announce(self, lease: Lease) -> None:
-        """Say what the agent in this process is, which needs no lease; what was kept of its node is void.
-
-        Raises:
-            StateStoreFailed: the store is out of reach.
-        """
-        self._leases.announce(lease)
 
     def release(self, lease: Lease) -> None:
         """Give a node's name back, if it is still this agent's.

@@ -57,19 +57,12 @@ class Leases:
         if holder is not None:
             raise LeaseLost(lease.node, f"node {lease.node!r} has another agent now: {_told(holder)}")
 
-    def announce(self, lease: Lease) -> None:
-        """Say what an agent is that needs no lease, because it is in the process that asks it."""
-        self._lend(lease, exclusive=False)
-        self._changes.bump(lease.node, "agent began")
-
     def release(self, lease: Lease) -> None:
         """Give a node's name back, if it is still this agent's."""
         self._store.withdraw(lease.node, lease.incarnation)
 
-    def _lend(self, lease: Lease, *, exclusive: bool = True) -> bytes | None:
-        return self._store.acquire(
-            lease.node, lease.incarnation, lease.to_bytes(), self._lease_seconds, exclusive=exclusive
-        )
+    def _lend(self, lease: Lease) -> bytes | None:
+        return self._store.acquire(lease.node, lease.incarnation, lease.to_bytes(), self._lease_seconds)
 
 
 def _told(holder: bytes) -> str:

@@ -164,7 +164,12 @@ class Reading:
         """Heed what a reply tells of the node's agent."""
         before = self._seen.get(node)
         self._seen[node] = (incarnation, boot_id)
-        if before not in (None, (incarnation, boot_id)):
+        if before in (None, (incarnation, boot_id)):
+            return
+        look = self.look([node])[0]
+        lease = lease_in(look) if look else None
+        # Who has taken the name in the meantime has seen to the token then.
+        if lease is None or (lease.incarnation, lease.boot_id) != (incarnation, boot_id):
             self.void(node, "agent changed")
 
     def close(self) -> None:

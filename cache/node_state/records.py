@@ -196,15 +196,13 @@ class RecordStore(NodeStateStore):
         common, record = self._read(node)
         return frozenset(record.marks if node else common.marks)
 
-    def acquire(
-        self, node: str, incarnation: str, data: bytes, life_seconds: float, *, exclusive: bool = True
-    ) -> bytes | None:
+    def acquire(self, node: str, incarnation: str, data: bytes, life_seconds: float) -> bytes | None:
         """Take or prolong a lease."""
         with self._changing([node]) as (_, records):
             now, record = self._clock(), records[node]
             held = record.lease if record.lease and record.lease[2] > now else None
             same = held is not None and held[0] == incarnation
-            if exclusive and held and not same:
+            if held and not same:
                 return held[1]
             record.lease, record.known = (incarnation, data, now + life_seconds), True
             if not same:

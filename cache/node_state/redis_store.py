@@ -147,12 +147,12 @@ if ARGV[3] == '1' then
   redis.call('SET', KEYS[1], ARGV[1])
 end
 """
-#: Then lease, err and the names; then node, incarnation, data, life and whether others are to be spared.
+#: Then lease, err and the names; then node, incarnation, data and life.
 _ACQUIRE: Final = """
 local there = redis.call('HMGET', KEYS[3], 'incarnation', 'data', 'until')
 local held = there[1] and tonumber(there[3]) > now
 local same = held and there[1] == ARGV[4]
-if ARGV[7] == '1' and held and not same then return there[2] end
+if held and not same then return there[2] end
 redis.call('HSET', KEYS[3], 'incarnation', ARGV[4], 'data', ARGV[5], 'until', written(now + ARGV[6]))
 redis.call('EXPIRE', KEYS[3], math.ceil(ARGV[6]) + 60)
 redis.call('SADD', KEYS[5], ARGV[3])
@@ -287,14 +287,10 @@ class RedisNodeStore(NodeStateStore):
         key = self._key(node, "dirty") if node else self._common[1]
         return frozenset(mark.decode() for mark in self._told(lambda: self._redis.zrange(key, 0, -1)))
 
-    def acquire(
-        self, node: str, incarnation: str, data: bytes, life_seconds: float, *, exclusive: bool = True
-    ) -> bytes | None:
+    def acquire(self, node: str, incarnation: str, data: bytes, life_seconds: float) -> bytes | None:
         """Take or prolong a lease."""
         keys = [*self._keys(node, "lease", "err"), self._names]
-        holder: bytes | None = self._run(
-            _ACQUIRE, keys, [node, incarnation, data, life_seconds, int(exclusive)]
-        )
+        holder: bytes | None = self._run(_ACQUIRE, keys, [node, incarnation, data, life_seconds])
         return holder
 
     def withdraw(self, node: str, incarnation: str) -> None:

@@ -129,13 +129,10 @@ class NodeStateStore(ABC):
         """Return the marks of a node; those of all nodes together for an empty name."""
 
     @abstractmethod
-    def acquire(
-        self, node: str, incarnation: str, data: bytes, life_seconds: float, *, exclusive: bool = True
-    ) -> bytes | None:
+    def acquire(self, node: str, incarnation: str, data: bytes, life_seconds: float) -> bytes | None:
         """Take or prolong a node's lease; if another incarnation has it, change nothing and return what that said.
 
-        Without ``exclusive`` the last one has it. The node is known from now on; to one that begins, the failures of
-        the one before it are nothing.
+        The node is known from now on; to one that begins, the failures of the one before it are nothing.
         """
 
     @abstractmethod

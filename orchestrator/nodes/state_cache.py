@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Collection
-from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -13,6 +12,7 @@ from cache.node_state.reading import Fetch
 from cache.node_state.store import NodeStateStore
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.nearest import Nearest
+from orchestrator.nodes.boot import read_boot_id
 from orchestrator.plugins.asks import LOCAL_NODE
 from orchestrator.settings import Settings
 
@@ -55,7 +55,7 @@ def make_node_state_store(settings: Settings) -> NodeStateStore:
     if backend == MEMORY:
         return _of_this_process(str(settings.state_directory.absolute()))
     if backend == FILE:
-        return FileNodeStore(settings.state_directory / DIRECTORY, boot_id=_boot_id(settings))
+        return FileNodeStore(settings.state_directory / DIRECTORY, boot_id=read_boot_id(settings))
     # Its client is slow to import, and embedded mode needs none.
     from cache.node_state.redis_store import RedisNodeStore, StoreMisconfigured
 
@@ -91,14 +91,6 @@ def _url_setting(settings: Settings) -> str:
     if settings.cache_backend in _REDIS_CACHES and settings.cache_url.startswith(_REDIS_SCHEMES):
         return "cache_url"
     return "broker_url" if settings.broker_url.startswith(_REDIS_SCHEMES) else ""
-
-
-def _boot_id(settings: Settings) -> str:
-    """Return which boot of this machine it is; empty where nobody can tell."""
-    try:
-        return Path(settings.agent.boot_id_file).read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        return ""
 
 
 def _refused(setting: str, message: str, hint: str) -> InvalidInput:

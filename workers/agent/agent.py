@@ -19,6 +19,7 @@ import structlog
 
 from cache.node_state.lease import Lease
 from cache.node_state.requests import SCHEMA_VERSION, SnapshotRequest
+from orchestrator.nodes.boot import read_boot_id
 from orchestrator.nodes.errors import (
     BackendAway,
     Gone,
@@ -136,10 +137,7 @@ class Agent:
     @property
     def boot_id(self) -> str:
         """The machine's boot id; empty where it cannot be read."""
-        try:
-            return Path(self.settings.agent.boot_id_file).read_text(encoding="ascii").strip()
-        except (OSError, ValueError):
-            return ""
+        return read_boot_id(self.settings)
 
     @cached_property
     def totals(self) -> Totals:

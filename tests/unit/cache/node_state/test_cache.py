@@ -398,6 +398,17 @@ def test_a_mark_runs_out_and_takes_the_token_with_it(world: World, clock: Clock)
     assert world.store.look(["n1"])[0].tokens != before
 
 
+def test_a_reply_of_the_agent_that_has_the_name_now_voids_nothing(world: World) -> None:
+    another = world.another()
+    another.seen("n1", "first", "boot")
+    world.cache.release(world.node.lease())
+    world.node.incarnation = "second"
+    world.cache.acquire(world.node.lease())
+    world.cache.snapshot("n1")
+    another.seen("n1", "second", "boot")
+    assert world.cache.snapshot("n1").cached
+
+
 def test_another_boot_in_any_reply_voids_all(world: World) -> None:
     world.cache.snapshot("n1")
     world.cache.seen("n1", "first", "boot")
@@ -406,7 +417,7 @@ def test_another_boot_in_any_reply_voids_all(world: World) -> None:
     assert not world.cache.snapshot("n1").cached
 
 
-def test_a_refresh_leaves_no_hole(world: World, clock: Clock) -> None:
+def test_to_want_it_younger_leaves_no_hole_for_others(world: World, clock: Clock) -> None:
     world.cache.snapshot("n1")
     clock.now += 300
     served: list[bool] = []
@@ -416,10 +427,10 @@ def test_a_refresh_leaves_no_hole(world: World, clock: Clock) -> None:
 
     world.node.meanwhile = look
     world.node.state = 1
-    world.cache.refresh("n1", older_than_seconds=299)
+    world.cache.snapshot("n1", max_age_seconds=299)
     assert served == [True]
     assert state_in(world.cache.snapshot("n1")) == 1
-    world.cache.refresh("n1", older_than_seconds=299)
+    world.cache.snapshot("n1", max_age_seconds=299)
     assert len(world.node.asked) == 2
 
 
@@ -439,5 +450,3 @@ def test_the_node_of_this_process_needs_no_lease(store: NodeStateStore, clock: C
     world.cache.release(world.node.lease())
     world.cache.snapshot("local")
     assert world.cache.snapshot("local").cached
-    world.cache.announce(world.node.lease(incarnation="of another process"))
-    assert not world.cache.snapshot("local").cached

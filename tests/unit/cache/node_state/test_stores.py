@@ -252,12 +252,6 @@ def test_a_lease_has_one_holder(store: NodeStateStore, clock: Clock) -> None:
     assert store.acquire("n1", "first", b"one", 40) == b"two"
 
 
-def test_who_needs_no_lease_takes_it_from_anybody(store: NodeStateStore) -> None:
-    store.acquire("n1", "first", b"one", 40)
-    assert store.acquire("n1", "second", b"two", 40, exclusive=False) is None
-    assert look(store).lease == b"two"
-
-
 def test_only_its_holder_ends_a_lease(store: NodeStateStore) -> None:
     store.acquire("n1", "first", b"one", 40)
     store.withdraw("n1", "second")
