@@ -10,6 +10,7 @@ from typing import Any, Final, Self, cast
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import (
     NodeError,
+    NodeTimeout,
     NodeUnreachable,
     NoSuchNode,
     StateStoreFailed,
@@ -34,6 +35,7 @@ from orchestrator.nodes.joining import join
 from orchestrator.nodes.old_shapes import as_instances, as_node_info
 from orchestrator.nodes.operations import Operation, OperationState
 from orchestrator.nodes.registry import FAST, load_rpcs
+from orchestrator.nodes.silence import Silences
 from orchestrator.nodes.transport import Transport
 from orchestrator.nodes.unfinished import Unfinished, is_to_be_sent
 from orchestrator.plugins.asks import LOCAL_NODE
@@ -95,6 +97,7 @@ class NodeClient:
         self._timeout_seconds = timeout_seconds
         self._local = local
         self._unfinished = Unfinished()
+        self._silences = Silences()
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
@@ -283,15 +286,28 @@ class NodeClient:
         except StateStoreFailed:
             # Whoever does not know asks the node.
             return
+        self._silences.refuse(node, lease.incarnation if lease else "")
         if lease is not None:
             check_schema(node, lease.schema)
         elif node in names:
             raise NodeUnreachable(node, f"node {node!r} is unreachable: no agent holds its lease")
         # Of a name that nobody knows the store may have lost what it knew: who is there answers.
 
+    def _incarnation(self, node: str) -> str:
+        try:
+            lease = None if self._local else self.cache.lease(node)
+        except StateStoreFailed:
+            return ""
+        return lease.incarnation if lease else ""
+
     def _read(self, node: str, rpc: str, arguments: Mapping[str, Any], *, timeout_seconds: float) -> Any:
         request = make_request(node, rpc, arguments, timeout_seconds=timeout_seconds)
-        reply = self._transport.read(request, timeout_seconds=timeout_seconds)
+        try:
+            reply = self._transport.read(request, timeout_seconds=timeout_seconds)
+        except NodeTimeout as error:
+            self._silences.note(node, self._incarnation(node), error)
+            raise
+        self._silences.end(node)
         self.cache.seen(node, reply.incarnation, reply.boot_id)
         return result_of(reply)
 

@@ -10,6 +10,7 @@ import pytest
 
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import (
+    NodeTimeout,
     NodeUnreachable,
     NoSuchNode,
     SchemaMismatch,
@@ -65,9 +66,14 @@ class Scripted:
         self.sections: dict[str, Section] = {}
         self.snapshots = 0
         self.incarnation = "1"
+        self.asked = 0
+        self.deaf = False
 
     def read(self, request: Request, *, timeout_seconds: float) -> Reply:
         assert request.deadline > time.time()
+        self.asked += 1
+        if self.deaf:
+            raise NodeTimeout(request.node, f"node {request.node!r} did not answer")
         if request.rpc == "operation":
             self.looks.append(dict(request.arguments))
             found = self.found.pop(0) if len(self.found) > 1 else self.found[0]
@@ -249,6 +255,21 @@ def test_another_agent_than_the_last_one_voids_what_is_kept(agent: Scripted, cli
     client.outcome("n1", "start-1")
     client.snapshot("n1", SnapshotRequest(bootid=True))
     assert agent.snapshots == 2
+
+
+def test_agent_that_does_not_answer_is_left_alone_until_there_is_another(
+    agent: Scripted, client: NodeClient
+) -> None:
+    agent.deaf = True
+    for _ in range(3):
+        with pytest.raises(NodeTimeout, match="'n1' did not answer"):
+            client.outcome("n1", "start-1")
+    assert agent.asked == 1
+    agent.deaf = False
+    client.cache.store.forget("n1")
+    client.cache.acquire(Lease(node="n1", incarnation="2", boot_id="b"))
+    client.outcome("n1", "start-1")
+    assert agent.asked == 2
 
 
 class Failing(MemoryNodeStore):
