@@ -66,8 +66,9 @@ class Settings(BaseSettings):
     encryption_keys: tuple[SecretStr, ...] = Field(
         default=(),
         description="Fernet keys; the first encrypts, all decrypt. Encrypted are, in the store, templates, files and "
-        "all values of stacks and resources, and, in check messages, node data. Not encrypted are names, ids, states, "
-        "reasons, events, and jobs on their way from a client to a coordinator.",
+        "all values of stacks and resources, in check messages node data, and what nodes' agents are asked and answer: "
+        "they need the keys, too. Not encrypted are names, ids, states, reasons, events, and jobs on their way from a "
+        "client to a coordinator.",
     )
     clients: dict[str, dict[str, Any]] = Field(
         default={},

@@ -15,6 +15,7 @@ from cache.node_state.errors import NodeTimeout
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.mailbox import Mailbox, Poster
 from orchestrator.nodes.messages import NODE_TASK, Reply, Request, node_queue
+from orchestrator.nodes.sealing import Seal
 from orchestrator.queue import make_app
 from orchestrator.settings import Settings
 
@@ -40,6 +41,7 @@ class KombuTransport:
 
     def __init__(self, settings: Settings, *, app: Celery | None = None) -> None:
         self._app = app or make_app(settings)
+        self._seal = Seal(settings)
         self._poster = Poster(self._app)
         self._waiting: dict[str, Future[Reply]] = {}
         self._starting = threading.Lock()
@@ -56,7 +58,7 @@ class KombuTransport:
         answer: Future[Reply] = Future()
         self._waiting[request.id] = answer
         try:
-            body = {"request": request.to_wire(), "reply_to": mailbox.address}
+            body = {"request": self._seal.request(request), "reply_to": mailbox.address}
             self._poster.post(mailbox_address(request.node), body, keep_seconds=timeout_seconds)
             return answer.result(timeout_seconds)
         except TimeoutError:
@@ -74,7 +76,7 @@ class KombuTransport:
         try:
             self._app.send_task(
                 NODE_TASK,
-                kwargs={"request": request.to_wire()},
+                kwargs={"request": self._seal.request(request)},
                 task_id=request.id,
                 queue=queue_of(request.node),
                 # What event readers show: names only, never an argument.
@@ -106,7 +108,7 @@ class KombuTransport:
 
     def _receive(self, body: Mapping[str, Any]) -> None:
         try:
-            reply = Reply.from_wire(body["reply"])
+            reply = self._seal.opened_reply(body["reply"])
         except (KeyError, TypeError, ValueError) as error:
             log.warning("a node's answer cannot be read", error=repr(error))
             return

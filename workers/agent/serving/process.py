@@ -11,10 +11,12 @@ from celery.worker import state as celery_state
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import LeaseLost, NodeUnreachable
 from cache.node_state.requests import Snapshot, SnapshotRequest
+from orchestrator.codec import UnreadableSecret
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.nodes.kombu_transport import LISTEN_SECONDS, queue_of
-from orchestrator.nodes.messages import NODE_TASK, Request, node_queue
+from orchestrator.nodes.messages import NODE_TASK, node_queue
 from orchestrator.nodes.names import agent_directory, check_node_name
+from orchestrator.nodes.sealing import Seal
 from orchestrator.nodes.state_cache import MEMORY, make_node_state_cache, where
 from orchestrator.queue import make_app, node_name, require_broker
 from orchestrator.settings import Settings
@@ -49,8 +51,9 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
         cache = stack.enter_context(closing(agent_cache(settings)))
         agent = Agent(node, settings, cache, directory=agent_directory(settings.state_directory, node))
         stack.callback(agent.close)
-        register(app, agent)
-        reads = Reads(app, agent)
+        seal = Seal(settings)
+        register(app, agent, seal)
+        reads = Reads(app, agent, seal)
 
         def end(error: LeaseLost) -> None:
             log.error("the agent ends", reason=str(error))
@@ -120,7 +123,7 @@ def agent_app(settings: Settings, node: str) -> Celery:
     return app
 
 
-def register(app: Celery, agent: Agent) -> None:
+def register(app: Celery, agent: Agent, seal: Seal) -> None:
     """Have an agent carry out what comes by its node's queue.
 
     Whoever sent it asks the agent for the end of the operation: nothing is returned. A message is acknowledged when
@@ -129,9 +132,9 @@ def register(app: Celery, agent: Agent) -> None:
 
     def carry_out(request: Mapping[str, Any]) -> None:
         try:
-            read = Request.from_wire(request)
-        except TypeError as error:
-            log.error("what came by the node's queue is no request", error=str(error))
+            read = seal.opened_request(request)
+        except (TypeError, UnreadableSecret) as error:
+            log.error("what came by the node's queue cannot be read", error=str(error))
             return
         agent.carry_out(read)
 

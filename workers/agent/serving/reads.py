@@ -4,17 +4,20 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
 import structlog
 from celery import Celery
 
+from orchestrator.codec import UnreadableSecret
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.calls import OPERATION_RPC
 from orchestrator.nodes.kombu_transport import mailbox_address
 from orchestrator.nodes.mailbox import Mailbox, Poster
 from orchestrator.nodes.messages import Fault, Reply, Request
+from orchestrator.nodes.sealing import Seal, without_arguments
 
 log = structlog.get_logger()
 
@@ -40,8 +43,8 @@ class Answers(Protocol):
 class Reads:
     """Answers what is posted to a node's mailbox, from :meth:`answer_all` until :meth:`close`."""
 
-    def __init__(self, app: Celery, agent: Answers) -> None:
-        self._agent = agent
+    def __init__(self, app: Celery, agent: Answers, seal: Seal) -> None:
+        self._agent, self._seal = agent, seal
         self._poster = Poster(app)
         #: What came before it is known whether it is for this agent; None: it is.
         self._held: list[Mapping[str, Any]] | None = []
@@ -75,9 +78,13 @@ class Reads:
                 self._held = [*self._held[-MOST_HELD:], body]
                 return
         try:
-            request, reply_to = Request.from_wire(body["request"]), str(body["reply_to"])
+            request, reply_to = self._seal.opened_request(body["request"]), str(body["reply_to"])
         except (KeyError, TypeError) as error:
             log.warning("what came to the node's mailbox is no request", error=repr(error))
+            return
+        except UnreadableSecret as error:
+            log.error("a question cannot be read", error=str(error))
+            self._readers.submit(self._refuse, without_arguments(body["request"]), str(body["reply_to"]))
             return
         pool = self._waiters if request.rpc == OPERATION_RPC else self._readers
         pool.submit(self._answer, request, reply_to)
@@ -97,8 +104,16 @@ class Reads:
             # Whoever asked runs out of patience, and asks again.
             log.warning("an answer was not sent", rpc=request.rpc, error=str(error))
 
+    def _refuse(self, request: Request, reply_to: str) -> None:
+        """Say to who has other keys that this is why nothing can be done."""
+        sentence = f"node {request.node!r} has none of the encryption keys with which it is asked"
+        fault = Fault(kind="failed", message=f"{sentence} (setting encryption_keys)")
+        reply = self._agent.answer(replace(request, rpc=OPERATION_RPC))
+        with suppress(Unavailable):
+            self._post(request, replace(reply, result=None, error=fault), reply_to)
+
     def _post(self, request: Request, reply: Reply, reply_to: str) -> None:
         seconds_left = request.deadline - time.time()
         # Nobody waits for it any more otherwise.
         if seconds_left > 0:
-            self._poster.post(reply_to, {"reply": reply.to_wire()}, keep_seconds=seconds_left)
+            self._poster.post(reply_to, {"reply": self._seal.reply(reply)}, keep_seconds=seconds_left)

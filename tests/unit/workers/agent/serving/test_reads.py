@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
 from orchestrator.nodes.messages import Reply, Request
+from orchestrator.nodes.sealing import Seal
 from orchestrator.queue import make_app
 from orchestrator.settings import Settings
 from workers.agent.serving import reads as module
@@ -71,7 +73,7 @@ def posted() -> Posted:
 
 @pytest.fixture
 def reads(agent: Answering, posted: Posted) -> Iterator[Reads]:
-    made = Reads(make_app(Settings(broker_url="memory://")), agent)
+    made = Reads(make_app(Settings(broker_url="memory://")), agent, Seal(Settings()))
     made._poster = posted  # type: ignore[assignment]
     made.answer_all()
     yield made
@@ -84,7 +86,7 @@ def body(rpc: str = "look", *, seconds: float = LONG, **arguments: Any) -> dict[
 
 
 def test_nobody_is_answered_before_the_name_is_held(agent: Answering, posted: Posted) -> None:
-    reads = Reads(make_app(Settings(broker_url="memory://")), agent)
+    reads = Reads(make_app(Settings(broker_url="memory://")), agent, Seal(Settings()))
     reads._poster = posted  # type: ignore[assignment]
     reads._receive(body(number=1))
     assert posted.replies == []
@@ -99,6 +101,20 @@ def test_what_is_no_request_is_left_aside(reads: Reads, posted: Posted) -> None:
         reads._receive(wrong)
     reads._receive(body(number=1))
     assert [reply.result for reply in posted.wait(1)] == [{"number": 1}]
+
+
+def test_who_asks_with_other_keys_is_told_so(agent: Answering, posted: Posted) -> None:
+    reads = Reads(make_app(Settings(broker_url="memory://")), agent, Seal(Settings()))
+    reads._poster = posted  # type: ignore[assignment]
+    reads.answer_all()
+    keys = (Fernet.generate_key().decode(),)
+    asking = Seal(Settings(encryption_keys=keys))  # type: ignore[arg-type]  # pydantic makes secrets of them
+    asked = body(number=1)
+    reads._receive({**asked, "request": asking.request(Request.from_wire(asked["request"]))})
+    (reply,) = posted.wait(1)
+    assert reply.error is not None
+    assert "none of the encryption keys" in reply.error.message
+    reads.close()
 
 
 def test_those_who_wait_for_operations_hold_up_nobody_who_asks(
