@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from workers.agent.hypervisors.container import (
     Container,
@@ -29,6 +29,8 @@ _PULL_SECONDS: Final = 900.0
 _MOST_PROCESSES: Final = 32768
 _OWNER: Final = "org.isotherm.directory"
 _INSTANCE: Final = "org.isotherm.instance"
+#: Of what was asked for: the same again is the same container.
+_ORDER: Final = "org.isotherm.order"
 #: Variables that podman itself heeds: a container's are told to it in another way than by its own environment.
 _HEEDED: Final = frozenset(
     {"PATH", "HOME", "TMPDIR", "USER", "NOTIFY_SOCKET", "SSL_CERT_FILE", "SSL_CERT_DIR"}
@@ -108,29 +110,26 @@ class Podman(ContainerEngine):
 
     def containers(self) -> Mapping[str, Container]:
         """Return those that carry our label."""
-        listed = json.loads(
-            self._do("ps", "--all", "--filter", f"label={_OWNER}={self._owner}", "--format", "json")
-        )
         return {
-            each["Labels"][_INSTANCE]: Container(
+            name: Container(
                 status=_STATUS.get(each["State"], ContainerStatus.STOPPED),
                 raw_status=each["State"],
                 pid=each["Pid"],
                 exit_code=_exit_code(each["ExitCode"]) if each["Exited"] else None,
             )
-            for each in listed
+            for name, each in self._listed().items()
         }
 
     def run(self, spec: InstanceSpec, directory: Path) -> None:
         """Start the container that has ended if it is the one that is asked for, else make a new one."""
         arguments, env = run_arguments(spec, log=directory / "log", pull=self._options.pull)
         order = hashlib.sha256(json.dumps([arguments, env]).encode()).hexdigest()
-        label = self._label(spec.name, "org.isotherm.order")
-        if label == order:
+        there = self._listed().get(spec.name)
+        if there is not None and there["Labels"].get(_ORDER) == order:
             self._do("start", self._container(spec.name))
             return
         self.forget(spec.name)
-        labels = {_OWNER: self._owner, _INSTANCE: spec.name, "org.isotherm.order": order}
+        labels = {_OWNER: self._owner, _INSTANCE: spec.name, _ORDER: order}
         told = [text for key, value in labels.items() for text in ("--label", f"{key}={value}")]
         self._do(
             "run",
@@ -176,12 +175,11 @@ class Podman(ContainerEngine):
             if self.containers().get(name, _GONE).alive:
                 raise
 
-    def _label(self, name: str, label: str) -> str:
-        if name not in self.containers():
-            return ""
-        return self._do(
-            "inspect", "--format", f'{{{{index .Config.Labels "{label}"}}}}', self._container(name)
-        ).strip()
+    def _listed(self) -> dict[str, dict[str, Any]]:
+        """Return what podman lists of our containers, by instance."""
+        ours = ("--filter", f"label={_OWNER}={self._owner}")
+        listed = json.loads(self._do("ps", "--all", *ours, "--format", "json"))
+        return {each["Labels"][_INSTANCE]: each for each in listed}
 
     def _container(self, name: str) -> str:
         return f"isotherm-{self._owner}-{name}"

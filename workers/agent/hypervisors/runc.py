@@ -32,6 +32,13 @@ from workers.agent.records import write_record
 _STAY_BESIDE: Final = '"$@"; echo $? >"$0.new" && mv "$0.new" "$0"'
 _START_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.02
+#: Others, such as creating, are those of one that does not run yet.
+_STATUS: Final = {
+    "running": ContainerStatus.RUNNING,
+    "pausing": ContainerStatus.RUNNING,
+    "paused": ContainerStatus.PAUSED,
+    "stopped": ContainerStatus.STOPPED,
+}
 #: What the probe's container sees of the machine.
 _PROGRAMS: Final = ("/bin", "/lib", "/lib64", "/usr")
 _MEMORY_SWAP: Final = Path("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes")
@@ -81,7 +88,9 @@ class Runc(ContainerEngine):
         listed = json.loads(self._do("list", "--format", "json") or "null") or []
         found = {
             each["id"]: Container(
-                status=ContainerStatus(each["status"]), raw_status=each["status"], pid=each["pid"]
+                status=_STATUS.get(each["status"], ContainerStatus.CREATED),
+                raw_status=each["status"],
+                pid=each["pid"],
             )
             for each in listed
         }
