@@ -16,6 +16,7 @@ import structlog
 from orchestrator.nearest import Nearest
 from orchestrator.nodes.errors import Late, NoSuchRpc, RpcFailed, RpcRetryable
 from orchestrator.nodes.messages import Fault, Reply, Request
+from orchestrator.nodes.operations import Operation
 from orchestrator.nodes.registry import Effect, NodeRpc
 from workers.agent.brackets import Invalidation, bracket
 from workers.agent.faults import fault_of
@@ -128,27 +129,29 @@ class Answering:
 
     def _once(self, request: Request, delivery: Delivery) -> Any:
         """Carry it out if that has not been done, and write down what becomes of it."""
+        over = delivery.over
+        if over is not None and over.error is not None:
+            raise _Told(over.error)
         try:
-            outcome = self._outcome(request, delivery)
+            outcome = self._outcome(request, over)
             result = outcome.result if isinstance(outcome, Afterwards) else outcome
             # Only after the bracket: whoever is told that it is over must not meet what was remembered before.
-            if delivery.success is None:
+            if over is None:
                 delivery.succeeded(result)
         except Exception as error:
             fault = fault_of(error, request.rpc)
             log.info("a change of this node failed", rpc=request.rpc, reason=fault.message)
-            if delivery.success is None:
+            if over is None:
                 delivery.failed(fault)
             raise _Told(fault) from error
         if isinstance(outcome, Afterwards):
             outcome.do()
         return result
 
-    def _outcome(self, request: Request, delivery: Delivery) -> Any:
+    def _outcome(self, request: Request, done: Operation | None) -> Any:
         rpc = self._rpc(request)
         if rpc.is_read:
             raise NoSuchRpc(request.node, f"{rpc.name} changes nothing: it goes by the mailbox")
-        done = delivery.success
         with self._counted(rpc), bracket(self._cache, request.node, rpc, request, again=done is not None):
             return rpc.handler(self._agent, **request.arguments) if done is None else done.result
 

@@ -40,8 +40,9 @@ class AnotherOperation(Exception):
 class Delivery:
     """One delivery of an operation, while it has the operation for itself."""
 
-    #: What an earlier delivery brought about; None: the work is to be done.
-    success: Operation | None
+    #: What an earlier delivery brought about, or how an earlier one of this very request failed; None: the work is to
+    #: be done.
+    over: Operation | None
     _end: Callable[[Operation], None]
 
     def succeeded(self, result: Any) -> None:
@@ -111,7 +112,8 @@ class Journal:
         def end(operation: Operation) -> None:
             self._write_end(facts, operation)
 
-        if ended is not None and ended["state"] == OperationState.DONE:
+        # A copy of a message that failed is not tried again: since then, others may have come that count.
+        if ended is not None and (ended["state"] == OperationState.DONE or _is_told_to(ended, request.id)):
             return Delivery(_told(ended), end)
         write_record(begun_file, facts)
         return Delivery(None, end)
@@ -128,7 +130,7 @@ class Journal:
         """Write down that a request came too late, unless more is known of its operation."""
         if self.operation(request.operation_id).state is OperationState.UNKNOWN:
             with suppress(UnderWay, AnotherOperation), self.delivery(request) as delivery:
-                if delivery.success is None:
+                if delivery.over is None:
                     delivery.failed(error)
 
     def operation(self, operation_id: str, *, request_id: str = "") -> Operation:
@@ -153,7 +155,7 @@ class Journal:
                 return self.operation(operation_id, request_id=request_id)
             if request_id in ("", begun["request_id"]):
                 return Operation(state=OperationState.INTERRUPTED, request_id=begun["request_id"])
-        elif ended is not None and request_id in ("", ended["request_id"], *ended["joined"]):
+        elif ended is not None and (not request_id or _is_told_to(ended, request_id)):
             return _told(ended)
         return Operation(state=OperationState.UNKNOWN)
 
@@ -235,6 +237,11 @@ class Journal:
 
 def _told(record: Mapping[str, Any]) -> Operation:
     return Operation.from_wire({name: record[name] for name in ("state", "request_id", "result", "error")})
+
+
+def _is_told_to(record: Mapping[str, Any], request_id: str) -> bool:
+    """Whether the end on record is that of a request."""
+    return request_id == record["request_id"] or request_id in record["joined"]
 
 
 def _operation_lock(operation_id: str) -> str:

@@ -67,13 +67,23 @@ def test_second_delivery_gets_what_the_first_has_brought_about(agent: Agent, cac
     assert cache.told == ["begin n1", "end n1"] * 3
 
 
-def test_second_delivery_after_a_failure_runs_again(agent: Agent) -> None:
+def test_copy_of_a_failed_message_is_not_tried_again(agent: Agent) -> None:
+    stop = request_of("instance_stop", hypervisor="fake", name="web", grace_seconds=0)
+    assert agent.carry_out(stop).error is not None
+    change(agent, "instance_start", hypervisor="fake", spec=spec())
+    copy = agent.carry_out(stop)
+    assert copy.error is not None
+    assert copy.error.kind == "not_there"
+    assert instances(agent) == {"web": "running"}
+
+
+def test_newer_delivery_after_a_failure_runs_again(agent: Agent) -> None:
     request = request_of("instance_stop", hypervisor="fake", name="web", grace_seconds=0)
     assert agent.carry_out(request).error is not None
     failed = ask(agent, "operation", operation_id=request.operation_id)
     assert (failed["state"], failed["error"][0]) == ("failed", "not_there")
     change(agent, "instance_start", hypervisor="fake", spec=spec())
-    told(agent.carry_out(request))
+    told(agent.carry_out(replace(request, id="newer")))
     assert ask(agent, "operation", operation_id=request.operation_id)["state"] == "done"
 
 
