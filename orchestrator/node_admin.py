@@ -1,79 +1,56 @@
 """Look at nodes, have them asked anew, and take them out of use and back into it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import partial
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
-from cache.node_state.cache import NodeStateCache
-from cache.node_state.errors import NodeError, NodeOffline, StateStoreFailed
+import structlog
+
+from cache.node_state.errors import NodeError, NodeUnreachable, StateStoreFailed
 from cache.node_state.lease import Lease
-from cache.node_state.requests import OK, Snapshot, SnapshotRequest
+from cache.node_state.requests import OK, Snapshot
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.nearest import Nearest
+from orchestrator.node_asking import Answer, NodeAsking, reached
 from orchestrator.node_showing import instance_views, node_view, resident_view, section_views
 from orchestrator.node_tally import NodeTally
-from orchestrator.node_views import UP, AskedView, InstancesView, NodeDetails, NodeStats, NodeView
-from orchestrator.nodes.calls import VERSION_RPC
+from orchestrator.node_views import FAILING, UP, AskedView, InstancesView, NodeDetails, NodeStats, NodeView
 from orchestrator.nodes.saying import said_of
 from orchestrator.store.machines import MachineRow, Machines
 
-#: What a node is asked for to be shown: everything that it has.
-EVERYTHING: Final = SnapshotRequest(everything=True, bootid=True)
+log = structlog.get_logger()
+
 #: Why nobody is to ask a drained node for its state, where the operator has not said why.
 DRAINED: Final = "it is drained"
-#: How many nodes are asked at once.
-_AT_ONCE: Final = 32
 
 #: By node and kind of amount, how much is promised.
 Promised = Mapping[tuple[str, str], int]
-#: What a node answers, or why it does not.
-Answer = Snapshot | NodeError
-
-
-class Nodes(Protocol):
-    """How nodes are asked: :class:`orchestrator.nodes.client.NodeClient`."""
-
-    @property
-    def cache(self) -> NodeStateCache:
-        """What they said last."""
-
-    def leases(self) -> Mapping[str, Lease]:
-        """Return what agents that are there say of themselves, by node."""
-
-    def ask(self, node: str, rpc: str) -> Any:
-        """Ask a node by one of its reads."""
-
-    def fetch(self, node: str, request: SnapshotRequest, timeout_seconds: float, /) -> Snapshot:
-        """Ask a node, whatever is remembered, and remember nothing."""
 
 
 class NodeAdmin:
     """The nodes of an installation.
 
     Args:
-        nodes: How they are asked.
+        asking: How they are asked.
         machines: Where they are written down.
         promised: Returns what is promised of some of them.
         tally: What was counted of remembering their states.
-        timeout_seconds: How long a node may take that is asked past what is remembered.
         booted_at: Where nobody looks after nodes, when this machine has booted, which is the only one; None: somebody
             does.
     """
 
     def __init__(
         self,
-        nodes: Nodes,
+        asking: NodeAsking,
         machines: Machines,
         promised: Callable[[Sequence[str]], Promised],
         tally: NodeTally,
         *,
-        timeout_seconds: float,
         booted_at: float | None = None,
     ) -> None:
-        self._nodes, self._machines, self._promised, self._tally = nodes, machines, promised, tally
-        self._timeout_seconds, self._booted_at = timeout_seconds, booted_at
+        self._asking, self._cache = asking, asking.nodes.cache
+        self._machines, self._promised, self._tally = machines, promised, tally
+        self._booted_at = booted_at
 
     def all(self) -> list[NodeView]:
         """Return all nodes, by name; what is not remembered of one is asked of it.
@@ -82,7 +59,7 @@ class NodeAdmin:
             Unavailable: the database, or where nodes' states are kept, does not answer.
         """
         rows, leases = self._known()
-        return self._views(rows, leases, self._remembered(rows, leases))
+        return self._views(rows, leases, self._asking.remembered(rows, leases))
 
     def show(self, name: str) -> NodeDetails:
         """Return one node with all that it says and all that is on it.
@@ -92,10 +69,10 @@ class NodeAdmin:
             Unavailable: the database, or where nodes' states are kept, does not answer.
         """
         rows, leases = self._known([name])
-        found = self._remembered(rows, leases)
+        found = self._asking.remembered(rows, leases)
         [view] = self._views(rows, leases, found)
         answer = found[name]
-        agent = self._agent(name) if view.state == UP else {}
+        agent = self._asking.agent(name) if view.state == UP else {}
         return NodeDetails(
             node=view,
             sections=tuple(section_views(answer)) if isinstance(answer, Snapshot) else (),
@@ -113,8 +90,7 @@ class NodeAdmin:
             Unavailable: the database, or where nodes' states are kept, does not answer.
         """
         rows, leases = self._known(names)
-        forced = _asked(rows, partial(self._nodes.cache.snapshot, force=True))
-        found = self._past_the_cache(rows, leases, forced)
+        found = self._asking.anew(rows, leases)
         views = self._views(rows, leases, found)
         return [
             AskedView(node=view.name, state="refreshed", detail=_told(found[view.name], view))
@@ -131,12 +107,12 @@ class NodeAdmin:
             Unavailable: the database, or where nodes' states are kept, does not answer.
         """
         rows, _ = self._known(names)
-        with _reached():
+        with reached():
             if names:
                 for row in rows:
-                    self._nodes.cache.bump(row.name, "operator")
+                    self._cache.bump(row.name, "operator")
             else:
-                self._nodes.cache.flush("operator")
+                self._cache.flush("operator")
         self._tally.tell()
         return [
             AskedView(node=row.name, state="flushed", detail="it is asked when its state is needed next")
@@ -146,29 +122,32 @@ class NodeAdmin:
     def drain(self, name: str, reason: str = "") -> NodeView:
         """Have nothing placed on a node any more; what is there stays. Return the node as it is then.
 
+        It also works where nodes' states are out of reach.
+
         Raises:
             NotFound: there is no such node; the sentence names the nearest.
-            Unavailable: the database, or where nodes' states are kept, does not answer.
+            Unavailable: the database does not answer.
         """
-        self._known([name])
-        # The row is what counts: should the other write fail, the watcher makes up for it.
+        if self._machines.find(name) is None:
+            self._known([name])
         self._machines.drain(name, reason)
-        with _reached():
-            self._nodes.cache.set_offline(name, reason or DRAINED)
-        return self.show(name).node
+        self._say_offline(name, reason or DRAINED)
+        return self._shown(name)
 
     def undrain(self, name: str) -> NodeView:
         """Have things placed on a node again; return the node as it is then.
 
+        It also works where nodes' states are out of reach.
+
         Raises:
             NotFound: there is no such node; the sentence names the nearest.
-            Unavailable: the database, or where nodes' states are kept, does not answer.
+            Unavailable: the database does not answer.
         """
-        self._known([name])
-        with _reached():
-            self._nodes.cache.set_offline(name, "")
+        if self._machines.find(name) is None:
+            self._known([name])
         self._machines.undrain(name)
-        return self.show(name).node
+        self._say_offline(name, "")
+        return self._shown(name)
 
     def forget(self, name: str) -> None:
         """Have a node forgotten that is gone for good; an agent of its name would make it known again.
@@ -186,8 +165,8 @@ class NodeAdmin:
         hindrance = self._machines.forget(name)
         if hindrance:
             raise Conflict(f"node {name!r} cannot be forgotten: {hindrance}")
-        with _reached():
-            self._nodes.cache.forget(name)
+        with reached():
+            self._cache.forget(name)
 
     def instances(self, name: str) -> InstancesView:
         """Return the instances of a node; of one that cannot be asked now, what it said last.
@@ -197,7 +176,8 @@ class NodeAdmin:
             Unavailable: it cannot be asked, and nothing is remembered of it; or the database does not answer.
         """
         rows, leases = self._known([name])
-        answer = self._remembered(rows, leases)[name]
+        answer = self._asking.remembered(rows, leases)[name]
+        self._tally.tell()
         if isinstance(answer, NodeError):
             raise Unavailable(str(answer)) from answer
         residents = {each.id: each for each in self._machines.residents(name)}
@@ -223,18 +203,26 @@ class NodeAdmin:
         """
         return self._tally.read(reset=reset)
 
-    def _agent(self, name: str) -> Mapping[str, Any]:
-        """Return what an agent tells of itself; nothing if it does not answer."""
+    def _say_offline(self, name: str, why: str) -> None:
+        """Tell those who ask for nodes' states; the row is what counts, and the watcher makes up for what fails."""
         try:
-            told: Mapping[str, Any] = self._nodes.ask(name, VERSION_RPC)
-        except NodeError:
-            return {}
-        return told
+            self._cache.set_offline(name, why)
+        except StateStoreFailed as error:
+            log.warning("a drain is told of later", node=name, reason=str(error))
+
+    def _shown(self, name: str) -> NodeView:
+        try:
+            return self.show(name).node
+        except Unavailable as error:
+            row = self._machines.find(name)
+            if row is None:
+                raise
+            view = node_view(row, None, NodeUnreachable(name, str(error)), {}, booted=False)
+            return replace(view, state=FAILING, reason=str(error))
 
     def _known(self, names: Sequence[str] = ()) -> tuple[list[MachineRow], Mapping[str, Lease]]:
         """Return the machines of these names, or all of them, and the leases of all."""
-        with _reached():
-            leases = self._nodes.leases()
+        leases = self._asking.leases()
         self._machines.note(said_of(lease) for lease in leases.values())
         rows = {row.name: row for row in self._machines.all()}
         for name in names:
@@ -244,30 +232,10 @@ class NodeAdmin:
         wanted = dict.fromkeys(names) or rows
         return [rows[name] for name in wanted], leases
 
-    def _remembered(self, rows: Sequence[MachineRow], leases: Mapping[str, Lease]) -> Mapping[str, Answer]:
-        found = self._nodes.cache.snapshot_many([row.name for row in rows], EVERYTHING, allow_stale=True)
-        return self._past_the_cache(rows, leases, found)
-
-    def _past_the_cache(
-        self, rows: Sequence[MachineRow], leases: Mapping[str, Lease], found: Mapping[str, Answer]
-    ) -> Mapping[str, Answer]:
-        """Ask those that nobody else asks any more for their states: who has drained a node wants to see it empty."""
-        drained = [
-            row for row in rows if row.is_drained and row.name in leases and _is_offline(found[row.name])
-        ]
-        asked = _asked(drained, lambda name: self._nodes.fetch(name, EVERYTHING, self._timeout_seconds))
-        self._tally.tell()
-
-        def better(name: str, answer: Answer) -> Answer:
-            now = asked.get(name, answer)
-            # What it said once is better than that it says nothing now.
-            return answer if isinstance(now, NodeError) and isinstance(answer, Snapshot) else now
-
-        return {name: better(name, answer) for name, answer in found.items()}
-
     def _views(
         self, rows: Sequence[MachineRow], leases: Mapping[str, Lease], found: Mapping[str, Answer]
     ) -> list[NodeView]:
+        self._tally.tell()
         promised: dict[str, dict[str, int]] = {row.name: {} for row in rows}
         for (name, kind), amount in self._promised(list(promised)).items():
             promised[name][kind] = amount
@@ -287,35 +255,6 @@ class NodeAdmin:
         if self._booted_at is not None:
             return not self._machines.is_looked_at_since(row.name, self._booted_at)
         return lease is not None and lease.boot_id != row.boot_id
-
-
-@contextmanager
-def _reached() -> Iterator[None]:
-    """Say in this program's terms that where nodes' states are kept does not answer."""
-    try:
-        yield
-    except StateStoreFailed as error:
-        raise Unavailable(str(error)) from error
-
-
-def _asked(rows: Sequence[MachineRow], ask: Callable[[str], Snapshot]) -> dict[str, Answer]:
-    """Ask nodes at the same time; return what each answers, or why it does not."""
-
-    def answer(name: str) -> Answer:
-        try:
-            return ask(name)
-        except NodeError as error:
-            return error
-
-    names = [row.name for row in rows]
-    if not names:
-        return {}
-    with ThreadPoolExecutor(min(len(names), _AT_ONCE)) as pool:
-        return dict(zip(names, pool.map(answer, names), strict=True))
-
-
-def _is_offline(answer: Answer) -> bool:
-    return answer.stale if isinstance(answer, Snapshot) else isinstance(answer, NodeOffline)
 
 
 def _told(answer: Answer, view: NodeView) -> str:

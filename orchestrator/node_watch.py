@@ -14,7 +14,8 @@ from cache.node_state.errors import NodeError
 from cache.node_state.lease import Lease
 from orchestrator.errors import IsothermError, NotFound, Unavailable
 from orchestrator.messages import OperateJob
-from orchestrator.node_admin import DRAINED, EVERYTHING
+from orchestrator.node_admin import DRAINED
+from orchestrator.node_asking import EVERYTHING
 from orchestrator.node_tally import NodeTally
 from orchestrator.nodes.saying import said_of
 from orchestrator.operable import CHECK

@@ -50,6 +50,7 @@ from orchestrator.messages import (
     StackJob,
 )
 from orchestrator.node_admin import NodeAdmin
+from orchestrator.node_asking import NodeAsking
 from orchestrator.node_tally import NodeTally
 from orchestrator.nodes.client import NodeClient
 from orchestrator.operable import CHECK, RESUME, SUSPEND
@@ -461,12 +462,12 @@ class Service(Showing):
         Raises:
             InvalidInput: the settings of nodes are wrong.
         """
+        timeout_seconds = self.settings.node_state_cache.rpc_timeout_seconds
         return NodeAdmin(
-            NodeClient.of(self.settings),
+            NodeAsking(NodeClient.of(self.settings), timeout_seconds=timeout_seconds),
             self._store.machines,
             lambda names: self._store.reservations.promised(names, stack_id="").totals,
             NodeTally.of(self.settings, self._store.node_counters),
-            timeout_seconds=self.settings.node_state_cache.rpc_timeout_seconds,
             booted_at=psutil.boot_time() if self.settings.embedded else None,
         )
 

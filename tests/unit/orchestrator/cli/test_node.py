@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from cache.node_state.errors import NodeOffline, NoSuchNode
+from cache.node_state.errors import NodeOffline, NoSuchNode, StateStoreFailed
 from orchestrator.node_admin import NodeAdmin
+from orchestrator.node_asking import NodeAsking
 from orchestrator.node_tally import NodeTally
 from orchestrator.settings import Settings
 from orchestrator.store import migrations, tables
@@ -42,11 +43,10 @@ def nodes(service: FakeService, machines: Machines, store: Store) -> FakeNodes:
     for name in ("n1", "n2", "lost"):
         nodes.add(name, {"uuid-of-server": instance()} if name == "n1" else None)
     service.nodes_held = NodeAdmin(
-        nodes,
+        NodeAsking(nodes, timeout_seconds=10),
         machines,
         lambda names: {(name, kind): n for name, kind, n in PROMISED if name in names},
         NodeTally(lambda: nodes.cache, store.node_counters),
-        timeout_seconds=10,
     )
     service.nodes_held.all()
     nodes.remove("lost")
@@ -247,7 +247,7 @@ def test_where_nobody_looks_after_nodes_a_boot_is_told_until_what_is_there_was_c
     put_server_on(store, "n1")
     tally = NodeTally(lambda: nodes.cache, store.node_counters)
     service.nodes_held = NodeAdmin(
-        nodes, store.machines, lambda _: {}, tally, timeout_seconds=10, booted_at=2.0
+        NodeAsking(nodes, timeout_seconds=10), store.machines, lambda _: {}, tally, booted_at=2.0
     )
     _, first, second = json.loads(terminal.run("node", "list", "-f", "json").stdout)
     assert (first["booted"], second["booted"]) == (True, False)
@@ -275,3 +275,23 @@ def test_a_node_that_is_gone_for_good_is_forgotten_once_nothing_is_on_it(
     ]
     with pytest.raises(NoSuchNode):
         nodes.cache.snapshot("lost")
+
+
+def test_a_node_is_drained_where_nodes_states_are_out_of_reach(
+    terminal: Terminal, nodes: FakeNodes, machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise StateStoreFailed("redis does not answer")
+
+    monkeypatch.setattr(nodes.cache, "leases", away)
+    monkeypatch.setattr(nodes.cache, "set_offline", away)
+    for words, drained in (("drain", True), ("undrain", False)):
+        result = terminal.run("node", words, "n1", "-f", "json")
+        assert result.exit_code == 0
+        view = json.loads(result.stdout)
+        assert (view["state"], view["reason"]) == ("failing", "redis does not answer")
+        assert (view["drained"], [row.name for row in machines.all() if row.is_drained]) == (
+            drained,
+            ["n1"] if drained else [],
+        )
+    assert terminal.run("node", "list").exit_code == 3
