@@ -4,6 +4,7 @@ Any worker of the machine can do each of these; all that is known is on record i
 the environment that the command and its children carry.
 """
 
+import fcntl
 import os
 import shutil
 import signal
@@ -20,7 +21,7 @@ import psutil
 from orchestrator.plugins.resource import RetryableFailure
 from workers.agent.account import Account
 from workers.agent.identity import is_alive, start_mark
-from workers.agent.launcher import LOG, ORDER, STATUS, Answer
+from workers.agent.launcher import LOCK, LOG, ORDER, STATUS, Answer
 from workers.agent.process_table import ProcessTable
 from workers.agent.records import read_record, write_record
 
@@ -201,6 +202,26 @@ class SupervisedProcess:
         if status is not None and (status.alive or is_alive(status.supervisor, status.supervisor_mark)):
             return False
         return not self.members()
+
+    def call_off(self) -> None:
+        """Have a launcher find nothing to start that was ordered to and has not begun, even if it comes later."""
+        order, status = self.order(), self.status()
+        if order is not None and (status is None or status.run != order["run"]):
+            write_record(self._directory / ORDER, {**order, "run": ""})
+
+    def quiet(self) -> bool:
+        """Whether no supervisor is there that may be about to start a command; not to be asked while one is ordered."""
+        try:
+            lock = os.open(self._directory / LOCK, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return True
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(lock)
+        return True
 
     def forget(self) -> None:
         """Remove the records and the log."""

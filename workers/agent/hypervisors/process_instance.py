@@ -106,6 +106,8 @@ class InstanceProcess:
             HypervisorBusy: something is.
         """
         process, asked_until = self._process, time.monotonic() + grace_seconds
+        # An agent that died may have left a launcher behind: what it would start must not come later.
+        process.call_off()
         if grace_seconds > 0:
             process.ask_to_end(signal_of(self.spec))
 
@@ -117,7 +119,9 @@ class InstanceProcess:
                 process.stop(signal.SIGKILL)
 
         fault = f"instance {self.spec.name!r} does not end"
-        _until(process.gone, insist, fault, seconds=grace_seconds + _KILL_SECONDS)
+        _until(
+            lambda: process.gone() and process.quiet(), insist, fault, seconds=grace_seconds + _KILL_SECONDS
+        )
         if self._groups is not None:
             self._groups.remove(self._token)
 
