@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,13 +35,18 @@ class MachineRoom:
         self._records, self._images, self._emulator = records, images, emulator
 
     def run(
-        self, spec: InstanceSpec, before: InstanceRecord | None, *, still: bool = False
+        self, spec: InstanceSpec, before: InstanceRecord | None, *, like: Mapping[str, Any] | None = None
     ) -> InstanceRecord:
-        """Start the process for an instance that has none, and return what is then on record."""
+        """Start the process for an instance that has none, and return what is then on record.
+
+        With ``like``, what was noted when a state was kept, it is built as it was then, and stands still: a state fits
+        only where it came from.
+        """
         machine_options(spec)
         directory = self._records.directory_of(spec.name)
         notes = dict(before.notes) if before is not None else notes_at_rest(image="", below=None)
-        notes |= {"stopped": False, "resized": False, "pid": 0, "mark": ""}
+        built = like or {"base": [spec.memory_mib, spec.vcpus], "plugged": []}
+        notes |= {"stopped": False, "resizing": False, "pid": 0, "mark": "", **built}
         image = self._images.examine(spec.image) if self._needs_layer(spec, notes, directory) else None
         if image is not None:
             notes |= {"below": [image.path, image.format], "snapshots": {}}
@@ -51,7 +57,7 @@ class MachineRoom:
             self._images.put_layer(directory / _ROOT, image, size_mib=machine_options(spec).root_size_mib)
         notes["image"] = spec.image
         self._records.keep(spec, **notes)
-        self._launch([*command, "-S"] if still else command, spec, directory)
+        self._launch([*command, "-S"] if like else command, spec, directory)
         machine = RunningMachine.find(directory, {})
         if machine is None:
             raise HypervisorFault("qemu ended as soon as it had started")
@@ -65,7 +71,12 @@ class MachineRoom:
     def _command(self, spec: InstanceSpec, notes: Mapping[str, Any], directory: Path) -> list[str]:
         root = ImageFile(path=str(directory / _ROOT), format="qcow2") if spec.image else None
         below = ImageFile(path=notes["below"][0], format=notes["below"][1]) if notes["below"] else None
-        return machine_command(spec, emulator=self._emulator(), directory=directory, root=root, below=below)
+        memory_mib, vcpus = notes["base"]
+        built = replace(spec, memory_mib=memory_mib, vcpus=vcpus)
+        command = machine_command(
+            built, emulator=self._emulator(), directory=directory, root=root, below=below
+        )
+        return [*command, *(text for option, told in notes["plugged"] for text in (option, json.dumps(told)))]
 
     def _launch(self, command: list[str], spec: InstanceSpec, directory: Path) -> None:
         for name in (LOOK, WORK, WATCH, PID_FILE):
@@ -144,7 +155,9 @@ def notes_at_rest(*, image: str, below: list[str] | None) -> dict[str, Any]:
     """Return what is noted of an instance that does not run."""
     return {
         "stopped": True,
-        "resized": False,
+        "resizing": False,
+        "base": [],
+        "plugged": [],
         "image": image,
         "below": below,
         "snapshots": {},

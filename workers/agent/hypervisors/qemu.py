@@ -142,8 +142,12 @@ class Qemu(Hypervisor):
         if fault_of_name(name):
             return
         with self._records.alone(name):
+            try:
+                record = self._records.find(name)
+            except HypervisorFault:
+                record = None
             # What a damaged record does not tell, the file of its process number does.
-            machine = RunningMachine.find(self.directory / name, {})
+            machine = RunningMachine.find(self.directory / name, record.notes if record is not None else {})
             if machine is not None:
                 machine.end()
             self._records.forget(name)
@@ -174,10 +178,13 @@ class Qemu(Hypervisor):
                 return self._data(record)
             machine = self._room.machine(record)
             if machine is not None and machine.look()[0] is not InstanceState.SHUTDOWN:
-                # On record first: what was plugged in and not written down could not be brought back.
-                self._records.keep(record.spec, **{**record.notes, "resized": True})
-                machine.resize(memory_mib=memory_mib, vcpus=vcpus)
-            self._records.keep(resized, **self._records.get(name).notes)
+                # On record first: of what was plugged in and not written down, no state could be kept.
+                self._records.keep(record.spec, **{**record.notes, "resizing": True})
+                plugged = machine.resize(memory_mib=memory_mib, vcpus=vcpus)
+                notes = {**record.notes, "plugged": [*record.notes["plugged"], *plugged]}
+                self._records.keep(resized, **notes)
+            else:
+                self._records.keep(resized, **record.notes)
             return self._data(self._records.get(name))
 
     # -- what is kept, and what is handed over -----------------------------------------------------------------
@@ -187,13 +194,13 @@ class Qemu(Hypervisor):
         _check_tag(tag)
         with self._records.alone(name):
             record = self._records.get(name)
-            if record.notes.get("resized"):
-                raise HypervisorFault(
-                    f"instance {name!r} was given another size while it ran: start it anew first"
-                )
             disks = self._room.keeping(record)
             machine, state = self._room.machine(record), self._data(record).state
             if machine is not None and state in (InstanceState.RUNNING, InstanceState.PAUSED):
+                if record.notes["resizing"]:
+                    raise HypervisorFault(
+                        f"the size of instance {name!r} was not changed to its end: start it anew first"
+                    )
                 machine.keep(list(disks), tag)
             else:
                 if machine is not None:
@@ -201,7 +208,8 @@ class Qemu(Hypervisor):
                 state = InstanceState.SHUTDOWN
                 for image in disks.values():
                     self._images.keep(image.path, tag)
-            kept = {"state": str(state), "spec": record.spec.to_wire()}
+            like = {key: record.notes[key] for key in ("base", "plugged")}
+            kept = {"state": str(state), "spec": record.spec.to_wire(), "like": like}
             snapshots = {**record.notes["snapshots"], tag: kept}
             self._records.keep(record.spec, **{**record.notes, "snapshots": snapshots})
             return {"state": str(state), "disks": list(disks)}
@@ -218,9 +226,9 @@ class Qemu(Hypervisor):
             if state is InstanceState.SHUTDOWN:
                 for image in disks.values():
                     self._images.bring_back(image.path, tag)
-                self._records.keep(spec, **{**record.notes, "stopped": True, "resized": False})
+                self._records.keep(spec, **{**record.notes, "stopped": True})
                 return
-            machine = self._room.machine(self._room.run(spec, record, still=True))
+            machine = self._room.machine(self._room.run(spec, record, like=kept["like"]))
             if machine is None:
                 raise HypervisorFault("qemu ended before its state was brought back")
             self._hear_of(name)

@@ -65,8 +65,11 @@ class Qmp:
             QmpSilent: there is no answer in time.
             HypervisorFault: the answer is that it failed.
         """
-        order = {"execute": command, "arguments": {k.replace("_", "-"): v for k, v in arguments.items()}}
-        self._tell(order if arguments else {"execute": command})
+        return self.order(command, {name.replace("_", "-"): value for name, value in arguments.items()})
+
+    def order(self, command: str, arguments: Mapping[str, Any]) -> Any:
+        """Give a command with arguments as qemu spells them, and return its answer; raises as :meth:`do`."""
+        self._tell({"execute": command, "arguments": dict(arguments)} if arguments else {"execute": command})
         while True:
             answer = self._line()
             if "return" in answer:

@@ -45,6 +45,10 @@ _STATES: Final = {
 }
 
 
+#: What a machine was given while it ran: the option of qemu that gives it the same at its start, and what that says.
+Plugged = tuple[str, Mapping[str, Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class RunningMachine:
     """The process of a virtual machine; it may end at any moment."""
@@ -138,15 +142,17 @@ class RunningMachine:
 
     # -- size --------------------------------------------------------------------------------------------------
 
-    def resize(self, *, memory_mib: int, vcpus: int) -> None:
-        """Plug processors and memory in, or have the guest hand memory back.
+    def resize(self, *, memory_mib: int, vcpus: int) -> list[Plugged]:
+        """Plug processors and memory in, or have the guest hand memory back; return what was plugged in.
 
         Raises:
             CannotDo: it has no place for so much, would have to lose processors, or has a guest that keeps its memory.
         """
         with self.work() as qmp:
-            _plug_processors(qmp, vcpus)
-            _set_memory(qmp, memory_mib)
+            plugged = _plug_processors(qmp, vcpus) + _plug_memory(qmp, memory_mib)
+            if memory_mib * BYTES_PER_MIB != qmp.do("query-balloon")["actual"]:
+                _fill_balloon(qmp, memory_mib)
+            return plugged
 
     # -- states that are kept ----------------------------------------------------------------------------------
 
@@ -169,33 +175,37 @@ class RunningMachine:
             _job(qmp, "snapshot-delete", tag=tag, devices=nodes)
 
 
-def _plug_processors(qmp: Qmp, vcpus: int) -> None:
+def _plug_processors(qmp: Qmp, vcpus: int) -> list[Plugged]:
     there = len(qmp.do("query-cpus-fast"))
     if vcpus < there:
         raise CannotDo(f"it has {there} processors, and can lose one only while it is at rest")
     free = [each for each in reversed(qmp.do("query-hotpluggable-cpus")) if "qom-path" not in each]
     if vcpus - there > len(free):
         raise CannotDo(f"it was started with room for {there + len(free)} processors, {vcpus} were asked for")
-    for each in free[: vcpus - there]:
-        place = {name.replace("-", "_"): value for name, value in each["props"].items()}
-        qmp.do("device_add", driver=each["type"], id=f"cpu-{uuid4().hex}", **place)
+    devices = [
+        {"driver": each["type"], "id": f"cpu-{uuid4().hex}", **each["props"]}
+        for each in free[: vcpus - there]
+    ]
+    for device in devices:
+        qmp.order("device_add", device)
+    return [("-device", device) for device in devices]
 
 
-def _set_memory(qmp: Qmp, memory_mib: int) -> None:
+def _plug_memory(qmp: Qmp, memory_mib: int) -> list[Plugged]:
     size = qmp.do("query-memory-size-summary")
-    there = (size["base-memory"] + size.get("plugged-memory", 0)) // BYTES_PER_MIB
-    if memory_mib > there:
-        name = f"memory-{uuid4().hex}"
-        qmp.do(
-            "object-add", qom_type="memory-backend-ram", id=name, size=(memory_mib - there) * BYTES_PER_MIB
-        )
-        try:
-            qmp.do("device_add", driver="pc-dimm", id=f"dimm-{name}", memdev=name)
-        except HypervisorFault as fault:
-            qmp.do("object-del", id=name)
-            raise CannotDo(f"it has no place for more memory: {fault}") from fault
-    if memory_mib * BYTES_PER_MIB != qmp.do("query-balloon")["actual"]:
-        _fill_balloon(qmp, memory_mib)
+    more = memory_mib * BYTES_PER_MIB - size["base-memory"] - size.get("plugged-memory", 0)
+    if more <= 0:
+        return []
+    name = f"memory-{uuid4().hex}"
+    backend = {"qom-type": "memory-backend-ram", "id": name, "size": more}
+    device = {"driver": "pc-dimm", "id": f"dimm-{name}", "memdev": name}
+    qmp.order("object-add", backend)
+    try:
+        qmp.order("device_add", device)
+    except HypervisorFault as fault:
+        qmp.do("object-del", id=name)
+        raise CannotDo(f"it has no place for more memory: {fault}") from fault
+    return [("-object", backend), ("-device", device)]
 
 
 def _fill_balloon(qmp: Qmp, memory_mib: int) -> None:

@@ -170,21 +170,31 @@ class TestQemu(HypervisorContract):
         finally:
             another.remove("web")
 
-    def test_what_is_resized_while_it_runs_keeps_that_only_after_a_new_start(self, hypervisor: Qemu) -> None:
+    def test_what_it_was_given_while_it_ran_comes_back_with_its_state(self, hypervisor: Qemu) -> None:
         hypervisor.start(self.spec())
         grown = hypervisor.resize("web", memory_mib=48, vcpus=2)
         assert (grown.memory_mib, grown.vcpus) == (48, 2)
-        with pytest.raises(CannotDo, match="can lose one only while it is at rest"):
-            hypervisor.resize("web", memory_mib=48, vcpus=1)
-        with pytest.raises(CannotDo, match="room for 4 processors"):
-            hypervisor.resize("web", memory_mib=48, vcpus=8)
-        with pytest.raises(CannotDo, match="no place for more memory"):
-            hypervisor.resize("web", memory_mib=4096, vcpus=2)
-        with pytest.raises(HypervisorFault, match="start it anew first"):
-            hypervisor.snapshot("web", "before")
+        hypervisor.snapshot("web", "before")
         hypervisor.stop("web", grace_seconds=0)
         assert hypervisor.resize("web", memory_mib=40, vcpus=1).vcpus == 1
         assert hypervisor.reboot("web").memory_mib == 40
+        hypervisor.restore("web", "before")
+        back = one(hypervisor, "web")
+        assert (back.memory_mib, back.vcpus, back.state) == (48, 2, InstanceState.RUNNING)
+        assert hypervisor.resize("web", memory_mib=64, vcpus=3).vcpus == 3
+
+    def test_there_is_an_end_to_what_it_can_be_given_while_it_runs(self, hypervisor: Qemu) -> None:
+        hypervisor.start(self.spec(vcpus=2))
+        with pytest.raises(CannotDo, match="can lose one only while it is at rest"):
+            hypervisor.resize("web", memory_mib=48, vcpus=1)
+        with pytest.raises(CannotDo, match="room for 8 processors"):
+            hypervisor.resize("web", memory_mib=48, vcpus=9)
+        with pytest.raises(CannotDo, match="no place for more memory"):
+            hypervisor.resize("web", memory_mib=4096, vcpus=2)
+        # Nobody knows what it was given until then: there is no state that could be brought back.
+        with pytest.raises(HypervisorFault, match="start it anew first"):
+            hypervisor.snapshot("web", "before")
+        hypervisor.reboot("web")
         hypervisor.snapshot("web", "before")
 
     @pytest.mark.parametrize(
