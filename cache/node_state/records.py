@@ -99,8 +99,9 @@ class RecordStore(NodeStateStore):
         return looks if entries else [replace(look, kept=None) for look in looks]
 
     def _look(self, node: str) -> Look:
-        now = self._clock()
         common, record = self._read(node)
+        # Afterwards, or what was kept in between would come from the future.
+        now = self._clock()
         if common.is_due(now) or record.is_due(now):
             with self._changing([node], common=True) as (common, records):
                 now, record = self._clock(), records[node]
