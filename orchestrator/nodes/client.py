@@ -135,8 +135,8 @@ class NodeClient:
             NodeError: it cannot be asked, or says that the call went wrong.
             Unavailable: the broker is out of reach.
         """
-        self._require_agent(node)
-        return self._read(node, rpc, arguments, timeout_seconds=self._timeout_seconds)
+        agent = self._require_agent(node)
+        return self._read(node, agent, rpc, arguments, timeout_seconds=self._timeout_seconds)
 
     def change(self, node: str, rpc: str, operation_id: str, *, wait_seconds: float, **arguments: Any) -> Any:
         """Have a node carry out a mutation, and return its result.
@@ -158,11 +158,11 @@ class NodeClient:
             Unavailable: the broker is out of reach; as above.
         """
         ends = time.monotonic() + wait_seconds
-        self._require_agent(node)
+        agent = self._require_agent(node)
         key = (node, operation_id)
         sent = self._unfinished.get(key)
         request_id = sent.request_id if sent else ""
-        found = self._operation(node, operation_id, 0.0, request_id)
+        found = self._operation(node, agent, operation_id, 0.0, request_id)
         if is_to_be_sent(found.state, time.monotonic() - sent.at if sent else None):
             request_id = self._send(node, rpc, operation_id, arguments)
             found = Operation(state=OperationState.UNKNOWN)
@@ -172,7 +172,7 @@ class NodeClient:
                 raise StillRunning(
                     node, f"{rpc} on node {node!r} is not over after {wait_seconds:g} s; it goes on"
                 )
-            found = self._operation(node, operation_id, min(patience, LOOK_SECONDS), request_id)
+            found = self._operation(node, agent, operation_id, min(patience, LOOK_SECONDS), request_id)
             if found.state is OperationState.INTERRUPTED:
                 # Its agent has died in the middle, and this is the next one.
                 request_id = self._send(node, rpc, operation_id, arguments)
@@ -186,8 +186,8 @@ class NodeClient:
             NodeError: the node cannot be asked.
             Unavailable: the broker is out of reach.
         """
-        self._require_agent(node)
-        return self._operation(node, operation_id, wait_seconds)
+        agent = self._require_agent(node)
+        return self._operation(node, agent, operation_id, wait_seconds)
 
     # -- state ---------------------------------------------------------------------------------------------------
 
@@ -269,8 +269,8 @@ class NodeClient:
 
     # -- within --------------------------------------------------------------------------------------------------
 
-    def _require_agent(self, node: str) -> None:
-        """Refuse to ask a node that has no agent, without asking it.
+    def _require_agent(self, node: str) -> str:
+        """Return which agent a node has; empty: it is not known. One that has none is refused without asking it.
 
         Raises:
             NodeError: it has none, or one of another version.
@@ -279,45 +279,42 @@ class NodeClient:
             if node != LOCAL_NODE:
                 sentence = f"there is no node {node!r}: without a broker there is {LOCAL_NODE!r} alone"
                 raise NoSuchNode(node, sentence)
-            return
+            return ""
         try:
             lease = self.cache.lease(node)
             names = frozenset() if lease else self.cache.store.names()
         except StateStoreFailed:
             # Whoever does not know asks the node.
-            return
-        self._silences.refuse(node, lease.incarnation if lease else "")
+            return ""
         if lease is not None:
             check_schema(node, lease.schema)
-        elif node in names:
+            self._silences.refuse(node, lease.incarnation)
+            return lease.incarnation
+        if node in names:
             raise NodeUnreachable(node, f"node {node!r} is unreachable: no agent holds its lease")
         # Of a name that nobody knows the store may have lost what it knew: who is there answers.
+        return ""
 
-    def _incarnation(self, node: str) -> str:
-        try:
-            lease = None if self._local else self.cache.lease(node)
-        except StateStoreFailed:
-            return ""
-        return lease.incarnation if lease else ""
-
-    def _read(self, node: str, rpc: str, arguments: Mapping[str, Any], *, timeout_seconds: float) -> Any:
+    def _read(
+        self, node: str, agent: str, rpc: str, arguments: Mapping[str, Any], *, timeout_seconds: float
+    ) -> Any:
         request = make_request(node, rpc, arguments, timeout_seconds=timeout_seconds)
         try:
             reply = self._transport.read(request, timeout_seconds=timeout_seconds)
         except NodeTimeout as error:
-            self._silences.note(node, self._incarnation(node), error)
+            self._silences.note(node, agent, error)
             raise
         self._silences.end(node)
         self.cache.seen(node, reply.incarnation, reply.boot_id)
         return result_of(reply)
 
     def _operation(
-        self, node: str, operation_id: str, wait_seconds: float, request_id: str = ""
+        self, node: str, agent: str, operation_id: str, wait_seconds: float, request_id: str = ""
     ) -> Operation:
         arguments = {"operation_id": operation_id, "wait_seconds": wait_seconds, "request_id": request_id}
         timeout_seconds = wait_seconds + self._timeout_seconds
         return Operation.from_wire(
-            self._read(node, OPERATION_RPC, arguments, timeout_seconds=timeout_seconds)
+            self._read(node, agent, OPERATION_RPC, arguments, timeout_seconds=timeout_seconds)
         )
 
     def _send(self, node: str, rpc: str, operation_id: str, arguments: Mapping[str, Any]) -> str:
