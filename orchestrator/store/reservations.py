@@ -6,16 +6,17 @@ the resource is there. Of one resource on one node, the largest of both counts: 
 the other never need it several times. Whether there is room is decided by who claims, under the lock of the machines.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from hooks.lifecycle import REFUSED
 from orchestrator.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.operation_rows import OVER
+from orchestrator.store.operation_rows import ENTERING, OVER
 from orchestrator.store.settlement import KEY, Settled, There, settled
 
 #: The kind of what only is on a node; of nothing, in amount.
@@ -83,6 +84,16 @@ def membership(stack_id: str, group: str) -> str:
 def _whole(amounts: Mapping[str, int]) -> dict[str, int]:
     """Return amounts as they are on record: what asks for nothing is on its node all the same."""
     return {PRESENCE: 0, **amounts}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Others:
+    """The operations on a stack besides one that is over."""
+
+    #: Those that may still bring about what they claimed.
+    under_way: frozenset[str]
+    #: Whether a younger one has begun.
+    has_younger: bool
 
 
 class _NoRoom(Exception):
@@ -168,14 +179,15 @@ class Reservations:
             of_stack = sa.select(reservation).where(reservation.c.stack_id == stack_id)
             mine = connection.execute(of_stack.order_by(*reservation.primary_key)).all()
             rows = connection.execute(there.where(resource.c.stack_id == stack_id, ~gone)).all()
-            owners = {row.operation_id for row in mine} - {"", operation_id}
+            others = self._others(connection, stack_id, operation_id, began=began)
+            known = None if wanted is None or others.has_younger else wanted
             found = settled(
                 [dict(row._mapping) for row in mine],
                 [There(name=row.name, on_node=row.on_node or "", status=row.status) for row in rows],
                 operation_id=operation_id,
-                wanted=None if wanted is None else {name: _whole(each) for name, each in wanted.items()},
+                wanted=None if known is None else {name: _whole(each) for name, each in known.items()},
                 began=began,
-                under_way=self._under_way(connection, owners, operation_id, began=began),
+                under_way=others.under_way,
             )
             self._settle(connection, stack_id, found, now)
 
@@ -255,25 +267,26 @@ class Reservations:
             connection.execute(reservation.insert(), rows)
 
     @staticmethod
-    def _under_way(
-        connection: sa.Connection, others: Collection[str], operation_id: str, *, began: bool
-    ) -> frozenset[str]:
-        """Return which of a stack's other operations may still bring about what they claimed.
+    def _others(connection: sa.Connection, stack_id: str, operation_id: str, *, began: bool) -> "_Others":
+        """Return what a stack's other operations mean to the end of this one.
 
-        Those that are older than one that began are superseded by it, whenever that is told of them.
+        Operations may be told of their ends in any order, so that it counts which of them came first: one that began
+        supersedes the older ones, and what it was to be is outdated once a younger one began.
         """
-        if not others:
-            return frozenset()
         operation = tables.operation
-        sql = sa.select(operation.c.id, operation.c.created_at, operation.c.state)
-        found = connection.execute(sql.where(operation.c.id.in_(sorted({*others, operation_id})))).all()
-        since = (
-            max((row.created_at for row in found if row.id == operation_id), default=0.0) if began else 0.0
-        )
-        return frozenset(
-            row.id
-            for row in found
-            if row.id != operation_id and row.state != OVER and row.created_at >= since
+        mine = sa.select(operation.c.created_at).where(operation.c.id == operation_id)
+        since = connection.execute(mine).scalar_one_or_none() or 0.0
+        columns = (operation.c.id, operation.c.created_at, operation.c.state, operation.c.outcome)
+        of_stack = (operation.c.stack_id == stack_id) & (operation.c.id != operation_id)
+        matters = (operation.c.state != OVER) | (operation.c.created_at > since)
+        others = connection.execute(sa.select(*columns).where(of_stack, matters)).all()
+        return _Others(
+            under_way=frozenset(
+                row.id for row in others if row.state != OVER and not (began and row.created_at < since)
+            ),
+            has_younger=any(
+                row.created_at > since and row.state != ENTERING and row.outcome != REFUSED for row in others
+            ),
         )
 
     @staticmethod

@@ -23,8 +23,16 @@ resources:
     properties:
       policy: different_host
       hard: false
-outputs:
-  group: {value: {get_resource: apart}}
+  one:
+    type: Isotherm::Node::Process
+    properties:
+      command: [sleep, "60"]
+      groups: [{get_resource: apart}]
+  other:
+    type: Isotherm::Node::Process
+    properties:
+      command: [sleep, "60"]
+      groups: [{get_resource: apart}]
 """
     properties_schema = {
         "policy": Property(
