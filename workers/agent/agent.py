@@ -89,6 +89,7 @@ class Agent:
         self.limits = Limits(name, settings)
         self.claims = Claims(name, directory / "claims", self.locks, settings.agent)
         self._watching = Watching(cache, name)
+        self._totals: Totals | None = None
         seconds = settings.agent.backend_seconds
         #: What its operator names, usable or not.
         self.hypervisors = hypervisors_of(
@@ -139,27 +140,28 @@ class Agent:
         """The machine's boot id; empty where it cannot be read."""
         return read_boot_id(self.settings)
 
-    @cached_property
+    @property
     def totals(self) -> Totals:
-        """What the machine has: the most that a hypervisor says; where none does, what the kernel says."""
-        nodes = []
-        for name in self.hypervisors.all_usable():
-            backend = self.hypervisors[name]
-            try:
-                nodes.append(backend.patience.ask(backend.get().node).answer())
-            except Exception as error:  # noqa: BLE001  # a plugin's own: the others tell
-                log.warning("a backend does not tell what the machine has", backend=name, reason=str(error))
-        if not nodes:
-            memory = psutil.virtual_memory().total // _BYTES_PER_MIB
-            return Totals(memory_mib=memory, vcpus=psutil.cpu_count() or 1)
+        """What the machine has, as it was when the lease was last renewed."""
+        return self._totals or self._measure()
+
+    def _measure(self) -> Totals:
+        """Return the most that a hypervisor says; where none does, what was known before, or what the kernel says."""
+        nodes = self.hypervisors.ask_all(lambda hypervisor: hypervisor.node()).values()
+        if nodes:
+            self._totals = Totals(
+                memory_mib=max(each.memory_total_mib for each in nodes),
+                vcpus=max(each.cpu_total for each in nodes),
+            )
+        if self._totals is not None:
+            return self._totals
         return Totals(
-            memory_mib=max(each.memory_total_mib for each in nodes),
-            vcpus=max(each.cpu_total for each in nodes),
+            memory_mib=psutil.virtual_memory().total // _BYTES_PER_MIB, vcpus=psutil.cpu_count() or 1
         )
 
     def lease(self) -> Lease:
         """Return what it says of itself in its lease; backends that cannot be used are left out."""
-        settings, totals = self.settings.agent, self.totals
+        settings, totals = self.settings.agent, self._measure()
         return Lease(
             node=self.name,
             incarnation=self.incarnation,

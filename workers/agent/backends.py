@@ -8,10 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+import structlog
 from pydantic import BaseModel
 from stevedore.named import NamedExtensionManager
 
@@ -28,6 +30,9 @@ from workers.agent.storage.storage import Storage
 _PROBE_AGAIN_SECONDS: Final = 10.0
 
 B = TypeVar("B", bound=Hypervisor | Storage)
+T = TypeVar("T")
+
+log = structlog.get_logger()
 
 
 class Unusable(Exception):
@@ -107,6 +112,10 @@ class Backend(Generic[B]):
         return fault
 
 
+def _ask(backend: Backend[B], call: Callable[[B], T]) -> T:
+    return call(backend.get())
+
+
 class Backends(Mapping[str, Backend[B]]):
     """All hypervisors, or all storage units, that a node offers, by name."""
 
@@ -136,15 +145,21 @@ class Backends(Mapping[str, Backend[B]]):
         return self._backends[name].get()
 
     def all_usable(self) -> dict[str, B]:
-        """Return those that can be used, by name; all are asked at once, so that none holds up the others."""
-        asked: dict[str, Asked[B]] = {}
+        """Return those that can be used, by name."""
+        return self.ask_all(lambda backend: backend)
+
+    def ask_all(self, call: Callable[[B], T]) -> dict[str, T]:
+        """Return what those answer that can, by name; all are asked at once, so that none holds up the others."""
+        asked: dict[str, Asked[T]] = {}
         for name, backend in self._backends.items():
             with suppress(Unanswered):
-                asked[name] = backend.patience.ask(backend.get)
+                asked[name] = backend.patience.ask(partial(_ask, backend, call))
         found = {}
         for name, each in asked.items():
-            with suppress(Unanswered, Unusable):
+            try:
                 found[name] = each.answer()
+            except Exception as error:  # noqa: BLE001  # a plugin's own, whatever it is: the others answer
+                log.debug("a backend is left out", backend=self._backends[name].who, reason=str(error))
         return found
 
     def close(self) -> None:

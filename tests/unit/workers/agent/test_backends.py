@@ -153,6 +153,15 @@ def test_lease_tells_of_what_can_be_used(tmp_path: Path) -> None:
     assert lease.totals["vcpus"] != 64, "what a hypervisor does not tell does not count"
 
 
+def test_what_the_machine_has_is_asked_again_with_each_lease(tmp_path: Path, acme: Any) -> None:
+    agent = node_with(tmp_path, "odd", odd={"memory_mib": 10_000_000})
+    acme.reason = "its daemon is away"
+    assert agent.lease().totals["memory_mib"] == agent.totals.memory_mib < 10_000_000
+    acme.reason = ""
+    agent.hypervisors["odd"]._fault = None
+    assert agent.lease().totals["memory_mib"] == agent.totals.memory_mib == 10_000_000
+
+
 def test_what_cannot_be_used_is_probed_again(
     tmp_path: Path, acme: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
