@@ -60,6 +60,13 @@ class QemuOptions(HypervisorOptions):
         pattern=r"^[A-Za-z0-9._,=+-]*$",
         description="The kind of processor; empty: all that there is.",
     )
+    sandbox: bool = Field(
+        default=True,
+        description="Whether the kernel refuses qemu what it never needs; some are built without that.",
+    )
+    networks: tuple[Literal["user", "tap", "bridge"], ...] = Field(
+        default=("user", "tap", "bridge"), description="The modes of networks that instances may ask for."
+    )
 
 
 class Qemu(Hypervisor):
@@ -315,7 +322,12 @@ class Qemu(Hypervisor):
         if accelerator == "auto":
             accelerator = "tcg" if fault_of_kvm(options.program) else "kvm"
         return Emulator(
-            program=options.program, accelerator=accelerator, machine=options.machine, cpu=options.cpu
+            program=options.program,
+            accelerator=accelerator,
+            machine=options.machine,
+            cpu=options.cpu,
+            sandbox=options.sandbox,
+            networks=options.networks,
         )
 
     def _data(self, record: InstanceRecord) -> InstanceData:

@@ -72,6 +72,9 @@ class Emulator:
     accelerator: str
     machine: str = ""
     cpu: str = ""
+    sandbox: bool = True
+    #: The modes of networks that a machine may have.
+    networks: Sequence[str] = ("user", "tap", "bridge")
 
 
 def machine_options(spec: InstanceSpec) -> MachineOptions:
@@ -130,6 +133,8 @@ def machine_command(
         HypervisorFault: something that was asked for cannot be had.
     """
     options, networks = machine_options(spec), machine_networks(spec)
+    if refused := next((network.mode for network in networks if network.mode not in emulator.networks), ""):
+        raise CannotDo(f"networks: this node allows {', '.join(emulator.networks) or 'none'}, not {refused}")
     cpu = emulator.cpu or ("host" if emulator.accelerator == "kvm" else "max")
     memory = f"size={spec.memory_mib}M,slots={_MEMORY_SLOTS},maxmem={_most(spec.memory_mib, options.max_memory_mib)}M"
     # A guest that powers itself off stays to be looked at, as one at rest.
@@ -138,7 +143,7 @@ def machine_command(
     command += ["-smp", f"cpus={spec.vcpus},maxcpus={_most(spec.vcpus, options.max_vcpus)}"]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-action", "shutdown=pause,panic=pause"]
     # More cannot be refused: to run beside its agent it forks, and begins a session of its own.
-    command += ["-sandbox", "on,obsolete=deny,resourcecontrol=deny"]
+    command += ["-sandbox", "on,obsolete=deny,resourcecontrol=deny"] if emulator.sandbox else []
     command += ["-device", _json(driver="virtio-balloon-pci", id="balloon")]
     command += [
         "-chardev",

@@ -274,3 +274,10 @@ def test_a_directory_with_a_comma_ends_no_option(tmp_path: Path) -> None:
     emulator = Emulator(program="qemu", accelerator="tcg")
     command = machine_command(spec, emulator=emulator, directory=directory, root=None, below=None)
     assert f"file,id=log,append=on,path={tmp_path}/a,,id=log/log" in command
+
+
+def test_a_network_that_the_node_does_not_allow_is_refused(tmp_path: Path) -> None:
+    spec = InstanceSpec(name="web", memory_mib=32, networks=({"mode": "tap", "device": "tap0"},))
+    emulator = Emulator(program="qemu", accelerator="tcg", networks=("user",))
+    with pytest.raises(CannotDo, match="this node allows user, not tap"):
+        machine_command(spec, emulator=emulator, directory=tmp_path, root=None, below=None)
