@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.plugins.asks import LOCAL_NODE
 
 #: Names of queues, of mailboxes and of directories: brokers take other characters for patterns.
 _NODE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
@@ -18,13 +19,16 @@ def is_node_name(name: str) -> bool:
 
 
 def check_node_name(name: str) -> None:
-    """Refuse a name that no node may have.
+    """Refuse a name that no node with an agent of its own may have.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: it is none, or is kept for the agent of embedded mode.
     """
     if not is_node_name(name):
         raise InvalidInput([Problem(path="node", message=f"{name!r} is no name of a node", hint=NODE_NAME)])
+    if name == LOCAL_NODE:
+        message = f"{name!r} is what a command without a broker calls its own machine"
+        raise InvalidInput([Problem(path="node", message=message, hint="such as the machine's host name")])
 
 
 def agent_directory(state_directory: Path, node: str) -> Path:
