@@ -1,7 +1,7 @@
 """The RPCs about instances; what they take and give is that of :mod:`workers.agent.hypervisors.hypervisor`."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from orchestrator.nodes.errors import BackendAway, RpcFailed, RpcRefused
@@ -182,6 +182,8 @@ def room_for(agent: Agent, hypervisor: str, backend: Hypervisor, spec: InstanceS
     try:
         yield
     except Exception:
-        if backend.instance(spec.name) is None:
-            agent.claims.set(hypervisor, spec.name, before)
+        # A hypervisor that cannot even tell whether it is there may have made it.
+        with suppress(Exception):
+            if backend.instance(spec.name) is None:
+                agent.claims.set(hypervisor, spec.name, before)
         raise

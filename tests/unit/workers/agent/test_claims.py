@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.nodes.errors import NoCapacity, NotThere
+from orchestrator.nodes.errors import NoCapacity, NotThere, RpcFailed
 from tests.unit.workers.agent.agents import agent_of, ask, change, spec
 from workers.agent.agent import Agent
+from workers.agent.hypervisors.hypervisor import HypervisorFault
 
 
 @pytest.fixture
@@ -63,6 +64,24 @@ def test_start_that_fails_leaves_its_room(agent: Agent) -> None:
     with pytest.raises(Exception, match="name"):
         start(agent, "no name: a/b", 800)
     start(agent, "b", 800)
+
+
+def test_start_that_may_have_made_something_keeps_its_room(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = agent.hypervisor("fake")
+
+    def fail(*_: object) -> None:
+        raise HypervisorFault("the daemon has gone away")
+
+    monkeypatch.setattr(fake, "start", fail)
+    monkeypatch.setattr(fake, "instance", fail)
+    with pytest.raises(RpcFailed, match="has gone away"):
+        start(agent, "a", 800)
+    assert agent.claims.promised().memory_mib == 800
+    monkeypatch.undo()
+    change(agent, "instance_remove", hypervisor="fake", name="a")
+    assert agent.claims.promised().memory_mib == 0
 
 
 def test_agent_started_anew_knows_what_was_promised(agent: Agent, tmp_path: Path) -> None:
