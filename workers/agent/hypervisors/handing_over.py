@@ -14,6 +14,8 @@ _WRITING: Final = ".writing"
 def copy_whole(source: Path, target: Path) -> None:
     """Have ``target`` be a copy of the directory ``source``, links as links, without sockets and pipes.
 
+    Owners go along, by their numbers, where this is root.
+
     Raises:
         HypervisorFault: something cannot be read, or there is no room.
     """
@@ -24,11 +26,21 @@ def copy_whole(source: Path, target: Path) -> None:
                 shutil.rmtree(old)
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         shutil.copytree(source, writing, symlinks=True, ignore=_live)
+        if os.geteuid() == 0:
+            _give_to_owners(source, writing)
         writing.rename(target)
     except OSError as error:
         # Of many files shutil tells a list; the first of its reasons will do.
         first = error.args[0][0][2] if isinstance(error, shutil.Error) else error.strerror
         raise HypervisorFault(f"files of the instance cannot be copied: {first}") from error
+
+
+def _give_to_owners(source: Path, target: Path) -> None:
+    for place, directories, files in os.walk(target):
+        for name in (".", *directories, *files):
+            copied = Path(place) / name
+            owner = (source / copied.relative_to(target)).lstat()
+            os.lchown(copied, owner.st_uid, owner.st_gid)
 
 
 def _live(directory: str, names: list[str]) -> list[str]:
