@@ -46,7 +46,7 @@ LOOK_SECONDS: Final = 2.0
 
 _MAKING: Final = threading.Lock()
 #: The clients of this process. Threads and connections do not survive a fork.
-_CLIENTS: "Final[dict[str, NodeClient]]" = {}
+_CLIENTS: "Final[dict[tuple[str, ...], NodeClient]]" = {}
 
 
 def _forget_after_fork() -> None:
@@ -65,12 +65,13 @@ os.register_at_fork(
 )
 
 
-def _key(settings: Settings) -> str:
+def _key(settings: Settings) -> tuple[str, ...]:
     # What else is in the settings is of no matter to nodes.
-    return settings.model_dump_json(
+    said = settings.model_dump_json(
         include={"broker_url", "cache_backend", "cache_url", "state_directory", "node_directories"}
         | {"node_state_cache", "agent", "job_lease_seconds"}
     )
+    return (said, *(key.get_secret_value() for key in settings.encryption_keys))
 
 
 class NodeClient:
