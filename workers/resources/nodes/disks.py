@@ -93,3 +93,8 @@ def room_asked(disks: Any) -> dict[str, int]:
         if disk.size_mib:
             room[disk.storage] = room.get(disk.storage, 0) + disk.size_mib
     return room
+
+
+def node_of_volumes(disks: Any) -> str:
+    """Return the node that the ids of an instance's volumes name, as far as they are known; empty if they name none."""
+    return next((disk.volume.partition("/")[0] for disk in DiskAsked.parse(disks) if "/" in disk.volume), "")

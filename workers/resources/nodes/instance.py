@@ -12,7 +12,7 @@ from workers.agent.allowed import fault_of_path
 from workers.agent.hypervisors.hypervisor import Disk, InstanceSpec, InstanceState
 from workers.agent.readiness import ReadyWhen
 from workers.resources.nodes.command import parse_command, parse_env
-from workers.resources.nodes.disks import DiskAsked, refuse_vague_disks, room_asked
+from workers.resources.nodes.disks import DiskAsked, node_of_volumes, refuse_vague_disks, room_asked
 from workers.resources.nodes.instance_schema import (
     DEFAULT_HYPERVISOR,
     GRACE_SECONDS,
@@ -82,10 +82,13 @@ outputs:
 
     @classmethod
     def asks_of_node(cls, properties: Mapping[str, Any]) -> Asks | None:
-        """Return its hypervisor, its size, and the room that its own disks take."""
+        """Return its hypervisor, its size, the room that its own disks take, and the node that its volumes are on."""
         hypervisor = properties.get("hypervisor") or DEFAULT_HYPERVISOR
+        asked = asked_node(properties)
+        # What is a reference to a volume of the stack is not known yet: the instance is placed with that.
+        asked["node"] = asked["node"] or node_of_volumes(properties.get("disks"))
         return Asks(
-            **asked_node(properties),
+            **asked,
             hypervisor=hypervisor if isinstance(hypervisor, str) else "",
             memory_mib=asked_number(properties.get("memory")),
             vcpus=asked_number(properties.get("vcpus") or 1),

@@ -101,3 +101,11 @@ def test_a_preview_needs_no_service_and_leaves_nothing(terminal: Terminal, words
     terminal.shell.connect = connect  # type: ignore[assignment]  # nobody may ask for it
     assert terminal.run(*words).exit_code == 0
     assert not terminal.state_directory.exists()
+
+
+def test_a_create_that_only_looks_shows_the_same_and_leaves_nothing(
+    terminal: Terminal, words: list[str]
+) -> None:
+    dry = terminal.run("stack", "create", *words[2:], "--dry-run")
+    assert (dry.exit_code, dry.stdout) == (0, terminal.run(*words).stdout)
+    assert not terminal.state_directory.exists()

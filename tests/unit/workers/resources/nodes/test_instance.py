@@ -315,6 +315,10 @@ def test_asks_are_those_of_the_template() -> None:
         labels={"rack": "1"},
         groups=("g",),
     )
+    # It can only be where its volume is.
+    found = NodeInstance.asks_of_node({"disks": [{"size": 1}, {"volume": UNKNOWN}, {"volume": "m/v"}]})
+    assert found is not None
+    assert found.node == "m"
     assert NodeVolume.asks_of_node({"size": 7}) == Asks(disks_mib={"default": 7})
     nothing = dict.fromkeys(NodeInstance.properties_schema, UNKNOWN)
     assert NodeInstance.asks_of_node(nothing) == Asks()
