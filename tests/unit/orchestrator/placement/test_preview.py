@@ -1,7 +1,6 @@
 """What somebody is shown who only wants to see where a stack would go: nothing is claimed, made or waited for."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ class Away(PretendedNodes):
 
 
 @pytest.fixture
-def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[PretendedNodes]:
+def nodes(monkeypatch: pytest.MonkeyPatch) -> PretendedNodes:
     """Nodes, in the place of those that the settings lead to."""
     made = PretendedNodes(n1=100)
     pretend(monkeypatch, made)
