@@ -1,7 +1,7 @@
 """``oci``: containers, by runc from an unpacked root file system, or by podman from an image."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
@@ -32,7 +32,11 @@ from workers.agent.hypervisors.podman import Podman
 from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
 from workers.agent.hypervisors.runc import Runc
 from workers.agent.identity import start_mark
+from workers.agent.records import read_record, write_record
 
+_HANDED: Final = "oci.json"
+#: The engine whose containers have nothing of their own: an image that they do not write to, and disks.
+_HANDS_OVER: Final = "runc"
 _LOOK_SECONDS: Final = 0.05
 #: A container that is there so long after it was killed waits for a device, and no signal helps.
 _KILL_SECONDS: Final = 30.0
@@ -77,7 +81,9 @@ class Oci(Hypervisor):
     name = "oci"
     description = "Containers: by runc from a directory, by podman from an image."
     Options = OciOptions
-    abilities: ClassVar[frozenset[str]] = frozenset({"pause", "reboot", "resize", "networks", "disks"})
+    abilities: ClassVar[frozenset[str]] = frozenset(
+        {"pause", "reboot", "resize", "migrate", "networks", "disks"}
+    )
     walled = True
 
     def __init__(self, options: OciOptions, directory: Path) -> None:
@@ -174,6 +180,31 @@ class Oci(Hypervisor):
             record = self._records.get(name)
             if self._alive(record).status is ContainerStatus.PAUSED:
                 self._engine(_engine_of(record)).unpause(name)
+
+    # -- going elsewhere ---------------------------------------------------------------------------------------
+
+    def export(self, name: str, directory: Path) -> Mapping[str, Any]:
+        """Write down what it was promised: its image must be on the other node too, and its disks are not its own."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            if (container := self._container(record)) is not None and container.alive:
+                raise HypervisorFault(f"instance {name!r} is not at rest")
+            if _engine_of(record) != _HANDS_OVER:
+                raise CannotDo("what a container has written is podman's own, and is not handed over")
+            said = {"memory_mib": record.spec.memory_mib, "vcpus": record.spec.vcpus}
+            write_record(directory / _HANDED, said)
+            return said
+
+    def take_in(self, spec: InstanceSpec, directory: Path) -> None:
+        """Put it on record, at rest."""
+        self._records.directory_of(spec.name)
+        if read_record(directory / _HANDED) is None:
+            raise HypervisorFault("nothing was handed over that this hypervisor can take")
+        with self._records.alone(spec.name):
+            record = self._records.find(spec.name)
+            if record is not None and (container := self._container(record)) and container.alive:
+                raise HypervisorFault(f"instance {spec.name!r} runs here already")
+            self._records.keep(spec, engine=_HANDS_OVER, stopped=True)
 
     # -- events ------------------------------------------------------------------------------------------------
 

@@ -52,10 +52,15 @@ def when(hypervisor: Hypervisor, name: str, holds: Callable[[InstanceData], bool
     return found
 
 
+def log_of(instance: InstanceData) -> Path:
+    """Return the file with what an instance has printed."""
+    return Path(instance.details["log"])
+
+
 def printed(hypervisor: Oci, name: str) -> list[str]:
     """Return what an instance has printed when it has ended."""
     ended = when(hypervisor, name, lambda found: "exit_code" in found.details)
-    return Path(ended.details["log"]).read_text().splitlines()
+    return log_of(ended).read_text().splitlines()
 
 
 class TestRunc(HypervisorContract):
@@ -218,11 +223,12 @@ class TestPodman:
             ended = hypervisor.instance("web")
             assert ended is not None
             assert (ended.state, ended.details["exit_code"]) == (InstanceState.SHUTDOWN, 0)
+            with pytest.raises(CannotDo, match="podman's own"):
+                hypervisor.export("web", log_of(ended).parent)
             # The same again is the same container, with what it has written.
             assert hypervisor.start(spec).state is InstanceState.RUNNING
-            log = Path(ended.details["log"])
             deadline = time.monotonic() + 20
-            while "again" not in log.read_text():
+            while "again" not in log_of(ended).read_text():
                 assert time.monotonic() < deadline
         finally:
             hypervisor.remove("web")
