@@ -17,6 +17,7 @@ from orchestrator.plugins.resource import ResourceFailure
 from orchestrator.settings import Settings
 from workers.agent.allowed import allowed_directory, allowed_file
 from workers.agent.hypervisors.hypervisor import InstanceSpec
+from workers.agent.names import fault_of_name
 
 
 class Limits:
@@ -46,6 +47,16 @@ class Limits:
             return allowed_file(text, self._settings)
         except ResourceFailure as error:
             raise self._refused(str(error)) from error
+
+    def owner(self, uuid: str) -> str:
+        """Refuse the uuid of a row that is no name: what is on record of its resource is under that name.
+
+        Raises:
+            RpcRefused: it is none.
+        """
+        if fault := fault_of_name(uuid):
+            raise self._refused(f"the uuid of a row: {fault}")
+        return uuid
 
     def command(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path | None) -> None:
         """Refuse a command whose program may not be run.

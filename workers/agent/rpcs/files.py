@@ -17,7 +17,12 @@ FILE: Final = "file"
 
 
 def owned_file(agent: Agent, owner: Mapping[str, str]) -> OwnedFile:
-    """Return the file of a resource: ``uuid`` of its row, id of its ``stack``, and its name, ``resource``."""
+    """Return the file of a resource: ``uuid`` of its row, id of its ``stack``, and its name, ``resource``.
+
+    Raises:
+        RpcRefused: that is no uuid.
+    """
+    agent.limits.owner(owner["uuid"])
     return OwnedFile(records_directory(agent.settings.state_directory), **owner)
 
 
@@ -93,10 +98,16 @@ def file_remove(agent: Agent, *, owner: Mapping[str, str], path: str, content: b
     """Remove a resource's file for good, if it is still its own.
 
     ``path`` and ``content`` tell which one where no record is left.
+
+    Raises:
+        RpcRefused: that one is outside the allowed directories.
     """
     with agent.alone_with(FILE, owner["uuid"]):
-        agent.journal.bury(FILE, owner["uuid"])
         file = owned_file(agent, owner)
+        # Where a link leads elsewhere, nothing is removed anyway.
+        if content is not None and Path(path).exists() and Path(path).resolve() == Path(path):
+            agent.limits.file(path)
+        agent.journal.bury(FILE, owner["uuid"])
         if path and content is not None:
             file.adopt(Path(path), content)
         file.remove()

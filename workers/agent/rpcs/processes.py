@@ -21,8 +21,13 @@ _LINES_SHOWN: Final = 10
 
 
 def supervised(agent: Agent, uuid: str) -> SupervisedProcess:
-    """Return the process that is on record under a row."""
-    return SupervisedProcess(records_directory(agent.settings.state_directory), uuid=uuid)
+    """Return the process that is on record under a row.
+
+    Raises:
+        RpcRefused: that is no uuid of one.
+    """
+    records = records_directory(agent.settings.state_directory)
+    return SupervisedProcess(records, uuid=agent.limits.owner(uuid))
 
 
 def _status(status: Status | None) -> Mapping[str, Any] | None:
@@ -145,9 +150,10 @@ def process_kill(agent: Agent, *, uuid: str) -> None:
 @node_rpc("process_forget")
 def process_forget(agent: Agent, *, uuid: str) -> None:
     """Remove for good what is on record of a process that has ended, and what it printed."""
+    process = supervised(agent, uuid)
     with agent.alone_with(PROCESS, uuid):
         agent.journal.bury(PROCESS, uuid)
-        supervised(agent, uuid).forget()
+        process.forget()
 
 
 @node_rpc("ready_look", effect=Effect.READ)
