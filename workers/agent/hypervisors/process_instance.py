@@ -156,8 +156,13 @@ class InstanceProcess:
         """Return what it is now; ``table``: who was there when all processes were looked at."""
         status = self.status
         running = status is not None and status.running
+        if not running:
+            # How it ended may have come on record between the record and the look at the process.
+            status = self.status
         usage = usage_of(self._process.members(table)) if running else Usage(0, 0, 0.0, still=False)
-        state, raw_state = state_of(status, run=self._run, resting=self._resting, still=usage.still)
+        state, raw_state = state_of(
+            status, running=running, run=self._run, resting=self._resting, still=usage.still
+        )
         details: dict[str, Any] = {"log": str(self._process.log), "processes": usage.processes}
         if status is not None:
             details |= {"pid": status.pid, "exit_code": status.exit_code, "started_at": status.started_at}

@@ -6,11 +6,13 @@ from workers.agent.hypervisors.hypervisor import InstanceState
 from workers.agent.supervised import Status
 
 
-def state_of(status: Status | None, *, run: str, resting: bool, still: bool) -> tuple[InstanceState, str]:
+def state_of(
+    status: Status | None, *, running: bool, run: str, resting: bool, still: bool
+) -> tuple[InstanceState, str]:
     """Return what an instance is, and in words how that came, from what is on record of its run."""
     if status is None or status.run != run:
         return InstanceState.SHUTDOWN, "not started"
-    if status.running:
+    if running:
         return (InstanceState.PAUSED, "stopped") if still else (InstanceState.RUNNING, "running")
     if status.error:
         return InstanceState.CRASHED, f"cannot be run: {status.error}"

@@ -57,8 +57,12 @@ SHUTDOWN, CRASHED = InstanceState.SHUTDOWN, InstanceState.CRASHED
 def test_a_run_tells_what_the_instance_is(
     status: Status | None, resting: bool, expected: tuple[InstanceState, str]
 ) -> None:
-    assert state_of(status, run="r1", resting=resting, still=False) == expected
+    running = status is not None and status.running
+    assert state_of(status, running=running, run="r1", resting=resting, still=False) == expected
 
 
 def test_one_that_stands_still_is_paused() -> None:
-    assert state_of(RUNS, run="r1", resting=False, still=True) == (InstanceState.PAUSED, "stopped")
+    assert state_of(RUNS, running=True, run="r1", resting=False, still=True) == (
+        InstanceState.PAUSED,
+        "stopped",
+    )
