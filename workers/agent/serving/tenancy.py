@@ -1,7 +1,7 @@
 """Holding a node's name: taken when an agent begins, kept by saying so again and again, given back at its end."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Protocol
@@ -12,13 +12,16 @@ from cache.node_state.errors import LeaseHeld, LeaseLost, StateStoreFailed
 from cache.node_state.lease import Lease
 from orchestrator.errors import Conflict, Unavailable
 from workers.agent.locks import Locks, LockTaken
+from workers.agent.patience import Patience, Unanswered
+from workers.agent.records import read_record, write_record
 
 log = structlog.get_logger()
 
 #: The lock of the one process that serves a directory.
 _LOCK: Final = "agent process"
-#: Where the incarnation stands that served the directory last.
-_FILE: Final = "incarnation"
+#: Where the incarnations stand that served the directory last, or were about to.
+_FILE: Final = "served.json"
+_MOST_REMEMBERED: Final = 8
 
 
 class LeaseBook(Protocol):
@@ -60,6 +63,9 @@ class Tenancy:
         """
         self._book, self._lease, self._on_lost = book, lease, on_lost
         self._heartbeat_seconds = heartbeat_seconds
+        #: What it said last; whoever is asked what the node has may hang, or fail.
+        self._said: Lease | None = None
+        self._patience = Patience("the node", heartbeat_seconds)
         self._file = directory / _FILE
         self._locks = Locks(directory / "locks")
         self._held = ExitStack()
@@ -71,9 +77,9 @@ class Tenancy:
 
         Raises:
             Conflict: another agent has it; with where that is.
-            Unavailable: it is not known who has it, because the store is out of reach.
+            Unavailable: it is not known who has it, because the store is out of reach; or nothing can be written down.
         """
-        lease = self._lease()
+        lease = self._said = self._lease()
         try:
             self._held.enter_context(self._locks.hold(_LOCK))
         except LockTaken as error:
@@ -81,14 +87,21 @@ class Tenancy:
                 f"node {lease.node!r} has an agent on this machine already, in {self._file.parent}"
             ) from error
         try:
-            self._acquire(lease)
+            before = self._predecessors()
+            # Before it is so: who dies in between is known to the next all the same.
+            self._note([*before, lease.incarnation])
+            self._acquire(lease, before)
+            self._note([lease.incarnation])
         except LeaseHeld as error:
+            self._note(before)
             self._held.close()
             raise Conflict(str(error)) from error
         except StateStoreFailed as error:
             self._held.close()
             raise Unavailable(f"the node state cache does not answer: {error}") from error
-        self._file.write_text(lease.incarnation)
+        except OSError as error:
+            self._held.close()
+            raise Unavailable(f"{self._file} cannot be written: {error.strerror}") from error
 
     def keep(self) -> None:
         """Say from now on that the agent is there."""
@@ -100,35 +113,50 @@ class Tenancy:
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(self._heartbeat_seconds)
         try:
-            self._book.release(self._lease())
+            if self._said is not None:
+                self._book.release(self._said)
         except StateStoreFailed as error:
             log.warning("the node's name is not given back, its lease runs out", reason=str(error))
         self._held.close()
 
-    def _acquire(self, lease: Lease) -> None:
+    def _acquire(self, lease: Lease, before: Collection[str]) -> None:
         try:
             self._book.acquire(lease)
         except LeaseHeld:
             holder = self._book.lease(lease.node)
             # Whoever has the lock of this directory is the only one that serves it: the one before is dead.
-            if holder is None or holder.incarnation != self._predecessor():
+            if holder is None or holder.incarnation not in before:
                 raise
             log.info("the agent before this one has died", holder=holder.holder)
             self._book.release(holder)
             self._book.acquire(lease)
 
-    def _predecessor(self) -> str:
+    def _predecessors(self) -> list[str]:
         try:
-            return self._file.read_text()
-        except FileNotFoundError:
-            return ""
+            record = read_record(self._file)
+        except ValueError:
+            return []
+        return [] if record is None else list(record["incarnations"])
+
+    def _note(self, incarnations: Sequence[str]) -> None:
+        write_record(self._file, {"incarnations": list(incarnations[-_MOST_REMEMBERED:])})
 
     def _renew(self) -> None:
         while not self._leaving.wait(self._heartbeat_seconds):
             try:
-                self._book.renew(self._lease())
+                self._book.renew(self._latest())
             except StateStoreFailed as error:
                 log.warning("the node's lease is not renewed", reason=str(error))
             except LeaseLost as error:
                 self._on_lost(error)
                 return
+
+    def _latest(self) -> Lease:
+        """Return what is to be said now: what was said before, if who is asked what the node has fails or hangs."""
+        try:
+            self._said = self._patience.ask(self._lease).answer()
+        except Unanswered as error:
+            log.warning("the lease says what it said before", reason=str(error))
+        except Exception as error:  # noqa: BLE001  # whatever it is: an agent that says nothing is taken for dead
+            log.error("the lease says what it said before", reason=repr(error))
+        return self._said if self._said is not None else self._lease()

@@ -1,8 +1,10 @@
 """Holding a node's name: one agent for each, which says that it is there, and gives way when it is not the one."""
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,3 +118,61 @@ def test_agent_does_not_begin_while_nobody_knows_who_has_its_name(tmp_path: Path
     for _ in range(2):
         with pytest.raises(Unavailable, match="the node state cache does not answer: refused"):
             tenancy(cache, tmp_path, "1").take()
+
+
+@pytest.mark.parametrize("trouble", ["raises", "hangs"])
+def test_name_is_kept_whatever_befalls_who_says_what_the_node_has(
+    cache: NodeStateCache, tmp_path: Path, trouble: str
+) -> None:
+    said = Lease(node="n1", incarnation="1", boot_id="b", holder="here")
+    asked, go_on = threading.Semaphore(0), threading.Event()
+    well = True
+
+    def lease() -> Lease:
+        if well:
+            return said
+        asked.release()
+        if trouble == "hangs":
+            go_on.wait(60)
+        raise RuntimeError("a plugin of somebody's")
+
+    mine = Tenancy(cache, lease, directory=tmp_path, heartbeat_seconds=0.005, on_lost=lambda error: None)
+    mine.take()
+    well = False
+    mine.keep()
+    assert asked.acquire(timeout=20)
+    cache.store.forget("n1")
+    deadline = time.monotonic() + 20
+    while not cache.leases() and time.monotonic() < deadline:
+        threading.Event().wait(0.001)
+    held = cache.leases()
+    mine.leave()
+    go_on.set()
+    assert held == {"n1": said}
+    assert not cache.leases()
+
+
+def test_agent_that_died_before_it_wrote_down_who_it_is_is_followed_at_once(
+    cache: NodeStateCache, tmp_path: Path
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    class Dying(MemoryNodeStore):
+        dies = True
+
+        def acquire(self, *arguments: Any, **more: Any) -> bytes | None:
+            holder = super().acquire(*arguments, **more)
+            if self.dies:
+                raise Killed
+            return holder
+
+    store = Dying()
+    dead = tenancy(NodeStateCache(store, nobody_asks), tmp_path, "1")
+    with pytest.raises(Killed):
+        dead.take()
+    dead._held.close()
+    store.dies = False
+    after = NodeStateCache(store, nobody_asks)
+    tenancy(after, tmp_path, "2").take()
+    assert after.leases()["n1"].incarnation == "2"
