@@ -149,12 +149,14 @@ class NodeAdmin:
         self._say_offline(name, "")
         return self._shown(name)
 
-    def forget(self, name: str) -> None:
+    def forget(self, name: str, *, lost: bool = False) -> None:
         """Have a node forgotten that is gone for good; an agent of its name would make it known again.
+
+        With ``lost``, all that is on it counts as gone with it: the next update of its stack makes it anew elsewhere.
 
         Raises:
             NotFound: there is no such node; the sentence names the nearest.
-            Conflict: its agent is there, or something is on it.
+            Conflict: its agent is there, or something is on it; of a ``lost`` one, a stack that is on it is busy.
             Unavailable: the database, or where nodes' states are kept, does not answer.
         """
         _, leases = self._known([name])
@@ -162,7 +164,7 @@ class NodeAdmin:
             raise Conflict(
                 f"node {name!r} has an agent: end it first, for it would make the node known again"
             )
-        hindrance = self._machines.forget(name)
+        hindrance = self._machines.forget(name, lost=lost)
         if hindrance:
             raise Conflict(f"node {name!r} cannot be forgotten: {hindrance}")
         with reached():

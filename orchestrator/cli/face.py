@@ -44,7 +44,7 @@ class NodeService(Protocol):
     def undrain(self, name: str, /) -> NodeView:
         """Have things placed on a node again."""
 
-    def forget(self, name: str, /) -> None:
+    def forget(self, name: str, /, *, lost: bool = False) -> None:
         """Have a node forgotten that is gone for good, or raise."""
 
     def instances(self, name: str, /) -> InstancesView:

@@ -151,17 +151,19 @@ def undrain(shell: Shell, name: str, form: str) -> None:
     show(form, _plain(view), fields_table(_fields(view)))
 
 
-@node.command(epilog=example("isotherm node forget n1"))
+@node.command(epilog=example("isotherm node forget n1", "isotherm node forget n1 --lost"))
 @click.argument("name")
+@click.option("--lost", is_flag=True, help="Count what is on it as gone with it; make sure that it is.")
 @format_option()
 @click.pass_obj
-def forget(shell: Shell, name: str, form: str) -> None:
+def forget(shell: Shell, name: str, *, lost: bool, form: str) -> None:
     """Forget a node that is gone for good.
 
-    Nothing may be on it any more, and its agent must have ended.
+    Nothing may be on it any more, and its agent must have ended. With --lost, what is on it is CHECK_FAILED: the next
+    update of its stack makes it anew on another node, and a deletion asks the lost one no more.
     """
     with shell.service() as service:
-        service.nodes.forget(name)
+        service.nodes.forget(name, lost=lost)
     forgotten = {"name": name, "state": "forgotten"}
     show(form, forgotten, fields_table(forgotten))
 

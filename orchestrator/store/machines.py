@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.losses import lose_residents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,10 +160,11 @@ class Machines:
             )
 
     @retrying
-    def forget(self, name: str) -> str:
+    def forget(self, name: str, *, lost: bool = False) -> str:
         """Remove a machine on which nothing is, and of which nothing is promised; return why it is not, empty if it is.
 
-        To be called for a machine whose agent is not there: one that is makes it known again.
+        To be called for a machine whose agent is not there: one that is makes it known again. With ``lost``, what is on
+        it counts as gone with it, which must be true.
         """
         machine, reservation = tables.machine, tables.reservation
         with self._db.write() as connection:
@@ -170,16 +172,19 @@ class Machines:
             connection.execute(
                 sa.select(machine.c.name).where(machine.c.name == name).with_for_update()
             ).all()
-            found = connection.execute(self._residents(name).limit(1)).first()
+            now = database_time(connection, self._db)
+            claims = sa.select(reservation.c.resource).where(reservation.c.node == name)
+            # What is lost is promised nothing any more; but what is claimed may be about to be made there.
+            stands = reservation.c.expires_at > now
+            claims = claims.where(stands if lost else sa.or_(reservation.c.expires_at.is_(None), stands))
+            found = None if lost else connection.execute(self._residents(name).limit(1)).first()
             if found is not None:
                 return f"resource {found.name!r} of stack {found.stack!r} is on it"
-            now = database_time(connection, self._db)
-            stands = sa.or_(reservation.c.expires_at.is_(None), reservation.c.expires_at > now)
-            claimed = connection.execute(
-                sa.select(reservation.c.resource).where(reservation.c.node == name, stands).limit(1)
-            ).scalar()
+            claimed = connection.execute(claims.limit(1)).scalar()
             if claimed is not None:
                 return f"room on it is claimed for resource {claimed!r}"
+            if lost and (hindrance := lose_residents(connection, name, now)):
+                return hindrance
             connection.execute(reservation.delete().where(reservation.c.node == name))
             connection.execute(machine.delete().where(machine.c.name == name))
         return ""

@@ -1,6 +1,7 @@
 """Stories of what is on nodes: nothing is made twice, and a node that is silent is not an empty one."""
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import yaml
 from orchestrator.errors import NotFound
 from orchestrator.plugins.clients import ClientContext, ClientPlugins
 from orchestrator.store import tables
+from orchestrator.store.machines import Said
 from tests.scenarios.telling import deliver_all, rows_of, states
 from tests.scenarios.world import World
 from tests.unit.workers.resources.nodes.direct import DirectNodes, client_of
@@ -286,6 +288,46 @@ def test_silence_uses_up_none_of_the_tries_that_failures_get(
     site.settle()
     assert site.world.state() == "CREATE_COMPLETE", site.why(stack_id, "page")
     assert next(failing, None) is None
+
+
+# -- nodes that never come back ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tried", "then"),
+    [("", "update"), ("update", "update"), ("update", "delete"), ("delete", "delete")],
+    ids=["updated", "updated again", "deleted after an update", "deleted again"],
+)
+def test_what_was_on_a_lost_node_is_made_anew_elsewhere_and_deleted_without_it(
+    tmp_path: Path, tried: str, then: str
+) -> None:
+    site = Site(tmp_path / "site", stack_timeout_minutes=5)
+    machines = site.world.store.machines
+    machines.note([Said(name="n1", incarnation="i", boot_id="b")])
+    stack_id = site.create()
+    site.settle()
+    site.nodes.away.add("n1")
+    if tried:
+        update = partial(site.world.update, template(), parameters={"node": "n2"})
+        update() if tried == "update" else site.world.delete()
+        assert "of stack 's' is in progress" in machines.forget("n1", lost=True)
+        site.settle()
+        assert site.world.state() == f"{tried.upper()}_FAILED"
+    assert machines.forget("n1") != ""
+    assert machines.forget("n1", lost=True) == ""
+    assert machines.residents("n1") == []
+    if tried == "":
+        assert site.why(stack_id, "server") == "node 'n1' is gone for good"
+    before = site.world.now
+    if then == "update":
+        site.world.update(template(), parameters={"node": "n2"})
+        site.settle()
+        assert site.world.state() == "UPDATE_COMPLETE"
+        assert site.there("n2") == (1, 2)
+    site.delete()
+    assert site.there("n2") == (0, 0)
+    # Nobody waited for the lost one.
+    assert site.world.now - before < 60
 
 
 # -- changes that take long --------------------------------------------------------------------------------------------

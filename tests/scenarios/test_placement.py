@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.errors import Conflict
 from orchestrator.store.machines import Said
+from tests.scenarios.groups import TYPES as TYPES_OF_GROUPS
 from tests.scenarios.placing import (
     TYPES,
     PretendedInstance,
@@ -231,3 +232,23 @@ def test_a_rollback_brings_back_the_room_with_what_it_brings_back() -> None:
     assert placed.world.state() == "ROLLBACK_COMPLETE"
     assert placed.where() == before
     assert placed.promised("n1") + placed.promised("n2") == 60
+
+
+def test_what_was_on_a_lost_node_is_placed_anew_also_in_stacks_in_stacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(TYPES, "OS::Heat::ResourceGroup", TYPES_OF_GROUPS["OS::Heat::ResourceGroup"])
+    placed = Placed(n1=100, n2=100)
+    pair = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 2, "resource_def": instance(memory=60)},
+    }
+    placed.create(pair=pair)
+    assert [placed.promised(node) for node in ("n1", "n2")] == [60, 60]
+    del placed.nodes.leases_now["n1"]
+    placed.nodes.leases_now["n3"] = lease("n3", 100)
+    assert placed.world.store.machines.forget("n1", lost=True) == ""
+    assert [placed.promised(node) for node in ("n1", "n2")] == [0, 60]
+    placed.update(pair=pair)
+    assert placed.world.state() == "UPDATE_COMPLETE"
+    assert [placed.promised(node) for node in ("n1", "n2", "n3")] == [0, 60, 60]

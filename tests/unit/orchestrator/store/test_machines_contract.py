@@ -132,6 +132,35 @@ def test_a_machine_is_forgotten_once_nothing_is_on_it_nor_promised_of_it(bench: 
         assert connection.execute(sa.select(reservation)).all() == []
 
 
+def test_what_is_on_a_lost_machine_goes_with_it_unless_somebody_is_at_it(bench: Bench) -> None:
+    machines, row, reservation = bench.store.machines, tables.resource, tables.reservation
+    machines.note([said("n1"), said("n2")])
+    bench.run_all(bench.begin({"a": set(), "b": {"a"}, "c": set()}, stack="web"))
+    promise = {"stack_id": "s", "kind": "vcpus", "operation_id": "", "amount": 1, "created_at": 0.0}
+    with bench.store.database.write() as connection:
+        connection.execute(row.update().where(row.c.name != "c").values(on_node="n1", physical_id="n1/x"))
+        connection.execute(row.update().where(row.c.name == "c").values(on_node="n2", physical_id="n2/x"))
+        connection.execute(row.update().where(row.c.name == "b").values(lock_traversal="t"))
+        connection.execute(
+            reservation.insert(), [{**promise, "resource": "a", "node": n} for n in ("n1", "n2")]
+        )
+    assert (
+        machines.forget("n1", lost=True) == "resource 'b' on it is being looked after; try again in a minute"
+    )
+    with bench.store.database.write() as connection:
+        connection.execute(row.update().values(lock_traversal=None))
+    assert machines.forget("n1", lost=True) == ""
+    assert [each.name for each in machines.all()] == ["n2"]
+    columns = (row.c.name, row.c.action, row.c.status, row.c.on_node, row.c.physical_id, row.c.unhealthy)
+    with bench.store.database.read() as connection:
+        assert [tuple(each) for each in connection.execute(sa.select(*columns).order_by(row.c.name))] == [
+            ("a", "CHECK", "FAILED", None, None, True),
+            ("b", "CHECK", "FAILED", None, None, True),
+            ("c", "CREATE", "COMPLETE", "n2", "n2/x", False),
+        ]
+        assert list(connection.execute(sa.select(reservation.c.node)).scalars()) == ["n2"]
+
+
 def test_many_who_look_at_once_get_each_machine_once(bench: Bench) -> None:
     machines = bench.store.machines
     names = [f"n{number:02}" for number in range(20)]
