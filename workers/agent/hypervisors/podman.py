@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import resource
 import shutil
 import tempfile
@@ -29,11 +30,14 @@ _PULL_SECONDS: Final = 900.0
 _MOST_PROCESSES: Final = 32768
 _OWNER: Final = "org.isotherm.directory"
 _INSTANCE: Final = "org.isotherm.instance"
+#: In the instance's directory, as long as podman reads it.
+_VARIABLES: Final = "variables"
 #: Of what was asked for: the same again is the same container.
 _ORDER: Final = "org.isotherm.order"
 #: Variables that podman itself heeds: a container's are told to it in another way than by its own environment.
 _HEEDED: Final = frozenset(
     {"PATH", "HOME", "TMPDIR", "USER", "NOTIFY_SOCKET", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+    | {"GOCOVERDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GORACE", "GOTRACEBACK"}
 )
 _HEEDED_PREFIXES: Final = (
     "XDG_",
@@ -42,9 +46,12 @@ _HEEDED_PREFIXES: Final = (
     "PODMAN_",
     "DBUS_",
     "LD_",
-    "GO",
     "REGISTRY_",
     "LISTEN_",
+)
+#: What podman takes for a place of an image, most of them on the machine itself, when it begins a reference.
+_PLACES: Final = re.compile(
+    r"(atomic|containers-storage|dir|docker(?!://)|docker-archive|docker-daemon|oci|oci-archive|ostree|sif|tarball):"
 )
 _STATUS: Final = {
     "created": ContainerStatus.CREATED,
@@ -122,8 +129,8 @@ class Podman(ContainerEngine):
 
     def run(self, spec: InstanceSpec, directory: Path) -> None:
         """Start the container that has ended if it is the one that is asked for, else make a new one."""
-        arguments, env = run_arguments(spec, log=directory / "log", pull=self._options.pull)
-        order = hashlib.sha256(json.dumps([arguments, env]).encode()).hexdigest()
+        arguments, handed, filed = run_arguments(spec, directory=directory, pull=self._options.pull)
+        order = hashlib.sha256(json.dumps([arguments, handed, filed]).encode()).hexdigest()
         there = self._listed().get(spec.name)
         if there is not None and there["Labels"].get(_ORDER) == order:
             self._do("start", self._container(spec.name))
@@ -131,15 +138,19 @@ class Podman(ContainerEngine):
         self.forget(spec.name)
         labels = {_OWNER: self._owner, _INSTANCE: spec.name, _ORDER: order}
         told = [text for key, value in labels.items() for text in ("--label", f"{key}={value}")]
-        self._do(
-            "run",
-            "--name",
-            self._container(spec.name),
-            *told,
-            *arguments,
-            env=env,
-            timeout_seconds=_PULL_SECONDS,
-        )
+        try:
+            _write_variables(directory / _VARIABLES, filed)
+            self._do(
+                "run",
+                "--name",
+                self._container(spec.name),
+                *told,
+                *arguments,
+                env=handed,
+                timeout_seconds=_PULL_SECONDS,
+            )
+        finally:
+            (directory / _VARIABLES).unlink(missing_ok=True)
 
     def signal(self, name: str, stop_signal: str) -> None:
         """Signal the first process."""
@@ -211,16 +222,31 @@ def store_arguments(root: str, storage_driver: str) -> list[str]:
     return told
 
 
-def run_arguments(spec: InstanceSpec, *, log: Path, pull: str) -> tuple[list[str], dict[str, str]]:
-    """Return what ``podman run`` is told, and the variables that it is to find in its own environment.
+def run_arguments(
+    spec: InstanceSpec, *, directory: Path, pull: str
+) -> tuple[list[str], dict[str, str], dict[str, str]]:
+    """Return what ``podman run`` is told, and the variables that it is to find in its own environment, and in a file.
 
     Raises:
         HypervisorFault: something that was asked for cannot be had.
     """
     options = options_of(spec)
-    handed, told = _environment(spec.env)
+    if _PLACES.match(spec.image):
+        raise CannotDo(
+            "image: expected a reference such as docker.io/library/alpine, and no place on the machine"
+        )
+    handed, filed = _environment(spec.env)
+    told = [text for name in handed for text in ("--env", name)]
+    told += ["--env-file", str(directory / _VARIABLES)] if filed else []
     arguments = ["--detach", "--pull", pull, "--http-proxy=false", "--network", _network(network_of(spec))]
-    arguments += ["--hostname", spec.name[:63], "--log-driver", "k8s-file", "--log-opt", f"path={log}"]
+    arguments += [
+        "--hostname",
+        spec.name[:63],
+        "--log-driver",
+        "k8s-file",
+        "--log-opt",
+        f"path={directory / 'log'}",
+    ]
     arguments += [*_limits(spec.memory_mib, spec.vcpus), "--pids-limit", str(options.processes)]
     arguments += _ulimits(options)
     arguments += ["--stop-signal", options.stop_signal, *told]
@@ -236,17 +262,26 @@ def run_arguments(spec: InstanceSpec, *, log: Path, pull: str) -> tuple[list[str
         arguments += ["--mount", f"type=bind,source={disk.path},target={options.place_of(number)}{readonly}"]
     for flag, value in (("--user", spec.user), ("--workdir", spec.cwd)):
         arguments += [flag, value] if value else []
-    return [*arguments, "--", spec.image, *spec.command], handed
+    return [*arguments, "--", spec.image, *spec.command], handed, filed
 
 
-def _environment(env: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the variables that podman takes from its environment, so that nobody sees them, and all of its flags."""
-    handed = {name: value for name, value in env.items() if not _is_heeded(name)}
-    told = [text for name in handed for text in ("--env", name)]
-    told += [
-        text for name, value in env.items() if name not in handed for text in ("--env", f"{name}={value}")
-    ]
-    return handed, told
+def _environment(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the variables that podman takes from its environment, and those from a file, so that nobody sees them.
+
+    Raises:
+        CannotDo: one of the latter fits into no line of a file.
+    """
+    filed = {name: value for name, value in env.items() if _is_heeded(name)}
+    for name, value in filed.items():
+        if not name.isidentifier() or len(f"{value} ".splitlines()) > 1:
+            raise CannotDo(f"env: podman takes variable {name!r} in one line, and its name as a word")
+    return {name: value for name, value in env.items() if name not in filed}, filed
+
+
+def _write_variables(file: Path, variables: Mapping[str, str]) -> None:
+    if variables:
+        file.touch(mode=0o600)
+        file.write_text("".join(f"{name}={value}\n" for name, value in variables.items()), encoding="utf-8")
 
 
 def _is_heeded(name: str) -> bool:
