@@ -84,6 +84,8 @@ class NodeWatcher:
                     self._see_to_boot(row, lease.boot_id)
             self._repeat_drains(rows)
             self._refresh([row for row in rows if row.name in leases and not row.is_drained])
+        if left := self._store.reservations.settle_left_over():
+            log.warning("room on nodes was left unsettled", stacks=left)
         self._tally.tell()
 
     def _miss(self, row: MachineRow) -> None:

@@ -19,13 +19,12 @@ from orchestrator.lifecycle.engine_plugin import EnginePlugin
 from orchestrator.placement.planner import Found, Planner, group_rows
 from orchestrator.placement.solver import Unplaceable
 from orchestrator.placement.wishes import NotTellable, is_placed, wishes_of
+from orchestrator.store.reservations import MARGIN_SECONDS
 
 #: What makes resources, or may.
 _MAKING: Final = frozenset({"CREATE", "UPDATE", "ROLLBACK", "RESTORE", "ADOPT"})
 #: What only takes them away.
 _ENDING: Final = frozenset({"DELETE", "ABANDON"})
-#: A claim outlives the operation that made it by this: nobody else gets the room before it is settled.
-_MARGIN_SECONDS: Final = 3600.0
 #: Said where there is nobody to place anything on.
 _NO_NODES: Final = "there is no node: start an agent on each machine, with isotherm agent --node NAME"
 
@@ -77,7 +76,7 @@ class Placement(EnginePlugin):
         seconds = context.timeout_seconds or 60.0 * settings.stack_timeout_minutes
         try:
             planner = self._planner(context, stack, current_stack, action)
-            return _said(planner, planner.claim(seconds + _MARGIN_SECONDS) if planner.wishes.wishes else None)
+            return _said(planner, planner.claim(seconds + MARGIN_SECONDS) if planner.wishes.wishes else None)
         except Unplaceable as error:
             if action == "ADOPT":
                 # What is adopted is somewhere already, and only its type knows where.

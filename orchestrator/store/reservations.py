@@ -24,6 +24,9 @@ PRESENCE: Final = "presence"
 #: The kinds of memberships in placement groups begin so; of nothing, in amount.
 GROUP: Final = "group:"
 
+#: A claim outlives the operation that made it by this: nobody else gets the room before it is settled.
+MARGIN_SECONDS: Final = 3600.0
+
 #: How many names one statement looks for.
 _AT_ONCE: Final = 500
 
@@ -156,10 +159,10 @@ class Reservations:
         *,
         wanted: Mapping[str, Mapping[str, int]] | None,
         began: bool,
-    ) -> None:
+    ) -> bool:
         """Give up what an operation, which is over, claimed for nothing, and promise the rest to what is there.
 
-        Safe to repeat.
+        Safe to repeat; tells whether there was anything to do.
 
         Args:
             operation_id: The operation's.
@@ -190,6 +193,25 @@ class Reservations:
                 under_way=others.under_way,
             )
             self._settle(connection, stack_id, found, now)
+        return bool(found.deleted or found.promised)
+
+    def settle_left_over(self) -> list[str]:
+        """Settle what nobody was told to settle, or failed to, long before it is void; return the stacks' ids.
+
+        That is what was claimed by operations that must be over by now, and all that stacks have which are gone.
+        """
+        # Of no operation: those that are under way keep what they claimed.
+        return [each for each in self._left_over() if self.settle("", each, wanted=None, began=True)]
+
+    @retrying
+    def _left_over(self) -> list[str]:
+        reservation, stack = tables.reservation, tables.stack
+        there = sa.exists().where(stack.c.id == reservation.c.stack_id, stack.c.deleted_at.is_(None))
+        with self._db.read() as connection:
+            soon = database_time(connection, self._db) + MARGIN_SECONDS / 2
+            late = sa.or_(reservation.c.expires_at <= soon, ~there)
+            sql = sa.select(reservation.c.stack_id).where(late).distinct()
+            return list(connection.execute(sql.order_by(reservation.c.stack_id)).scalars())
 
     @retrying
     def groups(self, ids: Sequence[str], *, project: str, kind: str) -> dict[str, GroupRow]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Conflict
+from orchestrator.placement.plugin import Placement
 from orchestrator.store.machines import Said
 from tests.scenarios.groups import TYPES as TYPES_OF_GROUPS
 from tests.scenarios.placing import (
@@ -252,3 +253,28 @@ def test_what_was_on_a_lost_node_is_placed_anew_also_in_stacks_in_stacks(
     placed.update(pair=pair)
     assert placed.world.state() == "UPDATE_COMPLETE"
     assert [placed.promised(node) for node in ("n1", "n2", "n3")] == [0, 60, 60]
+
+
+def test_room_that_nobody_settled_is_settled_before_it_is_void(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed = Placed(n1=100)
+    ledger = placed.world.store.reservations
+
+    def failing(*_: Any) -> None:
+        raise RuntimeError("no luck")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Placement, "do_post_op", failing)
+        placed.create(a=instance(memory=60))
+    assert ledger.settle_left_over() == []
+    # The stack may take an hour, and the claim holds one more.
+    placed.world.now += 5400
+    assert len(ledger.settle_left_over()) == 1
+    placed.world.now += 86_400
+    assert placed.promised("n1") == 60
+    with monkeypatch.context() as patched:
+        patched.setattr(Placement, "do_post_op", failing)
+        placed.world.delete()
+        placed.world.settle()
+    assert placed.promised("n1") == 60
+    assert len(ledger.settle_left_over()) == 1
+    assert (placed.rows(), ledger.settle_left_over()) == (0, [])
