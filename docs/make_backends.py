@@ -7,17 +7,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from workers.agent.hypervisors.container import ContainerNetwork, ContainerOptions
-from workers.agent.hypervisors.domain import DomainNetwork, DomainOptions
 from workers.agent.hypervisors.fake import Fake
 from workers.agent.hypervisors.hypervisor import Hypervisor
 from workers.agent.hypervisors.libvirt import Libvirt
 from workers.agent.hypervisors.oci import Oci
 from workers.agent.hypervisors.process import ProcessHypervisor
-from workers.agent.hypervisors.process_plan import ProcessInstanceOptions
 from workers.agent.hypervisors.qemu import Qemu
-from workers.agent.hypervisors.virtual_machine import MachineNetwork, MachineOptions
-from workers.agent.storage.file import FileStorage, FileVolumeOptions
+from workers.agent.storage.file import FileStorage
 from workers.agent.storage.lvm_vg import LvmVg
 from workers.agent.storage.storage import Storage
 
@@ -35,16 +31,12 @@ a storage's own. A name that is not here is refused, with the nearest one that i
 """
 
 #: With what templates may say of an instance, and of each of its networks.
-HYPERVISORS: tuple[tuple[type[Hypervisor], type[BaseModel] | None, type[BaseModel] | None], ...] = (
-    (ProcessHypervisor, ProcessInstanceOptions, None),
-    (Oci, ContainerOptions, ContainerNetwork),
-    (Qemu, MachineOptions, MachineNetwork),
-    (Libvirt, DomainOptions, DomainNetwork),
-    (Fake, None, None),
+HYPERVISORS: tuple[tuple[type[Hypervisor], type[BaseModel] | None, type[BaseModel] | None], ...] = tuple(
+    (each, each.InstanceOptions, each.InstanceNetwork)
+    for each in (ProcessHypervisor, Oci, Qemu, Libvirt, Fake)
 )
-STORAGE: tuple[tuple[type[Storage], type[BaseModel] | None], ...] = (
-    (FileStorage, FileVolumeOptions),
-    (LvmVg, None),
+STORAGE: tuple[tuple[type[Storage], type[BaseModel] | None], ...] = tuple(
+    (each, each.VolumeOptions) for each in (FileStorage, LvmVg)
 )
 
 

@@ -9,6 +9,8 @@ from importlib.metadata import EntryPoint, entry_points
 from inspect import cleandoc
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from hooks.events import NAMESPACE as EVENT_SINKS
 from hooks.hook import Hook
 from hooks.installed import Installed, InstalledHook
@@ -73,6 +75,14 @@ _CHECKS: Final[Mapping[str, Callable[[EntryPoint, Any], None]]] = {
     NODE_RPCS: _check_nothing,
     HYPERVISORS: _check_nothing,
     STORAGE: _check_nothing,
+}
+#: By namespace, what templates may ask besides what the settings say, and where the class says how.
+_ASKED_BY_TEMPLATES: Final[Mapping[str, Mapping[str, str]]] = {
+    HYPERVISORS: {
+        "options of an instance": "InstanceOptions",
+        "networks of an instance": "InstanceNetwork",
+    },
+    STORAGE: {"options of a volume": "VolumeOptions"},
 }
 #: In the order in which they are listed.
 NAMESPACES: Final = (
@@ -143,13 +153,24 @@ def _views(settings: Settings, namespace: str) -> Iterator[PluginView]:
     if namespace in (LIFECYCLE, EVENT_SINKS):
         yield from _hook_views(namespace, _hooks(settings, namespace))
         return
+    offered = _offered(settings, namespace)
     by_name: dict[str, dict[str, EntryPoint]] = {}
     for entry in entry_points(group=namespace):
         by_name.setdefault(entry.name, {}).setdefault(entry.value, entry)
     for _, entries in sorted(by_name.items()):
         for entry in entries.values():
             rivals = [other for other in entries.values() if other is not entry]
-            yield _view(entry, enabled=True, errors=_errors(entry, rivals))
+            enabled = entry.name in offered if offered is not None else True
+            yield _view(entry, enabled=enabled, errors=_errors(entry, rivals))
+
+
+def _offered(settings: Settings, namespace: str) -> frozenset[str] | None:
+    """Return what an agent with these settings offers of hypervisors or storage; None: it is neither."""
+    if namespace == HYPERVISORS:
+        return frozenset(settings.agent.hypervisors)
+    if namespace == STORAGE:
+        return frozenset(str(unit.get("type", "")) for unit in settings.agent.storage.values())
+    return None
 
 
 def _details(settings: Settings, view: PluginView) -> PluginDetails:
@@ -165,7 +186,22 @@ def _details(settings: Settings, view: PluginView) -> PluginDetails:
     options: tuple[OptionView, ...] = ()
     if isinstance(plugin, type) and issubclass(plugin, ClientPlugin):
         options = tuple(_client_options(plugin, settings.clients.get(plugin.section(), {})))
-    return PluginDetails(plugin=view, description=_about(plugin), options=options)
+    asked: dict[str, tuple[OptionView, ...]] = {}
+    if view.namespace in (HYPERVISORS, STORAGE):
+        # A type of storage may have several units, each with options of its own.
+        said = settings.agent.hypervisors.get(view.name, {}) if view.namespace == HYPERVISORS else {}
+        options = _model_options(plugin, "Options", said)
+        asked = {
+            title: _model_options(plugin, attribute, {})
+            for title, attribute in _ASKED_BY_TEMPLATES[view.namespace].items()
+        }
+    return PluginDetails(plugin=view, description=_about(plugin), options=options, asked=asked)
+
+
+def _model_options(plugin: Any, attribute: str, said: Mapping[str, Any]) -> tuple[OptionView, ...]:
+    """Return the options of the model that a class has under this name; it may have none."""
+    model = getattr(plugin, attribute, None)
+    return tuple(options_of(model, said)) if isinstance(model, type) and issubclass(model, BaseModel) else ()
 
 
 def _hook_views(namespace: str, installed: Installed[Any]) -> Iterator[PluginView]:

@@ -16,7 +16,7 @@ from orchestrator.node_showing import instance_views, node_view, resident_view, 
 from orchestrator.node_tally import NodeTally
 from orchestrator.node_views import FAILING, UP, AskedView, InstancesView, NodeDetails, NodeStats, NodeView
 from orchestrator.nodes.saying import said_of
-from orchestrator.store.machines import MachineRow, Machines
+from orchestrator.store.machines import MachineRow, Machines, Said
 
 log = structlog.get_logger()
 
@@ -227,12 +227,21 @@ class NodeAdmin:
         leases = self._asking.leases()
         self._machines.note(said_of(lease) for lease in leases.values())
         rows = {row.name: row for row in self._machines.all()}
+        if strays := self._strays(rows):
+            self._machines.note(strays)
+            rows = {row.name: row for row in self._machines.all()}
         for name in names:
             if name not in rows:
                 there = f"there are: {', '.join(rows)}" if rows else "no agent has been there yet"
                 raise NotFound(f"there is no node {name!r}; {Nearest().hint(name, rows, there)}")
         wanted = dict.fromkeys(names) or rows
         return [rows[name] for name in wanted], leases
+
+    def _strays(self, rows: Mapping[str, MachineRow]) -> list[Said]:
+        """Return nodes that nobody has written down: their agents came and went while nobody looked."""
+        with reached():
+            names = self._cache.store.names()
+        return [Said(name=name, incarnation="", boot_id="") for name in sorted(names - rows.keys())]
 
     def _views(
         self, rows: Sequence[MachineRow], leases: Mapping[str, Lease], found: Mapping[str, Answer]

@@ -67,6 +67,8 @@ def node_view(
 
 
 def _state(row: MachineRow, lease: Lease | None, answer: Snapshot | NodeError) -> tuple[str, str]:
+    if lease is None and not row.incarnation:
+        return UNREACHABLE, "its agent came and went while nobody looked"
     if lease is None:
         return UNREACHABLE, f"its agent was last there {row.now - row.seen_at:.0f} s ago"
     if isinstance(answer, NodeUnreachable):

@@ -41,6 +41,8 @@ class PluginDetails:
     #: Of hooks: its ordinal, the time limit of a call, and so on.
     traits: Mapping[str, Any] = field(default_factory=dict)
     options: tuple[OptionView, ...] = ()
+    #: Of hypervisors and storage: what templates may ask, by the property that asks it.
+    asked: Mapping[str, tuple[OptionView, ...]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types."""
@@ -49,4 +51,8 @@ class PluginDetails:
             "description": self.description,
             **self.traits,
             "options": [option.to_dict() for option in self.options],
+            **{
+                name.replace(" ", "_"): [option.to_dict() for option in options]
+                for name, options in self.asked.items()
+            },
         }

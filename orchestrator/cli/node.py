@@ -24,7 +24,8 @@ def list_nodes(shell: Shell, form: str) -> None:
     """List nodes: what they have, and what is left.
 
     STATE is up, unreachable, failing or drained. Memory is in MiB: what there is, what is promised to resources, and
-    what the machine itself says is free. AGE is how long ago it said so; of a node that cannot be asked, the last that
+    what the machine itself says is free. VCPUS are those promised, of those there are: more may be promised than there
+    are. AGE is how long ago it said so; of a node that cannot be asked, the last that
     it said is shown, with the reason.
     """
     with shell.service() as service:

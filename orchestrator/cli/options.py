@@ -50,7 +50,10 @@ def split_pairs(
         name, separator, value = entry.partition("=")
         if not separator or not name.strip():
             raise click.BadParameter(f"expected NAME=VALUE, got {entry!r}")
-        values[name.strip()] = value
+        name = name.strip()
+        if name in values:
+            raise click.BadParameter(f"expected each name once, got {name!r} twice")
+        values[name] = value
     return values
 
 

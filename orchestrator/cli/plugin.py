@@ -10,6 +10,7 @@ from orchestrator.cli.options import example, format_option
 from orchestrator.cli.shell import Shell
 
 if TYPE_CHECKING:
+    from orchestrator.hook_options import OptionView
     from orchestrator.plugin_views import PluginDetails
 
 namespace_option = click.option(
@@ -34,8 +35,9 @@ def plugin() -> None:
 def list_plugins(shell: Shell, namespace: str | None, form: str) -> None:
     """List what packages bring, of all kinds.
 
-    Resource types, clients, constraints, functions, lifecycle plugins and event sinks. ORDER is when a lifecycle
-    plugin is asked. One that cannot be used is listed with its errors. JSON and YAML also tell the class of each.
+    Resource types, clients, constraints, functions, lifecycle plugins, event sinks, and the hypervisors and storage of
+    agents, which are enabled if the settings here name them. ORDER is when a lifecycle plugin is asked. One that cannot
+    be used is listed with its errors. JSON and YAML also tell the class of each.
     """
     # Loads everything that is installed.
     from orchestrator import installed_plugins
@@ -70,7 +72,8 @@ def list_plugins(shell: Shell, namespace: str | None, form: str) -> None:
 def show_plugin(shell: Shell, name: str, namespace: str | None, form: str) -> None:
     """Show what a plugin is, and its options.
 
-    Of each option its type, its default, and what the settings say; a value that may be a secret is not shown.
+    Of each option its type, its default, and what the settings say; a value that may be a secret is not shown. Of
+    hypervisors and storage also what templates may ask of them.
     """
     from orchestrator import installed_plugins
 
@@ -93,18 +96,17 @@ def _tables(found: "PluginDetails") -> Iterator[Table]:
     }
     yield fields_table({name: value for name, value in fields.items() if value not in (None, "")})
     if found.options:
-        rows = [
-            (
-                option.name,
-                option.type,
-                "required" if option.required else text_of(option.default),
-                text_of(option.said),
-                option.description,
-            )
-            for option in found.options
-        ]
         columns = ("name", "type", "default", "settings", "description")
+        rows = [(*_option(each), text_of(each.said), each.description) for each in found.options]
         yield Table(columns=columns, rows=rows, title="options")
+    for title, options in found.asked.items():
+        if options:
+            asked = [(*_option(each), each.description) for each in options]
+            yield Table(columns=("name", "type", "default", "description"), rows=asked, title=title)
+
+
+def _option(option: "OptionView") -> tuple[str, str, str]:
+    return option.name, option.type, "required" if option.required else text_of(option.default)
 
 
 def _yes_or_no(value: bool | None) -> str:

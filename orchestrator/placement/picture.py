@@ -55,7 +55,8 @@ class Host:
         if not wanted:
             return ""
         if wanted not in has:
-            return f"it has no {noun} {wanted!r}"
+            only = ", ".join(map(repr, sorted(has)))
+            return f"it has no {noun} {wanted!r}" + (f", only {only}" if only else "")
         return f"its {noun} {wanted!r} cannot be used: {has[wanted]}" if has[wanted] else ""
 
 

@@ -91,7 +91,12 @@ class _Part:
 
     @property
     def words(self) -> str:
-        return " and ".join(self.names)
+        *first, last = self.names
+        return f"{', '.join(first)} and {last}" if first else last
+
+    @property
+    def fits(self) -> str:
+        return "fits" if len(self.names) == 1 else "fit"
 
 
 def place(question: Question) -> Answer:
@@ -242,7 +247,7 @@ class _Search:
             if not part.candidates:
                 words = ", ".join(in_words(kind, amount) for kind, amount in sorted(part.demand.items()))
                 asked = f" ({words})" if words else ""
-                where = "fits on no node" if self._hosts else "cannot be placed: there is no node"
+                where = f"{part.fits} on no node" if self._hosts else "cannot be placed: there is no node"
                 raise Unplaceable(f"{part.words}{asked} {where}", part.objections)
         usable = {name for part in parts for name in part.candidates}
         for kind in sorted({kind for part in parts for kind in part.demand}):
@@ -328,7 +333,7 @@ class _Search:
             dots = ["..."] if len(before) > _MOST_BEFORE else []
             given = f", with {', '.join([*dots, *before[-_MOST_BEFORE:]])}" if before else ""
             self._refusal = Unplaceable(
-                f"{part.words} fits on no node{given}", {**part.objections, **reasons}
+                f"{part.words} {part.fits} on no node{given}", {**part.objections, **reasons}
             )
         if self._comparisons > MOST_COMPARISONS:
             raise Unplaceable(

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -144,6 +144,14 @@ class Backends(Mapping[str, Backend[B]]):
             raise Unusable(ABSENT, f"the node has no {self.what} {name!r}: {hint}")
         return self._backends[name].get()
 
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Yield those that cannot be used just now, in words, and why."""
+        for backend in self._backends.values():
+            try:
+                backend.get()
+            except Unusable as fault:
+                yield backend.who, str(fault)
+
     def all_usable(self) -> dict[str, B]:
         """Return those that can be used, by name."""
         return self.ask_all(lambda backend: backend)
@@ -257,7 +265,9 @@ class _Entries:
             error = self._failed[name]
             raise Unusable(ERROR, f"{what} {name!r} cannot be loaded: {error}") from error
         if name not in self._found:
-            raise Unusable(ERROR, f"no package brings the {what} {name!r} (entry points {self._namespace})")
+            known = sorted(entry_points(group=self._namespace).names)
+            hint = Nearest().hint(name, known, f"there are: {', '.join(known)}")
+            raise Unusable(ERROR, f"no package brings the {what} {name!r}: {hint}")
         entry, found = self._found[name]
         refuse_stranger(entry, found, kind, what)
         cls: type[B] = found

@@ -249,3 +249,25 @@ def test_a_name_that_several_have_or_none_is_told() -> None:
         show_plugin(settings_with(), "acme")
     with pytest.raises(NotFound, match="no plugin 'secnd' here; did you mean 'second'"):
         show_plugin(settings_with(), "secnd")
+
+
+def test_of_hypervisors_and_storage_it_is_shown_what_settings_and_templates_may_say() -> None:
+    offering = Settings.model_validate(
+        {
+            "agent": {
+                "hypervisors": {"qemu": {"accelerator": "tcg"}},
+                "storage": {"fast": {"type": "lvm-vg"}},
+            }
+        }
+    )
+    enabled = {view.name for view in list_plugins(offering, "hypervisors") if view.enabled}
+    assert enabled == {"qemu"}
+    assert [view.name for view in list_plugins(offering, "storage") if view.enabled] == ["lvm-vg"]
+    qemu = show_plugin(offering, "qemu").to_dict()
+    said = {option["name"]: option["said"] for option in qemu["options"]}
+    assert said["accelerator"] == "tcg"
+    assert said["machine"] is None
+    assert "kernel" in {option["name"] for option in qemu["options_of_an_instance"]}
+    assert "mac" in {option["name"] for option in qemu["networks_of_an_instance"]}
+    file = show_plugin(offering, "file", "storage").to_dict()
+    assert "format" in {option["name"] for option in file["options_of_a_volume"]}

@@ -162,6 +162,9 @@ class Hypervisor(ABC):
     #: One sentence for people.
     description: ClassVar[str] = ""
     Options: ClassVar[type[HypervisorOptions]] = HypervisorOptions
+    #: What templates may say in ``options`` and in each of ``networks`` of an instance; None: nothing, or anything.
+    InstanceOptions: ClassVar[type[BaseModel] | None] = None
+    InstanceNetwork: ClassVar[type[BaseModel] | None] = None
     #: What it can do besides starting and removing: pause, reboot, resize, migrate, snapshot, networks, disks.
     abilities: ClassVar[frozenset[str]] = frozenset()
     #: Whether what runs in it sees nothing of the node itself: commands, directories and users are those of its image,

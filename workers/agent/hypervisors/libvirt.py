@@ -10,7 +10,14 @@ from pydantic import Field
 
 from workers.agent.hypervisors.acceleration import fault_of_kvm
 from workers.agent.hypervisors.disk_image import DiskImages, ImageFile
-from workers.agent.hypervisors.domain import NAMESPACE, DomainKind, domain_options, domain_xml
+from workers.agent.hypervisors.domain import (
+    NAMESPACE,
+    DomainKind,
+    DomainNetwork,
+    DomainOptions,
+    domain_options,
+    domain_xml,
+)
 from workers.agent.hypervisors.domain_ending import end_domain, stop_domain, undefine, wait_for_memory
 from workers.agent.hypervisors.domain_view import (
     KIB_PER_MIB,
@@ -70,6 +77,8 @@ class Libvirt(Hypervisor):
     name = "libvirt"
     description = "Domains of whatever libvirt runs."
     Options = LibvirtOptions
+    InstanceOptions = DomainOptions
+    InstanceNetwork = DomainNetwork
     abilities: ClassVar[frozenset[str]] = frozenset(
         {"pause", "reboot", "resize", "snapshot", "networks", "disks"}
     )

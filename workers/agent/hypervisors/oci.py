@@ -11,6 +11,8 @@ from workers.agent.hypervisors.cgroup_usage import cgroup_usage
 from workers.agent.hypervisors.container import (
     Container,
     ContainerEngine,
+    ContainerNetwork,
+    ContainerOptions,
     ContainerStatus,
     network_of,
     options_of,
@@ -81,6 +83,8 @@ class Oci(Hypervisor):
     name = "oci"
     description = "Containers: by runc from a directory, by podman from an image."
     Options = OciOptions
+    InstanceOptions = ContainerOptions
+    InstanceNetwork = ContainerNetwork
     abilities: ClassVar[frozenset[str]] = frozenset(
         {"pause", "reboot", "resize", "migrate", "networks", "disks"}
     )

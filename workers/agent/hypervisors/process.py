@@ -21,7 +21,7 @@ from workers.agent.hypervisors.hypervisor import (
 )
 from workers.agent.hypervisors.kernel import node_of_kernel
 from workers.agent.hypervisors.process_instance import InstanceProcess
-from workers.agent.hypervisors.process_plan import ProcessPlan
+from workers.agent.hypervisors.process_plan import ProcessInstanceOptions, ProcessPlan
 from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
 from workers.agent.identity import is_alive
 from workers.agent.names import fault_of_name
@@ -56,6 +56,7 @@ class ProcessHypervisor(Hypervisor):
     name = "process"
     description = "Commands of this machine, with what they start."
     Options = ProcessOptions
+    InstanceOptions = ProcessInstanceOptions
     abilities: ClassVar[frozenset[str]] = frozenset({"pause", "reboot", "resize", "migrate", "disks"})
 
     def __init__(self, options: ProcessOptions, directory: Path) -> None:

@@ -58,7 +58,9 @@ class ProcessPlan:
             raise CannotDo("a process has the files of its machine: hypervisor 'process' takes no image")
         argv = list(spec.command)
         if not argv or not argv[0] or any("\0" in each for each in argv):
-            raise HypervisorFault("a command is expected, not empty and without null characters")
+            raise HypervisorFault(
+                "hypervisor 'process' expects a command, not empty and without null characters"
+            )
         if "/" in argv[0] and not argv[0].startswith("/") and not spec.cwd:
             # Whoever allowed it can only have meant another program than one in a directory that it writes to itself.
             raise HypervisorFault(f"program {argv[0]!r} is relative to a directory: a cwd is expected")

@@ -28,7 +28,13 @@ from workers.agent.hypervisors.machine_watch import MachineWatch
 from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
 from workers.agent.hypervisors.running_machine import RunningMachine
 from workers.agent.hypervisors.tool import run_tool
-from workers.agent.hypervisors.virtual_machine import WATCH, Emulator, machine_options
+from workers.agent.hypervisors.virtual_machine import (
+    WATCH,
+    Emulator,
+    MachineNetwork,
+    MachineOptions,
+    machine_options,
+)
 from workers.agent.names import fault_of_name
 from workers.agent.records import read_record, write_record
 
@@ -75,6 +81,8 @@ class Qemu(Hypervisor):
     name = "qemu"
     description = "Virtual machines, by the processor (KVM) or emulated."
     Options = QemuOptions
+    InstanceOptions = MachineOptions
+    InstanceNetwork = MachineNetwork
     abilities: ClassVar[frozenset[str]] = frozenset(
         {"pause", "reboot", "resize", "migrate", "snapshot", "networks", "disks"}
     )

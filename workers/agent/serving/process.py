@@ -76,6 +76,9 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
         reads.answer_all()
         tenancy.keep()
         log.info("an agent begins", node=node, incarnation=agent.incarnation)
+        # They harm no other, and the operator who has just written the settings should not have to ask for them.
+        for backend, reason in (*agent.hypervisors.faults(), *agent.storage.faults()):
+            log.warning("a backend cannot be used", backend=backend, reason=reason)
         worker = app.Worker(
             queues=[node_queue(node)],
             concurrency=settings.agent.threads,

@@ -68,6 +68,7 @@ class FileStorage(Storage):
     kind = "file"
     description = "Volumes are files or directories of a file system."
     Options = FileStorageOptions
+    VolumeOptions = FileVolumeOptions
 
     def __init__(self, name: str, options: FileStorageOptions, directory: Path) -> None:
         super().__init__(name, options, directory)

@@ -71,6 +71,8 @@ class Storage(ABC):
     #: One sentence for people.
     description: ClassVar[str] = ""
     Options: ClassVar[type[StorageOptions]] = StorageOptions
+    #: What templates may say in ``options`` of a volume; None: nothing, or anything.
+    VolumeOptions: ClassVar[type[BaseModel] | None] = None
 
     def __init__(self, name: str, options: Any, directory: Path) -> None:
         """Keep what is needed. ``directory`` is the unit's own, on the node's disk, should it want one."""

@@ -104,6 +104,19 @@ def test_programs_get_all_of_it(terminal: Terminal, nodes: FakeNodes) -> None:
     assert (lost["is_up"], lost["age_seconds"]) == (False, 5.0)
 
 
+def test_a_node_whose_agent_came_and_went_while_nobody_looked_can_be_forgotten(
+    terminal: Terminal, nodes: FakeNodes
+) -> None:
+    nodes.add("brief")
+    nodes.remove("brief")
+    brief, *_ = json.loads(terminal.run("node", "list", "-f", "json").stdout)
+    assert (brief["name"], brief["state"], brief["labels"]) == ("brief", "unreachable", {})
+    assert brief["reason"] == "its agent came and went while nobody looked"
+    assert terminal.run("node", "show", "brief").exit_code == 0
+    assert terminal.run("node", "forget", "brief").exit_code == 0
+    assert "brief" not in terminal.run("node", "list").stdout
+
+
 def test_a_node_that_never_told_its_state_is_listed_too(terminal: Terminal, nodes: FakeNodes) -> None:
     nodes.mute.add("n3")
     nodes.add("n3")
@@ -220,6 +233,8 @@ def test_where_no_agent_ever_was_that_is_said(
 ) -> None:
     nodes.remove("n1")
     nodes.remove("n2")
+    for name in ("n1", "n2", "lost"):
+        nodes.cache.forget(name)
     with machines._db.write() as connection:
         connection.execute(tables.machine.delete())
     assert json.loads(terminal.run("node", "list", "-f", "json").stdout) == []

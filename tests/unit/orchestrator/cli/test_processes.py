@@ -25,8 +25,12 @@ def test_wrong_options_of_a_process_are_bad_input(words: list[str], terminal: Te
     [
         (["--label", "rack=r1"], "Missing option '--node'"),
         (["--node", "n1", "--label", "rack"], "expected NAME=VALUE, got 'rack'"),
+        (
+            ["--node", "n1", "--label", "rack=r1", "--label", "rack=r2"],
+            "expected each name once, got 'rack' twice",
+        ),
     ],
-    ids=["no name", "no value"],
+    ids=["no name", "no value", "twice"],
 )
 def test_wrong_options_of_an_agent_are_bad_input(words: list[str], said: str, terminal: Terminal) -> None:
     result = terminal.run("agent", *words)

@@ -64,7 +64,7 @@ def test_what_was_decided_is_taken_back_where_it_leads_nowhere() -> None:
     ("asks", "reason"),
     [
         ({"memory": 2000}, "2000 MiB of memory asked for, 1024 free"),
-        ({"hypervisor": "qemu"}, "it has no hypervisor 'qemu'"),
+        ({"hypervisor": "qemu"}, "it has no hypervisor 'qemu', only 'fake', 'oci'"),
         ({"hypervisor": "oci"}, "its hypervisor 'oci' cannot be used: runc is not installed"),
         ({"disks_mib": {"fast": 10}}, "it has no storage unit 'fast'"),
         ({"labels": {"rack": "r9"}}, "its label 'rack' is 'r1', where 'r9' is asked for"),
