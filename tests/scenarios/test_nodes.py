@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 import yaml
 
+from hooks.lifecycle import Annotations, LifecyclePlugin
 from orchestrator.errors import NotFound
 from orchestrator.plugins.clients import ClientContext, ClientPlugins
 from orchestrator.store import tables
@@ -288,6 +289,38 @@ def test_silence_uses_up_none_of_the_tries_that_failures_get(
     site.settle()
     assert site.world.state() == "CREATE_COMPLETE", site.why(stack_id, "page")
     assert next(failing, None) is None
+
+
+# -- taking over -------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_adopted_is_where_its_export_says_wherever_placement_would_have_it(site: Site) -> None:
+    class Elsewhere(LifecyclePlugin):
+        name = "placement"
+
+        def __init__(self, node: str) -> None:
+            self.node = node
+
+        def do_pre_op(self, *_: Any) -> Annotations:
+            return Annotations(resources={"page": {"node": self.node}})
+
+        def do_post_op(self, *_: Any) -> None:
+            pass
+
+    page = {"type": "Isotherm::Node::File", "properties": {"path": "p", "content": "x"}}
+    site.world.plug(Elsewhere("n1"))
+    stack_id = site.create(page=page)
+    site.settle()
+    (row,) = rows_of(site.world, stack_id)["page"]
+    site.world.abandon()
+    site.settle()
+    site.world.plug(Elsewhere("n2"))
+    entry = {"resource_id": row.physical_id, "resource_data": dict(row.data)}
+    stack_id = site.world.adopt(template(page=page), {"page": entry}, parameters={"node": "n1"})
+    site.settle()
+    assert site.world.state() == "ADOPT_COMPLETE"
+    (row,) = rows_of(site.world, stack_id)["page"]
+    assert row.on_node == "n1"
 
 
 # -- nodes that never come back ----------------------------------------------------------------------------------------

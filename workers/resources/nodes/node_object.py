@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.nodes.names import is_node_name
 from orchestrator.plugins.resource import ResourceFailure
 from workers.resources.nodes.node_resource import NodeResource
 
@@ -14,7 +15,7 @@ def split_id(physical_id: str) -> tuple[str, str]:
         ResourceFailure: it is none.
     """
     node, slash, name = physical_id.partition("/")
-    if not (node and slash and name) or "/" in name:
+    if not (is_node_name(node) and slash and name) or "/" in name:
         raise ResourceFailure(f"expected an id such as node/name, found {physical_id!r}")
     return node, name
 

@@ -13,6 +13,7 @@ from cache.node_state.errors import NodeError, NodeUnreachable
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.client import NodeClient
 from orchestrator.nodes.errors import RpcRetryable, StillRunning
+from orchestrator.nodes.names import is_node_name
 from orchestrator.plugins.asks import LOCAL_NODE, Asks
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
@@ -25,6 +26,8 @@ _LOOK_AGAIN_SECONDS: Final = 1.0
 #: The token of a create that has chosen a node; and that of one of which it is on record which.
 SETTLING: Final = {"stage": "settling"}
 SETTLED: Final = {"stage": "settled"}
+#: The row's private fact that tells the node to whoever adopts the object from another stack's export.
+_NODE: Final = "node"
 #: The lifecycle plugin that chooses nodes.
 _PLACEMENT: Final = "placement"
 
@@ -73,6 +76,10 @@ class NodeResource(Resource):
     def _chosen_node(self) -> str | None:
         if self.state.on_node:
             return self.state.on_node
+        told = self.state.data.get(_NODE) if self.state.action == "ADOPT" else None
+        # What an adopt file says may be anything.
+        if isinstance(told, str) and is_node_name(told):
+            return told
         named = self.properties.get("node") or self.annotations.get(_PLACEMENT, {}).get("node")
         if named:
             return str(named)
@@ -90,6 +97,8 @@ class NodeResource(Resource):
         """
         new = self.state.on_node is None
         self.state.on_node = self.node
+        if not self.settings.embedded:
+            self.state.data[_NODE] = self.state.on_node
         # In embedded mode, there is nothing to choose from.
         return new and not (self.settings.embedded and self.state.on_node == LOCAL_NODE)
 
