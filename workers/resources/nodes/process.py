@@ -373,13 +373,13 @@ outputs:
         if seen["gone"]:
             return None
         grace = self.properties.get("grace")
-        waited = self.now - token["since"] - (_GRACE_SECONDS if grace is None else grace)
-        if waited >= _KILL_SECONDS:
-            raise ResourceFailure(f"the process did not end {_KILL_SECONDS:g} s after it was killed")
-        if waited < 0:
+        if self.now - token["since"] < (_GRACE_SECONDS if grace is None else grace):
             return Wait(_STOP_INTERVAL_SECONDS)
+        # Not by the time since it was asked to end: its node may have been silent meanwhile.
+        if self.now - token.get("killed", self.now) >= _KILL_SECONDS:
+            raise ResourceFailure(f"the process did not end {_KILL_SECONDS:g} s after it was killed")
         self.change("process_kill", str(token.get("turn", 0)), uuid=self._record)
-        return Wait(_STOP_INTERVAL_SECONDS, token=_once_more(token))
+        return Wait(_STOP_INTERVAL_SECONDS, token={"killed": self.now, **_once_more(token)})
 
     def _failed(self, sentence: str, seen: Mapping[str, Any]) -> ResourceFailure:
         said = masked(seen["printed"], parse_env(self.properties["env"]).values())
