@@ -169,7 +169,8 @@ class NodeStateCache:
             flush: Whether it changes nodes that it does not name.
             deferred: Whether it takes effect after its end: the node stays dirty until :meth:`settle`, until its
                 agent begins after another boot, or until the mark's time is over. Not if it raises.
-            patience_seconds: How long it may wait for the store; None: until this cache is closed.
+            patience_seconds: How long it may wait for the store; None: until this cache is closed, or
+                told to :meth:`stop_waiting`.
 
         Raises:
             StateStoreFailed: the store was out of reach for so long, and nothing was begun.
@@ -253,6 +254,10 @@ class NodeStateCache:
             StateStoreFailed: the store is out of reach; the lease runs out by itself.
         """
         self._leases.release(lease)
+
+    def stop_waiting(self) -> None:
+        """Have changes that wait for the store not begin: whoever makes them ends."""
+        self._changes.stop_waiting()
 
     def close(self) -> None:
         """Let go of the store; whoever waits for it waits no longer."""

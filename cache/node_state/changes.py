@@ -40,6 +40,8 @@ class Changes:
         self._tally = tally
         self._dirty_seconds = dirty_seconds
         self._closed = threading.Event()
+        #: Set when no change begins any more that has to wait for that.
+        self._ending = threading.Event()
         self._lock = threading.Lock()
         #: Ends that are to be announced yet.
         self._owed: list[Callable[[], None]] = []
@@ -116,8 +118,13 @@ class Changes:
         self._store.unmark([node], ended)
         self._count([node], "settled", flush=False)
 
+    def stop_waiting(self) -> None:
+        """Have changes that wait for the store not begin; those that are under way are ended as always."""
+        self._ending.set()
+
     def close(self) -> None:
         """Announce what is owed, if the store takes it at once; whoever waits for the store waits no longer."""
+        self._ending.set()
         self._closed.set()
         with self._lock:
             owed, self._owed = self._owed, []
@@ -135,7 +142,7 @@ class Changes:
                 if patience_seconds is not None and waited >= patience_seconds:
                     raise
                 log.warning("a change waits until it can be announced", reason=str(error))
-                if self._closed.wait(pause):
+                if self._ending.wait(pause):
                     raise
             waited, pause = waited + pause, min(2 * pause, _LONGEST_PAUSE_SECONDS)
 

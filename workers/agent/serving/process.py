@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import structlog
 from celery import Celery
+from celery.signals import worker_shutting_down
 from celery.worker import state as celery_state
 
 from cache.node_state.cache import NodeStateCache
@@ -79,6 +80,13 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
         # They harm no other, and the operator who has just written the settings should not have to ask for them.
         for backend, reason in (*agent.hypervisors.faults(), *agent.storage.faults()):
             log.warning("a backend cannot be used", backend=backend, reason=reason)
+
+        def stop_waiting(**_: Any) -> None:
+            # What has not begun is not waited for: nobody knows when the store is back.
+            cache.stop_waiting()
+
+        worker_shutting_down.connect(stop_waiting)
+        stack.callback(worker_shutting_down.disconnect, stop_waiting)
         worker = app.Worker(
             queues=[node_queue(node)],
             concurrency=settings.agent.threads,

@@ -117,7 +117,8 @@ def test_a_change_begins_as_soon_as_it_can_be_announced(world: World, flaky: Fla
     assert not world.cache.dirty("n1")
 
 
-def test_a_change_that_waits_ends_with_the_cache(world: World, flaky: Flaky) -> None:
+@pytest.mark.parametrize("end", ["close", "stop_waiting"])
+def test_a_change_that_waits_ends_with_the_cache(world: World, flaky: Flaky, end: str) -> None:
     raised: list[BaseException] = []
 
     def change() -> None:
@@ -131,9 +132,13 @@ def test_a_change_that_waits_ends_with_the_cache(world: World, flaky: Flaky) -> 
     thread = threading.Thread(target=change)
     thread.start()
     assert flaky.failed.acquire(timeout=20)
-    world.cache.close()
+    getattr(world.cache, end)()
     thread.join(20)
     assert len(raised) == 1
+    # What need not wait goes on.
+    flaky.fails = False
+    with world.cache.mutating("n1", "op"):
+        pass
 
 
 def test_an_end_that_could_not_be_announced_is_later_and_nothing_is_served_until_then(
