@@ -114,6 +114,12 @@ class Reads:
 
     def _post(self, request: Request, reply: Reply, reply_to: str) -> None:
         seconds_left = request.deadline - time.time()
-        # Nobody waits for it any more otherwise.
-        if seconds_left > 0:
+        if seconds_left <= 0:
+            # Nobody waits for it any more; or somebody does, by another clock, and is not told the reason.
+            log.warning(
+                "a question was of no use any more: is the clock of who asks behind this one?",
+                rpc=request.rpc,
+                seconds_late=round(-seconds_left, 1),
+            )
+        else:
             self._poster.post(reply_to, {"reply": self._seal.reply(reply)}, keep_seconds=seconds_left)

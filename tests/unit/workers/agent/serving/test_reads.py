@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
+from structlog.testing import capture_logs
 
 from orchestrator.nodes.messages import Reply, Request
 from orchestrator.nodes.sealing import Seal
@@ -154,3 +155,14 @@ def test_nobody_is_sent_what_nobody_waits_for(reads: Reads, agent: Answering, po
     assert answered.wait(LONG)
     reads._receive(body(late=False))
     assert [reply.result for reply in posted.wait(1)] == [{"late": False}]
+
+
+def test_clock_that_may_be_wrong_is_logged(reads: Reads, posted: Posted) -> None:
+    with capture_logs() as logged:
+        reads._receive(body(seconds=-20.0))
+        reads._receive(body())
+        posted.wait(1)
+        reads._readers.shutdown()
+    (line,) = logged
+    assert "clock" in line["event"]
+    assert line["seconds_late"] >= 20
