@@ -12,6 +12,8 @@ from workers.agent.hypervisors.hypervisor import Hypervisor, InstanceSpec
 
 #: What instances are called among the buried and the locked: their names are unique on a node.
 INSTANCE: Final = "instance"
+#: The formats of disks that name no other files.
+_WHOLE_FORMATS: Final = ("raw", "dir")
 
 
 @node_rpc("instance_look", effect=Effect.READ, timeout_seconds=URGENT)
@@ -145,24 +147,32 @@ def allowed_instance(
     except (TypeError, AttributeError) as error:
         raise RpcFailed(agent.name, f"what the instance is to be cannot be read: {error}") from error
     if wanted.disks:
-        _refuse_other_disks(agent, {disk.path for disk in wanted.disks})
+        _refuse_other_disks(agent, {(disk.path, disk.format) for disk in wanted.disks})
     for file in backend.files_of(wanted):
         agent.limits.path(file)
     return backend, agent.limits.instance(wanted, walled=backend.walled)
 
 
-def _refuse_other_disks(agent: Agent, paths: set[str]) -> None:
-    """Refuse disks that are neither volumes of the node, wherever those are, nor in an allowed directory."""
+def _refuse_other_disks(agent: Agent, disks: set[tuple[str, str]]) -> None:
+    """Refuse disks that are neither volumes of the node, wherever those are, nor in an allowed directory.
+
+    A volume has its own format, and what is none holds all of itself: other formats refer to files elsewhere.
+    """
     away: BackendAway | None = None
     for unit in agent.storage:
         try:
-            paths = paths - {
-                volume.path for volume in agent.ask(agent.storage, unit, lambda each: each.volumes())
-            }
+            volumes = agent.ask(agent.storage, unit, lambda each: each.volumes())
+            disks = disks - {(volume.path, volume.format) for volume in volumes}
         except BackendAway as error:
             away = error
-    for path in sorted(paths):
+    for path, form in sorted(disks):
         try:
+            if form not in _WHOLE_FORMATS:
+                raise RpcRefused(
+                    agent.name,
+                    f"node {agent.name!r} does not allow it: disk {path} as {form!r}, which no volume of the node is; "
+                    f"expected {' or '.join(_WHOLE_FORMATS)}",
+                )
             agent.limits.path(path)
         except RpcRefused:
             if away is not None:

@@ -161,3 +161,16 @@ def test_volume_of_the_node_may_be_a_disk_wherever_it_is(tmp_path: Path) -> None
     assert not Path(volume["path"]).is_relative_to(tmp_path / "files")
     started = change(agent, "instance_start", hypervisor="fake", spec=spec(disks=[{"path": volume["path"]}]))
     assert started["state"] == "running"
+
+
+@pytest.mark.parametrize("form", ["vmdk", "qcow2"])
+def test_disk_refers_to_no_files_elsewhere(tmp_path: Path, files: Path, form: str) -> None:
+    agent = agent_of(tmp_path)
+    volume = change(agent, "storage_create", storage="default", name="data", size_mib=1)["path"]
+    (files / "disk").write_text('RW 2048 FLAT "/etc/shadow" 0')
+    for path in (volume, str(files / "disk")):
+        with pytest.raises(RpcRefused, match=f"{path} as '{form}'"):
+            change(
+                agent, "instance_start", hypervisor="fake", spec=spec(disks=[{"path": path, "format": form}])
+            )
+    assert agent.hypervisor("fake").instances() == []
