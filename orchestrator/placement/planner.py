@@ -126,7 +126,7 @@ class Planner:
                 measured=measured,
                 max_age_seconds=self._max_age_seconds,
             )
-            ours = self._ledger.rows_on(list(nodes)) if measured else frozenset[str]()
+            ours = self._ledger.names_on(list(nodes)) if measured else frozenset[str]()
             self._survey = Survey(nodes=nodes, ours=ours)
         return self._survey
 

@@ -44,7 +44,7 @@ class Survey:
     """All nodes at one moment; what is promised of them is in the ledger, and changes."""
 
     nodes: Mapping[str, SurveyedNode]
-    #: The ids of the rows that are on them: what runs under such a name is in the ledger.
+    #: What the rows that are on them are called there: what runs under such a name is in the ledger.
     ours: frozenset[str] = field(default_factory=frozenset)
 
     def hosts(self, promised: Promised) -> dict[str, Host]:
@@ -86,24 +86,43 @@ class Survey:
         vcpus = math.floor(lease.totals.get(VCPUS, 0) * lease.vcpu_ratio)
         in_use = promised.totals.get((name, MEMORY), 0)
         free_memory = memory - in_use
+        free_vcpus = vcpus - promised.totals.get((name, VCPUS), 0)
         if node.snapshot is not None:
             kinds = [HypervisorSection(each).key for each in lease.hypervisors]
             told = [node.snapshot.sections[key].data for key in kinds if not _fault(node, key)]
             least = min((each[NODE_DATA]["memory_free_mib"] for each in told), default=0)
-            unused = max(0, in_use - self._used(told))
+            ours, strangers = self._unused(told, in_use)
+            unused = ours + strangers
             free_memory = min(free_memory, math.floor(least * lease.memory_ratio) - unused)
-        free = {MEMORY: free_memory, VCPUS: vcpus - promised.totals.get((name, VCPUS), 0)}
+            free_vcpus -= self._vcpus_of_others(told)
+        free = {MEMORY: free_memory, VCPUS: free_vcpus}
         return {MEMORY: memory, VCPUS: vcpus}, free
 
-    def _used(self, told: Iterable[Mapping[str, Any]]) -> int:
-        """Return how much memory those instances use that are in the ledger; what they have, if nobody can tell."""
-        used: dict[str, int] = {}
+    def _unused(self, told: Iterable[Mapping[str, Any]], promised: int) -> tuple[int, int]:
+        """Return how much of what is ``promised`` in the ledger is not used yet, and of what other instances have.
+
+        Of those of which nobody can tell, what they have counts as used. The others are no stack's any more, or never
+        were; their node keeps its promise to them all the same.
+        """
+        used = others = 0
         for each in told:
             for name, data in each[INSTANCES_DATA].items():
+                known = data.get("memory_used_mib")
+                its = data["memory_mib"] if known is None else min(known, data["memory_mib"])
                 if name in self.ours:
-                    known = data.get("memory_used_mib")
-                    used[name] = data["memory_mib"] if known is None else min(known, data["memory_mib"])
-        return sum(used.values())
+                    used += its
+                else:
+                    others += data["memory_mib"] - its
+        return max(0, promised - used), others
+
+    def _vcpus_of_others(self, told: Iterable[Mapping[str, Any]]) -> int:
+        """Return how many processors those instances have that are not in the ledger."""
+        return sum(
+            data.get("vcpus") or 0
+            for each in told
+            for name, data in each[INSTANCES_DATA].items()
+            if name not in self.ours
+        )
 
     @staticmethod
     def _storage_of(node: SurveyedNode, unit: str) -> tuple[Mapping[str, Any] | None, str]:

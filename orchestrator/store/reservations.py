@@ -241,15 +241,20 @@ class Reservations:
         return found
 
     @retrying
-    def rows_on(self, nodes: Sequence[str]) -> frozenset[str]:
-        """Return the ids of the resources' rows that are on some nodes."""
+    def names_on(self, nodes: Sequence[str]) -> frozenset[str]:
+        """Return what the resources that are on some nodes are called there: their rows' ids, or names of their own."""
         resource = tables.resource
+        # What was given up with its stack may still be there, and is in the ledger no more.
+        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
         found: set[str] = set()
         with self._db.read() as connection:
             for start in range(0, len(nodes), _AT_ONCE):
                 on = resource.c.on_node.in_(nodes[start : start + _AT_ONCE])
-                found |= set(connection.execute(sa.select(resource.c.id).where(on)).scalars())
-        return frozenset(found)
+                rows = connection.execute(sa.select(resource.c.id, resource.c.physical_id).where(on, ~gone))
+                found |= {
+                    name for row in rows for name in (row.id, (row.physical_id or "").rpartition("/")[2])
+                }
+        return frozenset(found - {""})
 
     # -- within a transaction ----------------------------------------------------------------------------------
 

@@ -8,7 +8,9 @@ import pytest
 
 from orchestrator.errors import Conflict
 from orchestrator.placement.plugin import Placement
+from orchestrator.placement.survey import Survey, survey
 from orchestrator.store.machines import Said
+from orchestrator.store.reservations import Promised
 from tests.scenarios.groups import TYPES as TYPES_OF_GROUPS
 from tests.scenarios.placing import (
     TYPES,
@@ -218,7 +220,14 @@ def test_promises_that_nobody_makes_use_of_yet_count_as_used() -> None:
     placed.nodes.free_mib["n1"] = 70
     with pytest.raises(Conflict, match="41 MiB of memory asked for, 40 free"):
         placed.create("t", a=instance(memory=41))
-    placed.create("t", a=instance(memory=40))
+    # What was given up by its stack is still promised to by its node.
+    placed.nodes.instances["n1"]["abandoned"] = {"memory_mib": 35, "memory_used_mib": 5, "vcpus": 3}
+    with pytest.raises(Conflict, match="11 MiB of memory asked for, 10 free"):
+        placed.create("t", a=instance(memory=11))
+    placed.create("t", a=instance(memory=10))
+    surveyed = survey(placed.nodes, placed.world.store.machines.all(), measured=True, max_age_seconds=0)
+    # Of eight.
+    assert Survey(nodes=surveyed).hosts(Promised())["n1"].free["vcpus"] == 5
 
 
 def test_a_rollback_brings_back_the_room_with_what_it_brings_back() -> None:

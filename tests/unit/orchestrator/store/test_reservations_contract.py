@@ -247,7 +247,7 @@ def test_groups_are_found_by_their_ids_within_their_project(bench: Bench) -> Non
     with bench.store.database.write() as connection:
         packed = bench.store.codec.pack({"policy": "same_host"})
         mine = resource.update().where(resource.c.id == "s-a")
-        connection.execute(mine.values(properties=packed, on_node="n1"))
+        connection.execute(mine.values(properties=packed, on_node="n1", physical_id="n1/adopted"))
     found = bench.store.reservations.groups(["s-a", "s-b", "none"], project="p", kind="Test")
     assert {key: (row.name, row.properties, row.kind) for key, row in found.items()} == {
         "s-a": ("a", {"policy": "same_host"}, membership("s-id", "a")),
@@ -255,4 +255,7 @@ def test_groups_are_found_by_their_ids_within_their_project(bench: Bench) -> Non
     }
     assert bench.store.reservations.groups(["s-a"], project="other", kind="Test") == {}
     assert bench.store.reservations.groups(["s-a"], project="p", kind="Other") == {}
-    assert bench.store.reservations.rows_on(["n1", "n2"]) == {"s-a"}
+    assert bench.store.reservations.names_on(["n1", "n2"]) == {"s-a", "adopted"}
+    with bench.store.database.write() as connection:
+        connection.execute(mine.values(action="DELETE", status="COMPLETE"))
+    assert bench.store.reservations.names_on(["n1", "n2"]) == set()
