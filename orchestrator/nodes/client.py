@@ -167,6 +167,7 @@ class NodeClient:
         if is_to_be_sent(found.state, time.monotonic() - sent.at if sent else None):
             request_id = self._send(node, rpc, operation_id, arguments)
             found = Operation(state=OperationState.UNKNOWN)
+        was_interrupted = False
         while not found.over:
             patience = ends - time.monotonic()
             if patience <= 0:
@@ -175,7 +176,13 @@ class NodeClient:
                 )
             found = self._operation(node, agent, operation_id, min(patience, LOOK_SECONDS), request_id)
             if found.state is OperationState.INTERRUPTED:
+                if was_interrupted:
+                    # Not again at once: its agent dies of it, or its disk is full and no end is written down.
+                    raise StillRunning(
+                        node, f"{rpc} on node {node!r} was interrupted twice; it is tried again"
+                    )
                 # Its agent has died in the middle, and this is the next one.
+                was_interrupted = True
                 request_id = self._send(node, rpc, operation_id, arguments)
         self._unfinished.forget(key)
         return _result_in(node, found)

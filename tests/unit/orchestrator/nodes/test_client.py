@@ -193,6 +193,15 @@ def test_change_in_whose_middle_the_agent_died_is_sent_to_the_next_one(
     assert agent.looks[-1]["request_id"] == second.id
 
 
+def test_change_that_no_agent_survives_is_not_sent_again_and_again(
+    agent: Scripted, client: NodeClient
+) -> None:
+    agent.found = [Operation(state=UNKNOWN), Operation(state=INTERRUPTED)]
+    with pytest.raises(StillRunning, match="interrupted twice"):
+        start(client)
+    assert len(agent.sent) == 2
+
+
 @pytest.mark.parametrize(
     ("found", "sent_seconds_ago", "is_sent"),
     [
