@@ -56,6 +56,10 @@ class Planner:
         if current is not None:
             own = self._ledger.promised([], stack_id=stack.id, operation_id=operation_id).own
             claimed = {name: node for name, node in own if sum(name == other for other, _ in own) == 1}
+        there = {} if current is None else current.resources
+        #: What is being made where an older operation found room for it, of which no row tells yet: that one's claim is
+        #: given up if nothing comes of it, and another may be made then.
+        self._begun = {name for name in claimed if (row := there.get(name)) is not None and not row.on_node}
         types = engine.types()
         self.wishes: Wishes = wishes_of(stack, current, types, claimed=claimed, action=action)
         self._rows = group_rows(engine, stack, self.wishes)
@@ -195,7 +199,7 @@ class Planner:
                 amounts[place_of] = {
                     kind: wanted.get(kind, 0) + had.get(kind, 0) for kind in {**had, **wanted}
                 }
-            elif any(had.get(kind) != amount for kind, amount in wanted.items()):
+            elif wish.name in self._begun or any(had.get(kind) != each for kind, each in wanted.items()):
                 amounts[place_of] = wanted
         return amounts
 

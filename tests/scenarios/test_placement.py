@@ -9,6 +9,7 @@ import pytest
 from orchestrator.errors import Conflict
 from orchestrator.placement.plugin import Placement
 from orchestrator.placement.survey import Survey, survey
+from orchestrator.store import tables
 from orchestrator.store.machines import Said
 from orchestrator.store.reservations import Promised
 from tests.scenarios.groups import TYPES as TYPES_OF_GROUPS
@@ -287,3 +288,25 @@ def test_room_that_nobody_settled_is_settled_before_it_is_void(monkeypatch: pyte
     assert placed.promised("n1") == 60
     assert len(ledger.settle_left_over()) == 1
     assert (placed.rows(), ledger.settle_left_over()) == (0, [])
+
+
+def test_who_relies_on_what_an_older_operation_claimed_claims_it_too() -> None:
+    placed = Placed(n1=100)
+    placed.world.create(template(a=instance(memory=60)))
+    stack = placed.world.store.stacks.find("s", project="default")
+    with placed.world.store.database.write() as connection:
+        # A worker has begun with it, and nothing that it did is on record.
+        connection.execute(
+            tables.resource.update().values(action="CREATE", status="IN_PROGRESS", started_at=1.0)
+        )
+    placed.world.update(template(a=instance(memory=60)))
+    ledger = placed.world.store.reservations
+    assert placed.promised("n1") == 60
+    (older,) = [
+        each.id for each in placed.world.store.ledger.of_stack(stack.id, limit=10) if each.action == "CREATE"
+    ]
+    with placed.world.store.database.write() as connection:
+        # It failed before anything was made.
+        connection.execute(tables.resource.update().values(status="FAILED"))
+    ledger.settle(older, stack.id, wanted=None, began=True)
+    assert placed.promised("n1") == 60
