@@ -412,6 +412,7 @@ class Service(Showing):
             stack=stack_view(stack),
             counts=counts,
             running=nodes.active,
+            reasons=nodes.reasons,
             total=sum(counts.values()),
             done=counts.get("done", 0),
             finished=over,

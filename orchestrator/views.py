@@ -208,6 +208,8 @@ class Progress(View):
     finished: bool
     #: Where resources stand until somebody lets them on.
     hooks: tuple[HookView, ...] = ()
+    #: Of those that are being worked on, why they are not done yet, where that is known.
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

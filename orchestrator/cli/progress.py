@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: How many of the resources that stand at hooks a terminal shows.
 MOST_STANDING = 3
+#: How many reasons for waiting are shown at once.
+MOST_REASONS = 3
 #: Events are fetched in pages of this many.
 PAGE = 1000
 
@@ -71,10 +73,11 @@ def event_line(event: EventView) -> str:
 
 
 class Lines:
-    """One line an event, for logs and pipes, and one for each resource that somebody must let on."""
+    """One line an event, for logs and pipes, and one for whatever else it takes to go on."""
 
     def __init__(self) -> None:
         self._told: frozenset[HookView] = frozenset()
+        self._reasons: set[tuple[str, str]] = set()
 
     def show(self, progress: Progress, events: list[EventView]) -> None:
         """Write the new events, and what it takes to go on."""
@@ -84,6 +87,10 @@ class Lines:
         for each in sorted(standing - self._told, key=lambda each: (each.since, each.resource)):
             click.echo(let_on(progress.stack, each), err=True)
         self._told = standing
+        fresh = dict(progress.reasons.items() - self._reasons)
+        for line in in_lines(fresh):
+            click.echo(line, err=True)
+        self._reasons |= fresh.items()
 
 
 class Screen:
@@ -140,7 +147,18 @@ def picture(progress: Progress, *, elapsed_seconds: float) -> "RenderableType":
     standing = [Text(f"  {let_on(stack, each)}", style="magenta") for each in progress.hooks[:MOST_STANDING]]
     if len(progress.hooks) > MOST_STANDING:
         standing.append(Text(f"  {len(progress.hooks) - MOST_STANDING} more stand at hooks", style="magenta"))
-    return Group(heading, bar, counts, now, *standing)
+    reasons = [Text(f"  {line}", style="yellow") for line in in_lines(progress.reasons)[:MOST_REASONS]]
+    return Group(heading, bar, counts, now, *standing, *reasons)
+
+
+def in_lines(reasons: Mapping[str, str]) -> list[str]:
+    """Return why resources are not done yet, those with the same reason in one line."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in sorted(reasons.items()):
+        by_reason.setdefault(reason, []).append(name)
+    return [
+        printable(f"{', '.join(names)}: {' '.join(reason.split())}") for reason, names in by_reason.items()
+    ]
 
 
 def let_on(stack: StackView, standing: HookView) -> str:

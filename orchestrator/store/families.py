@@ -108,11 +108,17 @@ class Families:
             outer = {row[0]: row[1] for row in connection.execute(begun).all()}
             parts = [self._progress(connection, part) for part in chunked([stack_row.traversal_id, *outer])]
         counts: Counter[str] = Counter()
-        active: list[str] = []
-        for counted, names in parts:
+        active: dict[str, str] = {}
+        for counted, found in parts:
             counts.update(counted)
-            active += ["/".join(filter(None, (outer.get(each, ""), key))) for each, key in names]
-        return NodeCounts(counts=dict(counts), active=tuple(active[:ACTIVE]))
+            for traversal_id, key, reason in found:
+                active["/".join(filter(None, (outer.get(traversal_id, ""), key)))] = reason
+        shown = list(active)[:ACTIVE]
+        return NodeCounts(
+            counts=dict(counts),
+            active=tuple(shown),
+            reasons={name: active[name] for name in shown if active[name]},
+        )
 
     @retrying
     def counts(self, traversal_id: str) -> dict[str, int]:
@@ -123,19 +129,21 @@ class Families:
     @staticmethod
     def _progress(
         connection: sa.Connection, traversals: Sequence[str]
-    ) -> tuple[dict[str, int], Sequence[tuple[str, str]]]:
-        node = tables.node
+    ) -> tuple[dict[str, int], Sequence[tuple[str, str, str]]]:
+        """Return how many there are of each state, and of those at work traversal, key and why they wait."""
+        node, resource = tables.node, tables.resource
         mine = tables.in_traversals(traversals) & node.c.phase.in_(CHECKED_PHASES)
         counts = connection.execute(
             sa.select(node.c.state, sa.func.count()).where(mine).group_by(node.c.state)
         ).all()
         active = connection.execute(
-            sa.select(node.c.traversal_id, node.c.key)
+            sa.select(node.c.traversal_id, node.c.key, resource.c.reason)
+            .select_from(node.outerjoin(resource, resource.c.id == node.c.resource_id))
             .where(mine, node.c.state.in_(("running", "waiting")), node.c.hook.is_(None))
             .order_by(node.c.state, node.c.no)
             .limit(ACTIVE)
         ).all()
-        return {row[0]: row[1] for row in counts}, [(row[0], row[1]) for row in active]
+        return {row[0]: row[1] for row in counts}, [(row[0], row[1], row[2] or "") for row in active]
 
     @retrying
     def troubled(self, stack_row: StackRow) -> frozenset[str]:

@@ -25,9 +25,11 @@ def lose_residents(connection: sa.Connection, node: str, now: float) -> str:
     stacks = _with_those_around(connection, stack_ids)
     for stack in stacks:
         if stack.status == "IN_PROGRESS" and stack.deleted_at is None:
+            # A deletion cannot be cancelled, only left alone for good.
+            command = "abandon" if stack.action == "DELETE" else "cancel"
             return (
                 f"{stack.action} of stack {stack.name!r} is in progress, which has something on it: "
-                "cancel it, or wait until its time is up"
+                f"end that with 'isotherm stack {command}', or wait until its time is up"
             )
     rows = connection.execute(
         sa.select(resource)

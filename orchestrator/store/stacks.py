@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -92,6 +92,8 @@ class NodeCounts:
 
     counts: Mapping[str, int]
     active: tuple[str, ...]
+    #: Of these, why they are not done yet, where that is known.
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -343,7 +343,9 @@ def test_what_was_on_a_lost_node_is_made_anew_elsewhere_and_deleted_without_it(
     if tried:
         update = partial(site.world.update, template(), parameters={"node": "n2"})
         update() if tried == "update" else site.world.delete()
-        assert "of stack 's' is in progress" in machines.forget("n1", lost=True)
+        hindrance = machines.forget("n1", lost=True)
+        assert "of stack 's' is in progress" in hindrance
+        assert f"isotherm stack {'abandon' if tried == 'delete' else 'cancel'}" in hindrance
         site.settle()
         assert site.world.state() == f"{tried.upper()}_FAILED"
     assert machines.forget("n1") != ""

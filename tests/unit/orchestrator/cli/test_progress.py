@@ -37,6 +37,29 @@ def test_the_picture_has_state_counts_and_what_runs_now() -> None:
     assert "now: web-1, web-2" in shown
 
 
+def waiting(**reasons: str) -> Progress:
+    """A stack whose resources wait for these reasons."""
+    counts = {"waiting": len(reasons)}
+    return Progress(
+        stack=stack_view("web", "CHECK", "IN_PROGRESS"),
+        counts=counts,
+        running=tuple(reasons),
+        total=len(reasons),
+        done=0,
+        finished=False,
+        reasons=reasons,
+    )
+
+
+def test_what_is_waited_for_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    away, back = "node 'n1' is unreachable", "not ready yet"
+    assert f"a, b: {away}" in drawn(waiting(b=away, a=away))
+    lines = progress.Lines()
+    for shown in (waiting(b=away, a=away), waiting(a=away), waiting(a=back, b=away)):
+        lines.show(shown, [])
+    assert capsys.readouterr().err.splitlines() == [f"a, b: {away}", f"a: {back}"]
+
+
 def test_an_empty_stack_can_be_drawn() -> None:
     shown = drawn(
         Progress(stack=stack_view("web"), counts={}, running=(), total=0, done=0, finished=True), width=20
