@@ -222,7 +222,7 @@ class Settings(BaseSettings):
     node_directories: tuple[Path, ...] = Field(
         default=(),
         description="Directories in which Isotherm::Node::File may write, in which Isotherm::Node::Process may run, "
-        "and where images and other files of instances must be; empty: only the directory 'files' in the state directory.",
+        "and where images and the like of instances must be; empty: only the directory 'files' in the state directory.",
     )
     node_state_cache: NodeStateCacheSettings = Field(
         default=NodeStateCacheSettings(), description="What is remembered of nodes and of what runs on them."
