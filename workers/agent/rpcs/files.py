@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from orchestrator.nodes.errors import RpcRefused
 from orchestrator.nodes.registry import Effect, node_rpc
 from orchestrator.plugins.resource import ResourceFailure
 from workers.agent.agent import Agent
@@ -14,6 +15,7 @@ from workers.agent.records import records_directory
 
 #: What files are called among the buried and the locked.
 FILE: Final = "file"
+_MOST_MODE: Final = 0o777
 
 
 def owned_file(agent: Agent, owner: Mapping[str, str]) -> OwnedFile:
@@ -66,7 +68,12 @@ def file_put(
 
     Raises:
         Gone: the resource has removed it for good.
+        RpcRefused: the mode would have it run as somebody else.
     """
+    if mode & ~_MOST_MODE:
+        raise RpcRefused(
+            agent.name, f"the mode of a file: expected {_MOST_MODE:04o} at most, found {mode:04o}"
+        )
     with agent.alone_with(FILE, owner["uuid"]):
         agent.refuse_gone(FILE, owner["uuid"])
         place = allowed_file(path, agent.settings, makes=True)

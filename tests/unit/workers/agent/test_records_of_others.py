@@ -54,3 +54,10 @@ def test_file_without_a_record_is_removed_only_from_the_allowed_directories(tmp_
         change(agent, "file_remove", owner=owner("u1"), path=str(outside), content=b"known")
     change(agent, "file_remove", owner=owner("u2"), path=str(inside), content=b"known")
     assert (outside.exists(), inside.exists()) == (True, False)
+
+
+def test_file_runs_as_nobody_but_its_reader(tmp_path: Path) -> None:
+    agent = agent_of(tmp_path)
+    with pytest.raises(RpcRefused, match="0777 at most, found 4755"):
+        change(agent, "file_put", owner=owner("u1"), path="shell", content=b"", mode=0o4755, new=True)
+    assert list((tmp_path / "files").iterdir()) == []
