@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,8 @@ class Table:
     #: Whether text keeps its line ends; a list has one line a row, so that it can be searched line by line.
     keeps_lines: bool = False
     has_header: bool = True
+    #: Columns that a terminal leaves out, in this order, if it is too narrow for all.
+    spare: tuple[str, ...] = ()
 
 
 def fields_table(fields: Mapping[str, Any], title: str = "") -> Table:
@@ -62,7 +64,7 @@ def show_tables(tables: Iterable[Table]) -> None:
         if table.title:
             console.print(table.title, style="bold", soft_wrap=True)
         if console.is_terminal:
-            console.print(_framed(table))
+            console.print(_framed(_narrowed(table, console.width)))
         else:
             click.echo("".join(f"{line}\n" for line in plain_lines(table)), nl=False)
 
@@ -148,6 +150,27 @@ def _cells(table: Table, row: Sequence[Any]) -> list[list[str]]:
     if table.keeps_lines:
         return [text.split("\n") for text in texts]
     return [[" ".join(text.split("\n"))] for text in texts]
+
+
+#: A cell that is longer, such as a reason, may be folded.
+_FOLDED_FROM = 24
+
+
+def _narrowed(table: Table, width: int) -> Table:
+    """Return a table without so many of its spare columns that a terminal of this width has room for the others."""
+    for column in table.spare:
+        texts = zip(table.columns, *(map(text_of, row) for row in table.rows), strict=True)
+        needed = [min(_FOLDED_FROM, max(map(len, column_texts))) for column_texts in texts]
+        # With a space on both sides of each cell, and the frame.
+        if sum(needed) + 3 * len(needed) + 1 <= width:
+            break
+        kept = [place for place, name in enumerate(table.columns) if name != column]
+        table = replace(
+            table,
+            columns=tuple(table.columns[place] for place in kept),
+            rows=[[row[place] for place in kept] for row in table.rows],
+        )
+    return table
 
 
 def _framed(table: Table) -> "RenderableType":

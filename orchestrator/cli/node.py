@@ -25,8 +25,8 @@ def list_nodes(shell: Shell, form: str) -> None:
 
     STATE is up, unreachable, failing or drained. Memory is in MiB: what there is, what is promised to resources, and
     what the machine itself says is free. VCPUS are those promised, of those there are: more may be promised than there
-    are. AGE is how long ago it said so; of a node that cannot be asked, the last that
-    it said is shown, with the reason.
+    are. AGE is how long ago the machine said so; of a node that cannot be asked, the last that it said is shown, with
+    the reason. A terminal that is too narrow shows fewer columns.
     """
     with shell.service() as service:
         views = service.nodes.all()
@@ -50,7 +50,8 @@ def list_nodes(shell: Shell, form: str) -> None:
         )
         for view in views
     ]
-    show(form, [_plain(view) for view in views], Table(columns=columns, rows=rows))
+    spare = ("hypervisors", "labels", "instances", "vcpus", "promised")
+    show(form, [_plain(view) for view in views], Table(columns=columns, rows=rows, spare=spare))
 
 
 @node.command("show", epilog=example("isotherm node show n1", "isotherm node show n1 -f json"))

@@ -111,6 +111,19 @@ def test_long_values_are_folded_not_cut_on_a_terminal(monkeypatch: pytest.Monkey
     assert shown.count("x") == 200
 
 
+def test_a_narrow_terminal_leaves_out_spare_columns_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ("n1", "rack=r1,disk=ssd", "process,qemu", "long " * 40)
+    table = Table(
+        columns=("name", "labels", "hypervisors", "reason"), rows=[row], spare=("hypervisors", "labels")
+    )
+    for width, shown in ((80, {"labels", "hypervisors"}), (60, {"labels"}), (30, set())):
+        header = on_terminal(monkeypatch, table, width=width).splitlines()[1]
+        assert {name for name in ("labels", "hypervisors") if name in header} == shown
+        assert "name" in header
+        assert "reason" in header
+    assert "hypervisors".upper() in next(iter(plain_lines(table))), "a pipe gets all of them"
+
+
 def test_a_terminal_says_none_for_an_empty_list(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "none" in on_terminal(monkeypatch, Table(columns=("name",), rows=[]))
 
