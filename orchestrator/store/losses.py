@@ -24,12 +24,11 @@ def lose_residents(connection: sa.Connection, node: str, now: float) -> str:
     stack_ids = connection.execute(sa.select(resource.c.stack_id).where(those).distinct()).scalars().all()
     stacks = _with_those_around(connection, stack_ids)
     for stack in stacks:
-        if stack.status == "IN_PROGRESS" and stack.deleted_at is None:
-            # A deletion cannot be cancelled, only left alone for good.
-            command = "abandon" if stack.action == "DELETE" else "cancel"
+        # A deletion cannot be cancelled, and does not mind: all that it waits for is to be gone.
+        if stack.status == "IN_PROGRESS" and stack.action != "DELETE" and stack.deleted_at is None:
             return (
                 f"{stack.action} of stack {stack.name!r} is in progress, which has something on it: "
-                f"end that with 'isotherm stack {command}', or wait until its time is up"
+                "end that with 'isotherm stack cancel --no-rollback', or wait until its time is up"
             )
     rows = connection.execute(
         sa.select(resource)
@@ -41,10 +40,12 @@ def lose_residents(connection: sa.Connection, node: str, now: float) -> str:
         if row.lock_traversal is not None:
             return f"resource {row.name!r} on it is being looked after; try again in a minute"
     reason = f"node {node!r} is gone for good"
-    nowhere = {"on_node": None, "physical_id": None, "token": None, "reason": reason, "updated_at": now}
+    nowhere = {"on_node": None, "physical_id": None, "reason": reason, "updated_at": now}
     connection.execute(resource.update().where(those, resource.c.action == "DELETE").values(nowhere))
     connection.execute(
-        resource.update().where(those).values(**nowhere, action=CHECK, status="FAILED", unhealthy=True)
+        resource.update()
+        .where(those)
+        .values(**nowhere, token=None, action=CHECK, status="FAILED", unhealthy=True)
     )
     _doubt(connection, [each.parent_resource for each in stacks if each.parent_resource], reason)
     current = {stack.id: stack.traversal_id for stack in stacks}
