@@ -11,8 +11,10 @@
     ├── NotFound              no such stack, resource, output ...                             (exit 2)
     ├── Conflict              the name is taken, an action is under way                       (exit 2)
     ├── Unavailable           a service (database, broker, cache) cannot be reached           (exit 3)
-    │   └── TakenOver         another process sees to an operation now
-    │                         (orchestrator.store.operation_rows)                             (exit 3)
+    │   ├── TakenOver         another process sees to an operation now
+    │   │                     (orchestrator.store.operation_rows)                             (exit 3)
+    │   └── LeasesUnknown     which nodes have an agent: their leases' store is out of reach
+    │                         (orchestrator.nodes.errors)                                     (exit 3)
     ├── NotVerified           another system does not tell whether what is named exists       (exit 3)
     │   └── PropertyNotVerified   of a property (orchestrator.plugins.properties)             (exit 3)
     ├── EntityNotFound        another system says that what is named does not exist; becomes

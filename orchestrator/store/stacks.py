@@ -62,7 +62,7 @@ class ResourceRow:
     status: str
     reason: str
     physical_id: str | None
-    on_node: str | None
+    on_node: str | None = None
     reference_id: str | None
     properties: Mapping[str, Any] | None
     definition_hash: str | None

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 #: How many resources the stack of layers has.
 SIZE = 1000
-FILES = 60
+FILES = 36
 #: How many stacks are made at most until there is something to lose.
 STACKS = 5
 

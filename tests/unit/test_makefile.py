@@ -86,7 +86,8 @@ def test_server_that_cannot_be_had_keeps_no_other_away(ci: str, status: int, tmp
         "env": 'while case "$1" in *=*) true ;; *) false ;; esac; do shift; done; "$@"',
         "apt-get": f"""case "$*" in *update*) exit 1 ;; *redis-server*) exit 100 ;; esac; echo "$*" >>{tmp_path}/log""",
         "update-rc.d": f'echo "$*" >>{tmp_path}/log',
-        **dict.fromkeys(("tee", "chmod", "rm", "mv"), "exit 0"),
+        "tee": "while read -r; do :; done",
+        **dict.fromkeys(("chmod", "rm", "mv"), "exit 0"),
     }
     for name, script in programs.items():
         (tmp_path / name).write_text(f"#!{shutil.which('bash')}\n{script}\n")

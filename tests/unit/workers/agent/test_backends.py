@@ -70,7 +70,7 @@ KINDS = ("odd:Odd", "hanging:Hanging", "hanging-probe:HangingProbe", "raising:Ra
 ENTRIES = {
     "isotherm.hypervisors": [
         *(f"{name} = acme_backends:{cls}" for name, cls in (each.split(":") for each in KINDS)),
-        "unloadable = acme_gone:Nothing",
+        "unloadable = acme_never_there:Nothing",
         "stranger = threading:Event",
     ]
 }
@@ -117,7 +117,7 @@ def told_of(agent: Agent, name: str) -> Section:
 @pytest.mark.parametrize(
     ("name", "status", "said"),
     [
-        ("unloadable", ERROR, "cannot be loaded: No module named 'acme_gone'"),
+        ("unloadable", ERROR, "cannot be loaded: No module named 'acme_never_there'"),
         ("missing", ERROR, "no package brings the hypervisor 'missing'"),
         ("stranger", ERROR, "no subclass of Hypervisor"),
         ("dying", ERROR, "'dying' is broken: never born"),
