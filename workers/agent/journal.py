@@ -25,6 +25,8 @@ from workers.agent.records import read_record, write_record
 _LOOK_AGAIN_SECONDS: Final = 0.2
 #: How often old records are looked for.
 _PURGE_SECONDS: Final = 3600.0
+#: Of so many operations it is remembered at once who came while they were under way.
+_MOST_JOINED: Final = 1000
 _DIED: Final = Fault(kind=RpcRetryable.kind, message="the agent died in the middle")
 
 
@@ -87,6 +89,9 @@ class Journal:
                     held.enter_context(self.locks.hold(_operation_lock(request.operation_id)))
                 except LockTaken as error:
                     with self._over:
+                        # Those of another process, or of one that has just ended, nobody takes away.
+                        while len(self._joined) >= _MOST_JOINED:
+                            del self._joined[next(iter(self._joined))]
                         self._joined.setdefault(request.operation_id, set()).add(request.id)
                     raise UnderWay from error
                 yield self._begun(request)

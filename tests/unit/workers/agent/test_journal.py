@@ -121,3 +121,19 @@ def test_agent_that_is_alone_leaves_its_predecessors_work_to_the_queue(tmp_path:
     assert ask(again, "operation", operation_id="one")["state"] == "interrupted"
     assert cache.told == []
     change(again, "instance_start", hypervisor="fake", spec=spec())
+
+
+def test_those_who_came_while_another_process_was_at_it_are_not_remembered_for_ever(
+    journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.agent.journal._MOST_JOINED", 3)
+    other = Journal(journal.directory, Locks(tmp_path / "locks"), keep_seconds=DAY_SECONDS)
+    for number in range(9):
+        with other.delivery(request_of("instance_start", f"operation-{number}")) as delivery:
+            with (
+                pytest.raises(UnderWay),
+                journal.delivery(request_of("instance_start", f"operation-{number}")),
+            ):
+                pass
+            delivery.succeeded(None)
+    assert list(journal._joined) == ["operation-6", "operation-7", "operation-8"]
