@@ -1,6 +1,7 @@
 """What lifecycle plugins answer: taken in, put on record, and handed back to them."""
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, Final
 
 import msgpack
@@ -13,6 +14,8 @@ from orchestrator.store.operation_rows import Agreed, CallRow, OperationRow
 #: So many warnings of one plugin about one operation are kept, each so long.
 MOST_WARNINGS: Final = 20
 MOST_CHARACTERS: Final = 500
+#: One that warns of more than so much answers with what cannot be kept.
+MOST_COUNTED: Final = 1_000
 #: What a plugin says of a stack and its resources takes no more room, packed.
 MOST_BYTES: Final = 4 * 1024 * 1024
 #: Nor is it deeper: whoever reads it may stand deep in calls already.
@@ -43,11 +46,11 @@ def answer_to_wire(answer: object) -> dict[str, Any] | None:
         raise BadAnswer("its warnings are one text, where a list was expected")
     if not all(isinstance(name, str) and name == tellable(name) for name in answer.resources):
         raise BadAnswer("its annotations are of what no resource can be called")
-    warnings = [tellable(str(each), most=MOST_CHARACTERS) for each in answer.warnings]
-    if len(warnings) > MOST_WARNINGS:
-        more = len(warnings) - MOST_WARNINGS + 1
-        warnings = [*warnings[: MOST_WARNINGS - 1], f"and {more} more"]
-    wire = {"warnings": warnings, "stack": _plain(answer.stack), "resources": _plain(answer.resources)}
+    wire = {
+        "warnings": _warnings(answer.warnings),
+        "stack": _plain(answer.stack),
+        "resources": _plain(answer.resources),
+    }
     try:
         size = len(msgpack.packb(wire))
     except (TypeError, ValueError, OverflowError) as error:
@@ -55,6 +58,23 @@ def answer_to_wire(answer: object) -> dict[str, Any] | None:
     if size > MOST_BYTES:
         raise BadAnswer(f"its annotations take {size} bytes; at most {MOST_BYTES} are kept")
     return wire
+
+
+def _warnings(said: Iterable[object]) -> list[str]:
+    """Return the warnings that are kept.
+
+    Raises:
+        BadAnswer: there are far too many.
+    """
+    # Whoever gave the plugin up goes on reading it: what has no end must not fill the memory of the process.
+    first = islice(said, MOST_COUNTED + 1)
+    warnings = [tellable(str(each), most=MOST_CHARACTERS) for each in first]
+    if len(warnings) > MOST_COUNTED:
+        raise BadAnswer(f"it answered with more than {MOST_COUNTED} warnings")
+    if len(warnings) > MOST_WARNINGS:
+        more = len(warnings) - MOST_WARNINGS + 1
+        warnings = [*warnings[: MOST_WARNINGS - 1], f"and {more} more"]
+    return warnings
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

@@ -224,3 +224,13 @@ def test_nobody_waits_for_a_process_that_is_known_to_be_dead(word: str) -> None:
     assert plugin.words == ["pre", word, "post"]
     # Of the end of an operation, whoever claimed it has the word for as long as a worker has a check.
     assert world.now - died_at < 100
+
+
+def test_an_answer_without_end_is_given_up_by_whoever_reads_it() -> None:
+    taken = itertools.count()
+    many = Unruly("b", asked=Annotations(warnings=(f"warning {number}" for number in taken)))  # type: ignore[arg-type]  # as above
+    world = World()
+    world.plug(many)
+    with pytest.raises(Conflict, match="more than 1000 warnings"):
+        world.create(template({"a": value("1")}))
+    assert next(taken) == 1_001

@@ -1,12 +1,20 @@
 """A store that failed is left alone for a moment, except for deletions."""
 
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pytest
 from dogpile.cache.api import NO_VALUE, BytesBackend
 from structlog.testing import capture_logs
 
 from cache.fail_open import FailOpen
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count one thread: what is slow depends on how many there are, and other tests may have left some."""
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
 
 
 class Store(BytesBackend):
