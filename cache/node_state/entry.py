@@ -1,13 +1,17 @@
 """How what a node said is kept: section by section, so that nobody unpacks what is not asked for."""
 
+import marshal
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Self
 
 import msgpack
 
 from cache.node_state.requests import ABSENT, OK, SCHEMA_VERSION, Section, Snapshot, SnapshotRequest
 
+#: Of so many sections this process keeps what is copied fast.
+_MOST_COPIED: Final = 128
 #: So many sections beyond what the node itself tells are asked for again because somebody asked for them once.
 _MOST_NAMED: Final = 32
 
@@ -52,10 +56,7 @@ class Entry:
             taken_at=self.taken_at,
             incarnation=self.incarnation,
             boot_id=self.boot_id,
-            sections={
-                key: Section(status=OK, data=msgpack.unpackb(self.sections[key], strict_map_key=False))
-                for key in wanted
-            },
+            sections={key: Section(status=OK, data=_own_copy(self.sections[key])) for key in wanted},
             stale=stale,
             age_seconds=age_seconds,
             cached=True,
@@ -84,6 +85,22 @@ class Entry:
             )
         except (ValueError, TypeError, AttributeError, msgpack.UnpackException):
             return None
+
+
+def _own_copy(packed: bytes) -> Any:
+    """Return what is packed, as objects that nobody else has."""
+    fast = _to_be_copied(packed)
+    # Nothing but what this very process wrote a moment ago, and keeps in its own memory.
+    return msgpack.unpackb(packed, strict_map_key=False) if fast is None else marshal.loads(fast)  # noqa: S302
+
+
+@lru_cache(maxsize=_MOST_COPIED)
+def _to_be_copied(packed: bytes) -> bytes | None:
+    """Return the same in the interpreter's own form, which is read in half the time; None where it has none."""
+    try:
+        return marshal.dumps(msgpack.unpackb(packed, strict_map_key=False))
+    except ValueError:
+        return None
 
 
 def joined(request: SnapshotRequest, other: SnapshotRequest) -> SnapshotRequest:
