@@ -8,6 +8,7 @@ import click
 
 from orchestrator.cli import errors
 from orchestrator.cli.cache import cache
+from orchestrator.cli.dashboard import dashboard
 from orchestrator.cli.database import db
 from orchestrator.cli.db_purge import purge
 from orchestrator.cli.docs import docs
@@ -99,6 +100,7 @@ for command in (
     worker,
     coordinator,
     agent,
+    dashboard,
     node,
     cache,
     event_sink,

@@ -1,0 +1,54 @@
+"""Flower's web application, with ours in it."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeVar
+
+from celery import Celery
+from flower.app import Flower, rewrite_handler
+
+from orchestrator.dashboard.loader import StackLoader
+from orchestrator.dashboard.routes import routes
+from orchestrator.observation.observer import Observer
+from orchestrator.settings import Settings
+from orchestrator.store.store import Store
+
+T = TypeVar("T")
+
+#: How many questions the store is asked at once.
+READERS: Final = 4
+
+
+class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
+    """Flower with the pages about stacks. What they show is read from the store, never from Flower's memory.
+
+    Args:
+        capp: The Celery app.
+        options: Flower's options, and ours.
+        settings: Isotherm's.
+        store: The state of record; closed with the application.
+        flowers: Flower's settings for Tornado.
+    """
+
+    def __init__(self, capp: Celery, options: Any, settings: Settings, store: Store, **flowers: Any) -> None:
+        loader = StackLoader(flowers["template_path"])
+        super().__init__(options=options, capp=capp, template_loader=loader, **flowers)
+        ours = routes()
+        if options.url_prefix:
+            ours = [rewrite_handler(each, options.url_prefix) for each in ours]
+        self.add_handlers(".*", ours)
+        self.stack_settings = settings
+        self.store = store
+        self.observer = Observer(settings, store)
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reading")
+
+    async def read(self, question: Callable[[], T]) -> T:
+        """Return what a question to the store answers; the loop goes on meanwhile."""
+        answer: T = await self.io_loop.run_in_executor(self._readers, question)
+        return answer
+
+    def stop(self) -> None:
+        """Stop, once."""
+        super().stop()
+        self._readers.shutdown(wait=False, cancel_futures=True)
+        self.store.close()

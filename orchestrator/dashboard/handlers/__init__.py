@@ -1,0 +1,1 @@
+"""What answers the browser: pages, data, streams and actions."""

@@ -1,0 +1,32 @@
+"""The list of stacks."""
+
+from typing import Any, Final
+
+from tornado.web import url
+
+from orchestrator.dashboard.handlers.base import DataHandler, PageHandler
+from orchestrator.observation.observer import StackQuery
+
+
+class StacksPage(PageHandler):
+    """All stacks."""
+
+    async def get(self) -> None:
+        """Show the list."""
+        self.page("stacks.html")
+
+
+class StacksData(DataHandler):
+    """One page of the list of stacks."""
+
+    async def get(self) -> None:
+        """Send the page that the arguments ask for."""
+        query = StackQuery(search=self.text("search"))
+        page = await self.ask(lambda: self.observer.stacks(query))
+        self.answer(page.to_dict())
+
+
+ROUTES: Final[list[Any]] = [
+    url(r"/stacks", StacksPage, name="stacks"),
+    url(r"/stacks/data", StacksData, name="stacks_data"),
+]

@@ -1,0 +1,48 @@
+"""Our templates before Flower's, and our entry in Flower's navigation."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+from tornado.template import Loader, Template
+
+log = structlog.get_logger()
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+#: Flower's navigation, which has no place of its own for others' entries.
+_NAVIGATION: Final = "navbar.html"
+_END_OF_ENTRIES: Final = "</ul>"
+_ENTRY: Final = """  <li class="nav-item">
+          <a class="nav-link{% if active_tab == 'stacks' %} active{% end %}"
+            href="{{ reverse_url('stacks') }}"
+            {% if active_tab == 'stacks' %}aria-current="page"{% end %}>Stacks</a>
+        </li>
+      """
+
+
+class StackLoader(Loader):
+    """Finds a template here, or else where Flower keeps its own."""
+
+    def __init__(self, flowers: str, **options: Any) -> None:
+        super().__init__(flowers, **options)
+
+    def resolve_path(self, name: str, parent_path: str | None = None) -> str:  # noqa: ARG002  # as in Tornado
+        """Return the name by which a template is loaded: ours and Flower's extend and include by whole names."""
+        return name
+
+    def _create_template(self, name: str) -> Template:
+        ours = TEMPLATES / name
+        if ours.is_file():
+            return Template(ours.read_bytes(), name=name, loader=self)
+        if name == _NAVIGATION:
+            return Template(with_entry((Path(self.root) / name).read_text()), name=name, loader=self)
+        return super()._create_template(name)
+
+
+def with_entry(navigation: str) -> str:
+    """Return Flower's navigation with an entry for stacks; unchanged where it has no list of entries."""
+    before, anchor, after = navigation.partition(_END_OF_ENTRIES)
+    if not anchor:
+        log.warning("Flower's navigation has no list: the pages about stacks have no entry in it")
+        return navigation
+    return f"{before}{_ENTRY}{anchor}{after}"
