@@ -9,7 +9,7 @@ RUNTIME := $(VENV)/.runtime-is-installed
 DEVELOPMENT := $(VENV)/.development-is-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check docs bench servers clean
+.PHONY: help venv demo test check docs frontend bench servers clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ check: $(DEVELOPMENT) ## Check formatting, style, types and which package may im
 docs: $(DEVELOPMENT) ## Write the pages in docs/ that are made of the code, and a site about all types in build/docs
 	for page in settings types language; do PYTHONPATH=. $(BIN)/python docs/make_$$page.py || exit 1; done
 	$(BIN)/isotherm docs build --output build/docs
+
+frontend: ## Fetch Cytoscape.js again with npm, and check that it is what the dashboard brings
+	$(PYTHON) docs/make_frontend.py
 
 bench: $(DEVELOPMENT) servers ## Measure the engine on real servers
 	$(BIN)/python -m tests.bench

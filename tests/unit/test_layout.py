@@ -71,6 +71,12 @@ def test_wheel_holds_what_the_documentation_is_made_of(wheel: zipfile.ZipFile) -
     assert parts <= set(wheel.namelist())
 
 
+def test_wheel_holds_all_that_the_dashboard_serves(wheel: zipfile.ZipFile) -> None:
+    parts = {str(path) for path in tracked_files() if "static" in path.parts and path.parts[0] in PACKAGES}
+    assert any("vendor" in part and part.endswith(".min.js") for part in parts)
+    assert parts <= set(wheel.namelist())
+
+
 def test_wheel_brings_the_licence(wheel: zipfile.ZipFile) -> None:
     (licence,) = [name for name in wheel.namelist() if name.endswith("/LICENSE")]
     assert b"Apache License" in wheel.read(licence)
