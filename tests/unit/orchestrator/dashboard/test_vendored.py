@@ -9,9 +9,7 @@ import pytest
 from orchestrator.dashboard.routes import STATIC
 
 VENDOR = STATIC / "vendor"
-SUMS = {
-    name: digest for digest, name in map(str.split, (VENDOR / "SHA256SUMS").read_text().splitlines())
-}
+SUMS = {name: digest for digest, name in map(str.split, (VENDOR / "SHA256SUMS").read_text().splitlines())}
 OURS = sorted(
     path for path in STATIC.rglob("*") if path.suffix in {".js", ".css"} and VENDOR not in path.parents
 )
