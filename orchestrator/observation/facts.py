@@ -19,7 +19,7 @@ class NodeFact:
     #: converge, cleanup, operate, join or end.
     phase: str
     action: str
-    #: blocked, ready, running, waiting, done or failed.
+    #: blocked, ready, running, waiting, done or failed; or superseded: a later operation took over before it was done.
     state: str
     #: Numbers of the nodes that are counted down when this one is done.
     dependents: tuple[int, ...]

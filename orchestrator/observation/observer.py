@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
-from orchestrator.observation.views import StackPage
+from orchestrator.observation.facts import Facts
+from orchestrator.observation.views import OperationView, StackPage
 from orchestrator.settings import Settings
+from orchestrator.showing import Showing
+from orchestrator.store.stacks import StackRow
 from orchestrator.store.store import Store
 
 
@@ -31,7 +34,26 @@ class Observer:
     def __init__(self, settings: Settings, store: Store) -> None:
         self.settings = settings
         self._store = store
+        #: What is shown of stacks besides how they go.
+        self.showing = Showing(settings, store)
 
     def stacks(self, query: StackQuery) -> StackPage:
         """Return one page of the list of stacks."""
         raise NotImplementedError
+
+    def facts(self, name: str, traversal_id: str | None = None) -> Facts:
+        """Return one operation on a stack, which may be deleted, as it is now; None for the one in force.
+
+        Raises:
+            NotFound: there is no such stack, the nearest name is given; or it has no such traversal.
+        """
+        stack = self._past(name)
+        return self._store.observations.facts(stack.id, traversal_id or stack.traversal_id)
+
+    def operation(self, name: str, traversal_id: str | None = None) -> OperationView:
+        """Return the head of one operation on a stack, as in :meth:`facts`."""
+        stack = self._past(name)
+        return self._store.observations.operation(stack.id, traversal_id or stack.traversal_id)
+
+    def _past(self, name: str) -> StackRow:
+        return self._store.past.stack(name, project=self.settings.project)

@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -70,6 +70,9 @@ class Database:
         # Statements that are whole transactions need no BEGIN and no COMMIT: one round trip instead of three.
         autocommit: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"} if self.postgres else {READS: True}
         self._autocommit = self.engine.execution_options(**autocommit)
+        self._of_one_moment = self.engine.execution_options(
+            **({"isolation_level": "REPEATABLE READ", "postgresql_readonly": True} if self.postgres else {})
+        )
         self._pool = self._postgres_engine(autocommit=True) if self.postgres else self.engine
         #: Called before each direct transaction; simulations set it.
         self.before_direct: Callable[[], None] = _nothing
@@ -124,6 +127,21 @@ class Database:
         with self._autocommit.connect() as connection:
             yield connection
 
+    @contextmanager
+    def snapshot(self) -> Iterator[sa.Connection]:
+        """Open a connection for reading statements that all see the database as it is at one moment."""
+        if self.postgres:
+            with self._of_one_moment.begin() as connection:
+                yield connection
+            return
+        # The one connection to a database in memory may be in another thread's transaction just now.
+        with self._writing if self._in_memory else nullcontext(), self._autocommit.connect() as connection:
+            connection.exec_driver_sql("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.exec_driver_sql("COMMIT")
+
     def dispose(self) -> None:
         """Close all connections."""
         self.engine.dispose()
@@ -150,9 +168,12 @@ class Database:
             **(arguments if autocommit else {}),
         )
 
+    @property
+    def _in_memory(self) -> bool:
+        return self.url.database in (None, "", ":memory:")
+
     def _sqlite_engine(self, clock: Clock) -> sa.Engine:
-        in_memory = self.url.database in (None, "", ":memory:")
-        pool: dict[str, Any] = {"poolclass": sa.StaticPool} if in_memory else {"pool_size": 32}
+        pool: dict[str, Any] = {"poolclass": sa.StaticPool} if self._in_memory else {"pool_size": 32}
         # What a statement was to write may be a secret; its errors are logged, and told to those who wait for it.
         engine = sa.create_engine(
             self.url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool

@@ -16,6 +16,7 @@ from orchestrator.store.ledger import Ledger
 from orchestrator.store.machines import Machines
 from orchestrator.store.node_counters import NodeCounters
 from orchestrator.store.nodes import Nodes
+from orchestrator.store.observing import Observations
 from orchestrator.store.past import Past
 from orchestrator.store.presences import Presences
 from orchestrator.store.purging import Purger
@@ -68,6 +69,7 @@ class Store:
         horizon = Horizon(self.database)
         self.events = Events(self.database, horizon)
         self.past = Past(self.database, self.stacks)
+        self.observations = Observations(self.database, horizon)
         self.annotations = Annotations(self.database, codec)
         self.presences = Presences(self.database)
         self.purger = Purger(self.database, codec)
