@@ -10,12 +10,24 @@ from orchestrator.dashboard.handlers import stacks
 STATIC: Final = Path(__file__).parent / "static"
 
 
+class StaticHandler(StaticFileHandler):
+    """Our scripts and styles. A browser asks each time whether its copy is still the one there is.
+
+    Modules name each other without a version: otherwise some would be those of the last version for a while.
+    """
+
+    def set_extra_headers(self, path: str) -> None:  # noqa: ARG002  # as in Tornado
+        """Let a browser keep them, and ask."""
+        self.set_header("Cache-Control", "no-cache")
+        self.set_header("X-Content-Type-Options", "nosniff")
+
+
 def routes() -> list[Any]:
     """Return our addresses; ``url`` objects, for Flower drops the arguments of tuples under a prefix.
 
     A stack's pages are under ``/stack/NAME``; what is not about one stack is under ``/stacks``.
     """
     return [
-        url(r"/stacks/static/(.*)", StaticFileHandler, {"path": str(STATIC)}, name="stacks_static"),
+        url(r"/stacks/static/(.*)", StaticHandler, {"path": str(STATIC)}, name="stacks_static"),
         *stacks.ROUTES,
     ]

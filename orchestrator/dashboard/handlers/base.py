@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from flower.views import BaseHandler
 from tornado.web import Finish, HTTPError
@@ -12,6 +12,14 @@ from orchestrator.errors import InvalidInput, IsothermError, NotFound, Unavailab
 from orchestrator.observation.observer import Observer
 
 T = TypeVar("T")
+
+#: Our pages that are about no single stack: key, word, and where each is below the list of stacks.
+SECTIONS: Final = (
+    ("stacks", "Stacks", ""),
+    ("nodes", "Nodes", "/nodes"),
+    ("cache", "Cache", "/cache"),
+    ("workers", "Workers", "/workers"),
+)
 
 
 def status_of(error: IsothermError) -> HTTPStatus:
@@ -62,7 +70,7 @@ class PageHandler(StackHandler):
 
     def page(self, template: str, **values: Any) -> None:
         """Render one of our templates."""
-        self.render(f"stacks/{template}", section=self.section, **values)
+        self.render(f"stacks/{template}", section=self.section, sections=SECTIONS, **values)
 
 
 class DataHandler(StackHandler):

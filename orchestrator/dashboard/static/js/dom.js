@@ -1,0 +1,64 @@
+// Elements made from plain values. Text only ever becomes text: names and reasons are whatever somebody wrote.
+
+/**
+ * Make an element. `attributes`: `class`, `text`, `on` (listeners by event), `data` (dataset), `style` (custom
+ * properties and others, through the CSSOM, which a strict policy allows), and any attribute; those that are null,
+ * undefined or false are left out, true is an empty one.
+ */
+export function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  apply(element, attributes);
+  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** The same for what is drawn. */
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  apply(element, attributes);
+  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+function apply(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "text") element.textContent = value;
+    else if (name === "on") for (const [event, heard] of Object.entries(value)) element.addEventListener(event, heard);
+    else if (name === "data") Object.assign(element.dataset, value);
+    else if (name === "style") for (const [key, each] of Object.entries(value)) element.style.setProperty(key, each);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+}
+
+/** Set an element's text; it is left alone where it has it, so that nothing is announced or selected anew. */
+export function setText(element, text) {
+  const told = String(text);
+  if (element.textContent !== told) element.textContent = told;
+}
+
+/** An element of the page that must be there. */
+export function byId(id) {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`the page has no element ${id}`);
+  return element;
+}
+
+/** What the server told this page about itself: `stacks` (address of the list), `stack` (of this one), `traversal`. */
+export function page() {
+  return byId("stacks-page").dataset;
+}
+
+/** The address of one of this stack's data, with the operation that is looked at and other arguments. */
+export function stackUrl(path, parameters = {}) {
+  const { stack, traversal } = page();
+  const query = new URLSearchParams();
+  if (traversal) query.set("traversal", traversal);
+  for (const [key, value] of Object.entries(parameters)) {
+    if (value !== null && value !== undefined && value !== "") query.set(key, value);
+  }
+  const asked = query.toString();
+  return asked ? `${stack}/${path}?${asked}` : `${stack}/${path}`;
+}

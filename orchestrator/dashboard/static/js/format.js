@@ -1,0 +1,106 @@
+// Times, durations and counts as people read them. Times are seconds since the epoch by the database's clock.
+
+let ahead = 0; // How far that clock is ahead of the browser's, in seconds.
+
+/** Take over the database's clock from an answer's `as_of`. */
+export function setClock(asOf) {
+  if (Number.isFinite(asOf)) ahead = asOf - Date.now() / 1000;
+}
+
+/** Now, by the database's clock. */
+export function now() {
+  return Date.now() / 1000 + ahead;
+}
+
+const two = (number) => String(number).padStart(2, "0");
+
+/** `0.42 s`, `12 s`, `3 min 07 s`, `2 h 05 min`, `3 d 4 h`; a dash where there is none. */
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  const all = Math.max(0, seconds);
+  if (all < 1) return `${all.toFixed(2)} s`;
+  if (all < 10) return `${all.toFixed(1)} s`;
+  const whole = Math.round(all);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+  const minutes = Math.round(all / 60);
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
+  const hours = Math.round(all / 3600);
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** As `duration`, in whole seconds: for what is counted up while one looks. */
+export function elapsed(seconds) {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  return seconds < 10 ? `${Math.max(0, Math.floor(seconds))} s` : duration(Math.floor(seconds));
+}
+
+/** The time of day: `23:40:07`. */
+export function clock(at) {
+  const date = new Date(at * 1000);
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+/** The day and the time of day: `2026-11-21 23:40:07`. */
+export function dateTime(at) {
+  const date = new Date(at * 1000);
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(at)}`;
+}
+
+/** `just now`, `12 s ago`, `3 h 05 min ago`; a dash where there is none. */
+export function ago(at) {
+  if (at === null || at === undefined) return "–";
+  const seconds = now() - at;
+  return seconds < 1 ? "just now" : `${elapsed(seconds)} ago`;
+}
+
+/** A number with its thousands apart: `2,000`. */
+export function count(number) {
+  return Number(number).toLocaleString("en-GB");
+}
+
+/** `1 resource`, `2 resources`. */
+export function counted(number, noun) {
+  return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** A `<time>` that shows the day and the time of day. */
+export function timeElement(at) {
+  const element = document.createElement("time");
+  element.dateTime = new Date(at * 1000).toISOString();
+  element.textContent = dateTime(at);
+  return element;
+}
+
+/** A `<time>` that shows how long ago it was, and is kept up to date. */
+export function agoElement(at) {
+  const element = document.createElement("time");
+  element.className = "ago";
+  showAgo(element, at);
+  return element;
+}
+
+/** Make a `<time>` show how long ago a moment was; null for a dash. */
+export function showAgo(element, at) {
+  if (at === null || at === undefined) {
+    delete element.dataset.at;
+    element.removeAttribute("datetime");
+    element.removeAttribute("title");
+    element.textContent = "–";
+    return;
+  }
+  element.dataset.at = String(at);
+  element.dateTime = new Date(at * 1000).toISOString();
+  element.title = dateTime(at);
+  element.textContent = ago(at);
+}
+
+/** Bring every element that shows how long ago something was up to date. */
+export function refreshAgo(root = document) {
+  for (const element of root.querySelectorAll("time.ago[data-at]")) {
+    const text = ago(Number(element.dataset.at));
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
+
+setInterval(refreshAgo, 1000);
