@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from orchestrator.observation.facts import Facts
+from orchestrator.observation.heads import HeadView, head_of
 from orchestrator.observation.views import OperationView, StackPage
 from orchestrator.settings import Settings
 from orchestrator.showing import Showing
@@ -54,6 +55,20 @@ class Observer:
         """Return the head of one operation on a stack, as in :meth:`facts`."""
         stack = self._past(name)
         return self._store.observations.operation(stack.id, traversal_id or stack.traversal_id)
+
+    def head(self, name: str, traversal_id: str | None = None) -> HeadView:
+        """Return the head of pages about one operation, as in :meth:`facts`."""
+        cursor, as_of = self._store.observations.moment()
+        stack = self._past(name)
+        operation = self._store.observations.operation(stack.id, traversal_id or stack.traversal_id)
+        return head_of(
+            operation,
+            self._store.families.counts(operation.traversal_id),
+            tags=stack.tags,
+            deleted_at=stack.deleted_at,
+            cursor=cursor,
+            as_of=as_of,
+        )
 
     def _past(self, name: str) -> StackRow:
         return self._store.past.stack(name, project=self.settings.project)

@@ -54,6 +54,13 @@ class Observations:
         self.horizon = horizon
 
     @retrying
+    def moment(self) -> tuple[int, float]:
+        """Return up to which id no event is missing, and the time just after that was so, by the database's clock."""
+        cursor = self.horizon.look()
+        with self._db.read() as connection:
+            return cursor, database_time(connection, self._db)
+
+    @retrying
     def facts(self, stack_id: str, traversal_id: str) -> Facts:
         """Return all that is known of one operation: nodes, events and its own state, all of one moment.
 

@@ -1,0 +1,72 @@
+"""The pages about one stack: what they have in common, and the data of their head."""
+
+from typing import Any, Final
+
+from tornado.web import url
+
+from orchestrator.dashboard.handlers.base import DataHandler, PageHandler
+
+#: The pages about one stack: the end of the address, and the word on the tab.
+TABS: Final = (
+    ("graph", "Graph"),
+    ("timeline", "Timeline"),
+    ("events", "Events"),
+    ("failure", "Failure"),
+    ("resources", "Resources"),
+    ("template", "Template"),
+    ("outputs", "Outputs"),
+    ("history", "History"),
+)
+
+
+class StackPage(PageHandler):
+    """One of the pages about a stack; a past operation by ``?traversal=ID``.
+
+    Renders the template of the tab's name, which extends ``stacks/stack.html``.
+    """
+
+    def initialize(self, tab: str) -> None:
+        """Keep which of :data:`TABS` it is."""
+        self.tab = tab
+
+    async def get(self, name: str) -> None:
+        """Show it."""
+        traversal = self.text("traversal")
+        head = await self.ask(lambda: self.observer.head(name, traversal or None))
+        self.page(
+            f"{self.tab}.html",
+            head=head,
+            tab=self.tab,
+            tab_word=dict(TABS)[self.tab],
+            tabs=TABS,
+            # A deleted stack is found by its id alone once another has its name.
+            stack_path=head.operation.stack_id if head.deleted_at else name,
+            traversal=traversal,
+            query=f"?traversal={head.operation.traversal_id}" if traversal else "",
+        )
+
+
+class StackRoot(PageHandler):
+    """A stack's address without a page: leads to its graph."""
+
+    async def get(self, name: str) -> None:
+        """Lead on."""
+        query = f"?{self.request.query}" if self.request.query else ""
+        self.redirect(f"{self.reverse_url('stack', name)}/{TABS[0][0]}{query}")
+
+
+class HeadData(DataHandler):
+    """The head of the pages about a stack."""
+
+    async def get(self, name: str) -> None:
+        """Send it."""
+        traversal = self.text("traversal")
+        head = await self.ask(lambda: self.observer.head(name, traversal or None))
+        self.answer(head.to_dict())
+
+
+ROUTES: Final[list[Any]] = [
+    url(r"/stack/([^/]+)", StackRoot, name="stack"),
+    url(r"/stack/([^/]+)/head\.json", HeadData, name="stack_head"),
+    *(url(rf"/stack/([^/]+)/{tab}", StackPage, {"tab": tab}, name=f"stack_{tab}") for tab, _ in TABS),
+]

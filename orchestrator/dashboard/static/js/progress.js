@@ -1,0 +1,57 @@
+// A bar with one part for each state, and the counts in words beside it.
+
+import { el, setText } from "./dom.js";
+import { count } from "./format.js";
+import { STATES, badge, stateOf } from "./states.js";
+
+// What is over comes first, so that the bar fills from the left.
+const ORDER = ["done", "unchanged", "failed", "running", "retrying", "held", "waiting", "ready", "unreached", "blocked"];
+
+/** Show how many of `total` are in each state as a bar; parts are kept, so that their widths move smoothly. */
+export function showBar(bar, counts, total) {
+  const parts = new Map([...bar.children].map((part) => [part.dataset.state, part]));
+  for (const state of ORDER) {
+    let part = parts.get(state);
+    if (!part) {
+      part = el("span", { class: `progress-part ${stateOf(state).css}`, data: { state } });
+      bar.append(part);
+    }
+    const share = total ? (100 * (counts[state] ?? 0)) / total : 0;
+    part.style.width = `${share}%`;
+    part.hidden = share === 0;
+  }
+}
+
+/** How much of an operation is over, as `42 %`; never 100 % before all of it is. */
+export function percent(done, total) {
+  if (!total) return "–";
+  return `${Math.floor((100 * done) / total)} %`;
+}
+
+/** The counts in words: `12 done, 3 running`. */
+export function countsInWords(counts) {
+  return STATES.filter(({ name }) => counts[name])
+    .map(({ name, word }) => `${count(counts[name])} ${word}`)
+    .join(", ");
+}
+
+/** Show the counts as a list of icons and words; elements are kept, and those of states with none are taken away. */
+export function showCounts(list, counts) {
+  const items = new Map([...list.children].map((item) => [item.dataset.state, item]));
+  let before = null;
+  for (const { name, meaning } of STATES) {
+    let item = items.get(name);
+    if (!counts[name]) {
+      item?.remove();
+      continue;
+    }
+    if (!item) {
+      item = el("li", { title: meaning, data: { state: name } }, badge(name));
+      item.firstChild.append(el("span", { class: "number" }));
+      if (before) before.after(item);
+      else list.prepend(item);
+    }
+    setText(item.querySelector(".number"), count(counts[name]));
+    before = item;
+  }
+}
