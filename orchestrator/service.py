@@ -18,7 +18,7 @@ from orchestrator.cache_admin import CacheAdmin
 from orchestrator.cache_views import CacheView, FlushView
 from orchestrator.constraint_caches import make_constraint_cache
 from orchestrator.embedded import Embedded
-from orchestrator.errors import Unavailable
+from orchestrator.embedded_database import prepare_database
 from orchestrator.health import mark_healthy, mark_unhealthy
 from orchestrator.hooking import (
     UNSET_HOOK,
@@ -102,19 +102,7 @@ class Service(Showing):
         store = Store.of(settings)
         if not settings.embedded:
             return cls(settings, store=store, embedded=None)
-        # Alembic is slow to import, and only embedded mode needs it here.
-        from orchestrator.store import migrations
-
-        url = settings.effective_database_url
-        if not store.database.postgres:
-            try:
-                settings.state_directory.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise Unavailable(
-                    f"cannot make the state directory {settings.state_directory}: {error}"
-                ) from error
-        if migrations.current(url) != migrations.head():
-            migrations.upgrade(url)
+        prepare_database(settings, store)
         return cls(settings, store=store, embedded=Embedded(settings, store=store))
 
     @property

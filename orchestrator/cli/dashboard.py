@@ -2,23 +2,31 @@
 
 import click
 
+from orchestrator.cli.logs import configure_logs
 from orchestrator.cli.options import example
 from orchestrator.cli.shell import Shell
 
 
 @click.command(
     context_settings={"ignore_unknown_options": True},
-    epilog=example("isotherm dashboard", "isotherm dashboard --port=8080 --basic_auth=ann:secret"),
+    epilog=example(
+        "isotherm dashboard",
+        "isotherm dashboard --port=8080 --basic_auth=ann:secret --stack_actions --stack_operators=ann",
+    ),
 )
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def dashboard(shell: Shell, options: tuple[str, ...]) -> None:
     """Serve Flower with pages about stacks.
 
-    Takes Flower's options, as --port=8080, --basic_auth=NAME:PASSWORD or --url_prefix=PREFIX.
+    Takes Flower's options, written --name=value: --port=8080, --basic_auth=NAME:PASSWORD or --url_prefix=PREFIX.
+    Without authentication, whoever reaches the address may look at everything but values, and change nothing.
+
+    --stack_actions allows operators to cancel, retry, delete and signal stacks, and --stack_operators names them.
     """
     settings = shell.settings
+    configure_logs(settings)
     # Brings Flower and Tornado in, which no other command needs.
-    from orchestrator.dashboard.command import run_dashboard
+    from orchestrator.dashboard.command import serve
 
-    run_dashboard(settings, options)
+    serve(settings, options)

@@ -7,9 +7,12 @@ from typing import Any, Final, TypeVar
 from celery import Celery
 from flower.app import Flower, rewrite_handler
 
+from orchestrator.dashboard.access import Mode
+from orchestrator.dashboard.controls import controls
 from orchestrator.dashboard.loader import StackLoader
 from orchestrator.dashboard.routes import routes
 from orchestrator.observation.observer import Observer
+from orchestrator.service import Service
 from orchestrator.settings import Settings
 from orchestrator.store.store import Store
 
@@ -17,6 +20,8 @@ T = TypeVar("T")
 
 #: How many questions the store is asked at once.
 READERS: Final = 4
+#: How many actions may be under way. Each waits until a coordinator has taken its job, and must not hold up a reader.
+ACTORS: Final = 4
 
 
 class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
@@ -33,13 +38,17 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
     def __init__(self, capp: Celery, options: Any, settings: Settings, store: Store, **flowers: Any) -> None:
         loader = StackLoader(flowers["template_path"])
         super().__init__(options=options, capp=capp, template_loader=loader, **flowers)
-        ours = routes()
+        ours = [*controls(), *routes()]
         if options.url_prefix:
             ours = [rewrite_handler(each, options.url_prefix) for each in ours]
         self.add_handlers(".*", ours)
         self.stack_settings = settings
         self.store = store
         self.observer = Observer(settings, store)
+        self.mode = Mode.of(options, embedded=settings.embedded)
+        #: What acts on stacks; it hands jobs to coordinators and does nothing itself.
+        self.service = Service(settings, store=store, embedded=None)
+        self._actors = ThreadPoolExecutor(ACTORS, thread_name_prefix="acting")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reading")
 
     async def read(self, question: Callable[[], T]) -> T:
@@ -47,8 +56,14 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         answer: T = await self.io_loop.run_in_executor(self._readers, question)
         return answer
 
+    async def act(self, deed: Callable[[Service], T]) -> T:
+        """Return what came of something done to a stack; the loop goes on meanwhile."""
+        done: T = await self.io_loop.run_in_executor(self._actors, deed, self.service)
+        return done
+
     def stop(self) -> None:
         """Stop, once."""
         super().stop()
-        self._readers.shutdown(wait=False, cancel_futures=True)
+        for executor in (self._readers, self._actors):
+            executor.shutdown(wait=False, cancel_futures=True)
         self.store.close()

@@ -8,22 +8,22 @@ from collections.abc import Sequence
 import click
 from celery import Celery
 from celery.bin.base import CeleryCommand
-from flower.command import (
-    apply_env_options,
-    apply_options,
-    extract_settings,
-    print_banner,
-    setup_logging,
-    sigterm_handler,
-)
+from flower.command import extract_settings, print_banner, setup_logging, sigterm_handler
 from flower.urls import settings as flowers
 from tornado.options import options
 
+from orchestrator.cli.errors import exit_code, report
+from orchestrator.cli.logs import configure_logs
 from orchestrator.dashboard.app import Dashboard
-from orchestrator.dashboard.options import define_options
-from orchestrator.queue import default_app
+from orchestrator.dashboard.options import read_options
+from orchestrator.embedded_database import prepare_database
+from orchestrator.errors import InvalidInput, IsothermError, Problem
+from orchestrator.queue import make_app
 from orchestrator.settings import Settings, load_settings
 from orchestrator.store.store import Store
+
+#: What Flower looks at where there is no broker: nothing ever travels there.
+_NOTHING = "memory://"
 
 
 @click.command(cls=CeleryCommand, context_settings={"ignore_unknown_options": True})
@@ -31,28 +31,70 @@ from orchestrator.store.store import Store
 @click.pass_context
 def dashboard(context: click.Context, tornado_argv: tuple[str, ...]) -> None:
     """Flower, with pages about stacks."""
-    serve(context.obj.app, load_settings(), tornado_argv, quiet=context.obj.quiet)
+    try:
+        settings = load_settings()
+        configure_logs(settings)
+        app = None if settings.embedded else context.obj.app
+        serve(settings, tornado_argv, app=app, quiet=context.obj.quiet)
+    except IsothermError as error:
+        report(error, "table")
+        context.exit(exit_code(error))
 
 
-def run_dashboard(settings: Settings, arguments: Sequence[str]) -> None:
-    """Serve until told to stop, with Flower's options and ours as they are typed."""
-    serve(default_app(), settings, arguments)
+def serve(
+    settings: Settings, arguments: Sequence[str], *, app: Celery | None = None, quiet: bool = False
+) -> None:
+    """Serve until told to stop, with Flower's options and ours as they are typed.
 
+    Args:
+        settings: Isotherm's.
+        arguments: The options.
+        app: The Celery app; made from the settings if left out.
+        quiet: Whether nothing is said of where the dashboard is.
 
-def serve(app: Celery, settings: Settings, arguments: Sequence[str], *, quiet: bool = False) -> None:
-    """Serve until told to stop."""
-    define_options()
-    apply_env_options()
-    apply_options(sys.argv[0], arguments)
+    Raises:
+        InvalidInput: the options cannot be used, or the address is taken.
+        Unavailable: there is no broker, and the database that is there instead cannot be made.
+    """
+    read_options(sys.argv[0], arguments, embedded=settings.embedded)
     extract_settings()
     setup_logging()
-    served = Dashboard(app, options, settings, Store.of(settings), **flowers)
+    app = app or make_app(_with_broker(settings))
+    store = Store.of(settings)
+    if settings.embedded:
+        prepare_database(settings, store)
+    served = Dashboard(app, options, settings, store, **flowers)
     atexit.register(served.stop)
     signal.signal(signal.SIGTERM, sigterm_handler)
-    port = served.start_http_server()
+    port = _listen(served)
     if not quiet:
         print_banner(app, "ssl_options" in flowers, port)
     try:
         served.start()
     except (KeyboardInterrupt, SystemExit):
         served.stop()
+
+
+def _with_broker(settings: Settings) -> Settings:
+    return settings.model_copy(update={"broker_url": _NOTHING}) if settings.embedded else settings
+
+
+def _listen(served: Dashboard) -> int | None:
+    """Take the address, and return the port.
+
+    Raises:
+        InvalidInput: it cannot be had.
+    """
+    try:
+        port: int | None = served.start_http_server()
+    except OSError as error:
+        served.stop()
+        place = options.unix_socket or f"{options.address or '*'}:{options.port}"
+        why = (error.strerror or str(error)).lower()
+        problem = Problem(
+            path="--unix_socket" if options.unix_socket else "--address, --port",
+            message=f"cannot listen on {place}: {why}",
+            hint="another dashboard may be there already; --port=0 takes any port that is free",
+        )
+        raise InvalidInput([problem]) from error
+    return port

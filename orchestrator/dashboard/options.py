@@ -1,8 +1,23 @@
-"""Options: Flower's, with other defaults where they suit stacks better, and ours beside them."""
+"""Options: Flower's, with other defaults where they suit stacks better, and ours beside them.
 
-from typing import Final
+What is wrong with them is refused at the start, all of it at once, and never a value of theirs is told: passwords are
+among them.
+"""
 
-from tornado.options import OptionParser, define, options
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from flower.command import apply_env_options, apply_options, is_flower_envvar
+from flower.options import DEFAULT_CONFIG_FILE
+from flower.utils import strtobool
+from flower.utils.authentication import validate_auth_option
+from tornado.options import Error, OptionParser, define, options
+
+from orchestrator.dashboard.access import Mode
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.nearest import Nearest
 
 #: Flower's options that have another default here.
 DEFAULTS: Final = {
@@ -36,3 +51,113 @@ def define_options(parser: OptionParser = options) -> None:
     )
     for name, value in DEFAULTS.items():
         parser._options[name.replace("_", "-")].default = value  # noqa: SLF001  # Tornado has no other way
+
+
+def read_options(program: str, arguments: Sequence[str], *, embedded: bool) -> None:
+    """Take the options from ``FLOWER_*`` variables, Flower's configuration file and the command line.
+
+    Raises:
+        InvalidInput: there are unknown ones or bad values, or they contradict each other.
+    """
+    define_options()
+    unknown = list(unknown_arguments(arguments))
+    if unknown:
+        raise InvalidInput(unknown)
+    try:
+        apply_env_options()
+    except ValueError as error:
+        raise InvalidInput(list(_bad_variables())) from error
+    try:
+        apply_options(program, arguments)
+    except Error as error:
+        raise InvalidInput([Problem(message=str(error), hint="options are written --name=value")]) from error
+    except Exception as error:
+        # Flower runs the file as Python: whatever is in there can go wrong.
+        place, what = options.conf or DEFAULT_CONFIG_FILE, f"{type(error).__name__}: {error}"
+        problem = Problem(path=f"--conf={place}", message=f"the configuration file cannot be used: {what}")
+        raise InvalidInput([problem]) from error
+    problems = list(problems_of(options, embedded=embedded))
+    if problems:
+        raise InvalidInput(problems)
+
+
+def unknown_arguments(arguments: Sequence[str]) -> Iterator[Problem]:
+    """Yield a problem for each argument that is no option: Flower would leave it out without a word."""
+    names, nearest = sorted(option.name.replace("-", "_") for option in options._options.values()), Nearest()  # noqa: SLF001
+    for argument in arguments:
+        name = argument.lstrip("-").partition("=")[0].replace("-", "_")
+        if not argument.startswith("-"):
+            yield Problem(
+                message="an option is expected, and found is something else", hint="write --name=value"
+            )
+        elif name not in names:
+            near = nearest.among(name, names)
+            hint = (
+                f"did you mean --{near}?" if near else "isotherm dashboard --help tells how they are written"
+            )
+            yield Problem(path=f"--{name}", message="there is no such option", hint=hint)
+
+
+def problems_of(given: Any, *, embedded: bool) -> Iterator[Problem]:
+    """Yield what is wrong with options that have been read, each good by itself."""
+    for number, each in enumerate(given.basic_auth or (), 1):
+        if ":" not in each or each.startswith(":"):
+            # Not which: it may be a password.
+            yield Problem(
+                path="--basic_auth",
+                message=f"value {number} is not NAME:PASSWORD",
+                hint="put a colon in between",
+            )
+    if given.auth and not validate_auth_option(given.auth):
+        expected = "expected is an address, several with | between them, or one with a single * before its @"
+        yield Problem(path="--auth", message=f"{given.auth!r} cannot be used: {expected}")
+    if bool(given.certfile) != bool(given.keyfile):
+        yield Problem(
+            path="--certfile, --keyfile", message="one of them is given, and both are needed for TLS"
+        )
+    for name in ("certfile", "keyfile", "ca_certs"):
+        place = getattr(given, name)
+        if place and not Path(place).expanduser().is_file():
+            yield Problem(path=f"--{name}", message=f"there is no file {place!r}")
+    yield from _problems_of_roles(Mode.of(given, embedded=embedded))
+
+
+def _problems_of_roles(mode: Mode) -> Iterator[Problem]:
+    if not mode.authenticates:
+        named = {"--stack_actions": mode.actions, "--stack_operators": bool(mode.operators)}
+        for name in (name for name, is_given in named.items() if is_given):
+            yield Problem(
+                path=name,
+                message="there is no authentication, so nobody is known by name",
+                hint="add --basic_auth=NAME:PASSWORD, or --auth and what belongs to it",
+            )
+        return
+    if mode.actions and not mode.operators:
+        hint = (
+            f"for example --stack_operators={mode.users[0]}"
+            if mode.users
+            else "name the emails of those who may"
+        )
+        yield Problem(path="--stack_actions", message="nobody is an operator, so nobody could act", hint=hint)
+    nearest = Nearest()
+    for name in sorted(mode.operators):
+        if not mode.lets_in(name):
+            option = "--auth" if mode.pattern else "--basic_auth"
+            hint = (
+                nearest.hint(name, mode.users) if not mode.pattern else "operators are named as they log in"
+            )
+            yield Problem(path="--stack_operators", message=f"{option} lets no {name!r} in", hint=hint)
+
+
+def _bad_variables() -> Iterator[Problem]:
+    """Yield a problem for each variable whose value its option does not take."""
+    for variable, value in os.environ.items():
+        if not is_flower_envvar(variable):
+            continue
+        option = options._options[variable.removeprefix("FLOWER_").lower().replace("_", "-")]  # noqa: SLF001
+        kind = strtobool if option.type is bool else option.type
+        try:
+            for each in value.split(",") if option.multiple else [value]:
+                kind(each)
+        except ValueError:
+            yield Problem(path=variable, message=f"its value is no {option.type.__name__}")
