@@ -56,5 +56,5 @@ $(RUNTIME): pyproject.toml
 	@touch $@
 
 $(DEVELOPMENT): $(RUNTIME)
-	$(PIP) install --editable '.[dev,postgres,memcached,dashboard,openstack,policy,prometheus]'
+	$(PIP) install --editable '.[dev,postgres,memcached,dashboard,openstack,policy,prometheus,otel]'
 	@touch $@

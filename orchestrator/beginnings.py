@@ -41,6 +41,7 @@ from orchestrator.store.store import Store
 from orchestrator.stored_templates import load_registry, load_template
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
+from orchestrator.tracing import OFF, Tracing
 
 #: How many first checks are handed to the queue at a time.
 PUBLISHED_AT_ONCE = 500
@@ -58,8 +59,10 @@ class Beginnings:
         brackets: Brackets,
         *,
         clients: Clients,
+        tracing: Tracing = OFF,
     ) -> None:
         self._clients = clients
+        self._tracing = tracing
         self._store, self._types, self._settings = store, types, settings
         self._publisher, self._brackets = publisher, brackets
 
@@ -264,6 +267,7 @@ class Beginnings:
 
     def _publish_first(self, new: NewTraversal) -> None:
         """Publish what may start at once, in parts: workers begin while the rest is on its way."""
+        self._tracing.began(new.id)
         orders = [
             CheckOrder(
                 stack_id=new.stack_id,

@@ -55,6 +55,7 @@ from orchestrator.store.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.sweeping import Swept
 from orchestrator.store.traversal_endings import Ending
+from orchestrator.tracing import OFF, Tracing
 
 log = structlog.get_logger()
 
@@ -80,6 +81,7 @@ class Coordinator:
         plugins: Sequence[LifecyclePlugin] = (),
         clients: Clients | None = None,
         is_dead: Callable[[str], bool] = lambda _: False,
+        tracing: Tracing = OFF,
     ) -> None:
         self._clients = clients or Clients(settings)
         self._store = store
@@ -87,8 +89,11 @@ class Coordinator:
         self._settings = settings
         self._publisher = publisher
         self._name = name
+        self._tracing = tracing
         self._brackets = Brackets(store, plugins, settings, owner=name, is_dead=is_dead)
-        self._begin = Beginnings(store, types, settings, publisher, self._brackets, clients=self._clients)
+        self._begin = Beginnings(
+            store, types, settings, publisher, self._brackets, clients=self._clients, tracing=tracing
+        )
         self._housekeeping = Housekeeping(store, settings)
 
     # -- jobs --------------------------------------------------------------------------------------------------
@@ -436,6 +441,7 @@ class Coordinator:
             # Where none waits, because a signal changed the stack, others are told what there is now.
             resting = Resting(self, self._store, self._types, self._settings)
             resting.record_attributes(ending.parent_resource)
+        self._tracing.ended(ending)
         self._store.traversals.finish_end(ending)
         most = self._settings.max_sink_backlog_events
         self._store.sink_cursors.bound(most, stack_id=ending.stack_id)

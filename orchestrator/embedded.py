@@ -49,6 +49,7 @@ class Embedded:
 
         Raises:
             HooksNotLoaded: a lifecycle plugin or an event sink cannot be used; nothing was touched.
+            InvalidInput: tracing is switched on and cannot be done; nothing was touched.
         """
         with self._starting:
             if self._threads:
@@ -56,6 +57,7 @@ class Embedded:
             # Made here, by one thread: the threads below share them.
             runtime = self.runtime
             runtime.load_hooks()
+            assert runtime.tracing  # noqa: S101  # refused before anything is touched, if it is
             runtime.store.sweeper.take_over(is_dead_here)
             assert runtime.checker  # noqa: S101  # loads the plugins before the first order
             assert runtime.coordinator  # noqa: S101

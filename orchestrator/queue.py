@@ -40,6 +40,7 @@ from orchestrator.messages import (
 )
 from orchestrator.nodes.messages import WATCH_TASK
 from orchestrator.settings import Settings, load_settings
+from orchestrator.tracing import require_tracing
 
 #: Which queue each task travels on.
 ROUTES = {
@@ -204,10 +205,11 @@ def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: 
     """Work on checks until told to stop; return the exit code.
 
     Raises:
-        InvalidInput: there is no broker to work for.
+        InvalidInput: there is no broker to work for, or tracing is switched on and cannot be done.
         HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
     """
     require_broker(settings)
+    require_tracing(settings)
     # Checks begin operations on stacks in stacks.
     lifecycle_plugins(settings)
     app = default_app()
@@ -229,10 +231,11 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
     """Work on stack jobs and sweeps, with the beat that orders the sweeps, until told to stop; return the exit code.
 
     Raises:
-        InvalidInput: there is no broker to work for.
+        InvalidInput: there is no broker to work for, or tracing is switched on and cannot be done.
         HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
     """
     require_broker(settings)
+    require_tracing(settings)
     # Here, once: child processes that cannot load them would be started again and again.
     all_at_once(lambda: lifecycle_plugins(settings), lambda: event_sinks(settings))
     app = default_app()

@@ -29,6 +29,7 @@ from orchestrator.settings import Settings
 from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.pumps import Pumps
 from orchestrator.store.store import Store
+from orchestrator.tracing import Tracing, tracing_of
 
 #: How long a process that is told to end lets event sinks take what is left; another goes on with that.
 LAST_MOMENT_SECONDS = 1.0
@@ -133,7 +134,13 @@ class Runtime:
             plugins=self.plugins,
             clients=self.clients,
             is_dead=is_dead_here,
+            tracing=self.tracing,
         )
+
+    @cached_property
+    def tracing(self) -> Tracing:
+        """What tells of operations and of their steps."""
+        return tracing_of(self.settings, self.name)
 
     @cached_property
     def node_watcher(self) -> NodeWatcher:
@@ -177,11 +184,14 @@ class Runtime:
             worker=self.name,
             coordinator=self.coordinator,
             clients=self.clients,
+            tracing=self.tracing,
         )
         return checker
 
     def say_last_words(self) -> None:
         """Tell what is told now and then and was not told yet; for a process that ends without closing anything."""
+        if "tracing" in self.__dict__:
+            self.tracing.close()
         if "pump" in self.__dict__:
             self.pump.close(LAST_MOMENT_SECONDS)
         if "caches" in self.__dict__:

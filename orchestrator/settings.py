@@ -233,6 +233,11 @@ class Settings(BaseSettings):
     )
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
     log_format: str = Field(default="console", description="console or json.")
+    tracing: bool = Field(
+        default=False,
+        description="Whether operations on stacks are told as OpenTelemetry traces (the extra `otel`); where to is "
+        "said by the variables `OTEL_EXPORTER_OTLP_ENDPOINT` and the like.",
+    )
 
     @property
     def embedded(self) -> bool:

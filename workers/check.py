@@ -24,6 +24,7 @@ from orchestrator.publishing import Publisher, publish_or_leave
 from orchestrator.settings import Settings
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome
 from orchestrator.store.store import Store
+from orchestrator.tracing import OFF, Tracing
 from workers.heartbeat import Heartbeat
 from workers.step import take_step
 from workers.surroundings import Surroundings
@@ -77,6 +78,7 @@ class Checker:
         chance: random.Random | None = None,
         coordinator: Coordinator | None = None,
         clients: Clients | None = None,
+        tracing: Tracing = OFF,
     ) -> None:
         """Keep what is needed; ``coordinator`` begins the operations of stacks in stacks."""
         self._store = store
@@ -84,6 +86,7 @@ class Checker:
         self._settings = settings
         self._publisher = publisher
         self._worker = worker
+        self._tracing = tracing
         self._heartbeat = heartbeat or Heartbeat(
             store.nodes.heartbeat, lease_seconds=store.timings.lease_seconds
         )
@@ -124,9 +127,11 @@ class Checker:
         claim = self._store.nodes.claim(order, worker=self._worker)
         if claim is None:
             return ()
-        with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt)):
-            outcome = self.act(claim)
-        return self.report(claim, outcome)
+        with self._tracing.check(claim, self._worker) as told:
+            with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt)):
+                outcome = self.act(claim)
+            told.came_to(outcome)
+            return self.report(claim, outcome)
 
     def act(self, claim: Claim) -> Outcome:
         """Do what was claimed, in the world; nothing is written down yet."""

@@ -33,6 +33,9 @@ class Ending:
     action: str
     status: str
     reason: str
+    #: When the operation began, and when it was over.
+    begun_at: float
+    ended_at: float
     attempt: int
     options: Mapping[str, Any]
     #: The row that the stack is in another stack; None if it is in none.
@@ -133,6 +136,8 @@ class TraversalEndings:
             action=row.action,
             status=row.status,
             reason=row.reason,
+            begun_at=row.created_at,
+            ended_at=row.ended_at,
             attempt=attempt,
             options=json.loads(row.options),
             parent_resource=row.parent_resource,
