@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from orchestrator.observation.facts import Facts
+from orchestrator.observation.graph import picture_of
 from orchestrator.observation.heads import HeadView, head_of
-from orchestrator.observation.views import OperationView, StackPage
+from orchestrator.observation.views import GraphPicture, OperationView, StackPage
 from orchestrator.settings import Settings
 from orchestrator.showing import Showing
 from orchestrator.store.stacks import StackRow
@@ -69,6 +70,26 @@ class Observer:
             cursor=cursor,
             as_of=as_of,
         )
+
+    def graph(
+        self,
+        name: str,
+        *,
+        traversal_id: str | None = None,
+        part: str | None = None,
+        focus: str | int | None = None,
+        depth: int = 1,
+    ) -> GraphPicture:
+        """Return the graph of one operation on a stack, as in :meth:`facts`, with positions.
+
+        ``part`` is ``all`` or ``groups``; None for all where that can be looked at, else groups. With ``focus``, a
+        resource's name or a vertex' number, it is what is at most ``depth`` edges away from that.
+
+        Raises:
+            NotFound: there is no such stack, traversal or resource; the nearest name is given.
+            InvalidInput: there is no such part, or the depth is negative.
+        """
+        return picture_of(self.facts(name, traversal_id), part=part, focus=focus, depth=depth)
 
     def _past(self, name: str) -> StackRow:
         return self._store.past.stack(name, project=self.settings.project)

@@ -22,7 +22,8 @@ UNCHANGED: Final = "unchanged"
 FAILED: Final = "failed"
 UNREACHED: Final = "unreached"
 STATES: Final = (BLOCKED, READY, RUNNING, WAITING, RETRYING, HELD, DONE, UNCHANGED, FAILED, UNREACHED)
-#: Which state of the store's nodes each is counted under there.
+#: Which state of the store's nodes each is counted under there, but for two: one that stands at a hook after its action
+#: is done there, and what never began because something else failed may be ready or superseded there, too.
 STORED: Final[Mapping[str, str]] = {
     **{state: state for state in (BLOCKED, READY, RUNNING, WAITING, DONE, FAILED)},
     RETRYING: WAITING,
@@ -78,7 +79,7 @@ class Vertex(View):
     #: One of ``STATES``.
     state: str
     resource_id: str | None = None
-    #: Attempts begun, and retries used up.
+    #: How often an action was begun (to look again at what is under way is none), and retries used up.
     attempt: int = 0
     retries: int = 0
     #: Which process works on it, or did last; empty if none has.
@@ -92,7 +93,8 @@ class Vertex(View):
     nested_stack_id: str | None = None
     #: How many edges it is away at most from what requires nothing.
     layer: int = 0
-    #: The middle of where it is drawn, in units of one box: left to right, and top to bottom.
+    #: The middle of where it is drawn, left to right in widths of a box, and top to bottom in heights of one. Layers go
+    #: down; a box is best ``layout.BOX_SHAPE`` times as wide as high.
     x: float = 0.0
     y: float = 0.0
 
@@ -137,6 +139,8 @@ class GraphPicture(View):
     #: Of a focus: the vertex in its middle, and how many edges away others may be.
     focus: int | None = None
     depth: int | None = None
+    #: Of a focus: how many vertices that near are left out, because nobody could look at so many.
+    omitted: int = 0
 
 
 #: What a span of a timeline tells: it waited for what it requires; was ready and in the queue; a worker was at work,
