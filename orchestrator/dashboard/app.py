@@ -9,8 +9,10 @@ from flower.app import Flower, rewrite_handler
 
 from orchestrator.dashboard.access import Mode
 from orchestrator.dashboard.controls import controls
+from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.loader import StackLoader
 from orchestrator.dashboard.routes import routes
+from orchestrator.dashboard.waking import waking_events
 from orchestrator.observation.observer import Observer
 from orchestrator.service import Service
 from orchestrator.settings import Settings
@@ -37,7 +39,14 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
 
     def __init__(self, capp: Celery, options: Any, settings: Settings, store: Store, **flowers: Any) -> None:
         loader = StackLoader(flowers["template_path"])
-        super().__init__(options=options, capp=capp, template_loader=loader, **flowers)
+        self.hub = Hub(store.event_log)
+        super().__init__(
+            options=options,
+            capp=capp,
+            template_loader=loader,
+            events=waking_events(capp, options, self.hub.wake),
+            **flowers,
+        )
         ours = [*controls(), *routes()]
         if options.url_prefix:
             ours = [rewrite_handler(each, options.url_prefix) for each in ours]
@@ -50,6 +59,8 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         self.service = Service(settings, store=store, embedded=None)
         self._actors = ThreadPoolExecutor(ACTORS, thread_name_prefix="acting")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reading")
+        # Once the loop runs.
+        self.io_loop.add_callback(self.hub.start)
 
     async def read(self, question: Callable[[], T]) -> T:
         """Return what a question to the store answers; the loop goes on meanwhile."""
@@ -64,6 +75,7 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
     def stop(self) -> None:
         """Stop, once."""
         super().stop()
+        self.hub.stop()
         for executor in (self._readers, self._actors):
             executor.shutdown(wait=False, cancel_futures=True)
         self.store.close()

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from tornado.web import StaticFileHandler, url
 
-from orchestrator.dashboard.handlers import stack, stacks
+from orchestrator.dashboard.handlers import stack, stacks, streams
 
 STATIC: Final = Path(__file__).parent / "static"
 
@@ -30,5 +30,6 @@ def routes() -> list[Any]:
     return [
         url(r"/stacks/static/(.*)", StaticHandler, {"path": str(STATIC)}, name="stacks_static"),
         *stacks.ROUTES,
+        *streams.ROUTES,
         *stack.ROUTES,
     ]

@@ -56,6 +56,10 @@ class Horizon:
 
         While transactions are open, it is as of the last moment whose transactions are over: ask again soon.
         """
+        return self.glance()
+
+    def glance(self) -> int:
+        """Return the same; tried once, with the driver's error if the database does not answer."""
         newest = sa.select(sa.func.coalesce(sa.func.max(tables.event.c.id), 0))
         with self._db.read() as connection:
             seen: int = connection.execute(newest).scalar_one()
@@ -82,6 +86,11 @@ class Horizon:
             time.sleep(_PAUSE_SECONDS)
             complete = self.look()
         return complete
+
+    def begin_again(self) -> None:
+        """Forget everything: the history is another one, as after a database was restored from a copy."""
+        with self._lock:
+            self._marks, self._complete = [], 0
 
     def _is_news(self, newest_event: int) -> bool:
         with self._lock:

@@ -29,7 +29,8 @@ class ObservedEvent:
     stack: str
     stack_id: str
     project: str
-    #: The outermost of the stacks that it is in; its own id if it is in none.
+    #: The stack that it is in, and the outermost of those that it is in; None and its own id if it is in none.
+    parent_id: str | None
     root_id: str
     traversal_id: str
     #: Empty for an event of the stack itself.
@@ -40,6 +41,8 @@ class ObservedEvent:
     status: str
     reason: str
     physical_id: str | None
+    #: When it was read, by the same clock as ``at``.
+    read_at: float
     #: As of an :class:`~orchestrator.observation.facts.EventFact`.
     cause: str = ""
     worker: str = ""
@@ -106,14 +109,15 @@ class Observations:
         last = self.horizon.look() if up_to is None else up_to
         if last <= cursor:
             return []
-        names = (
-            each for each in ObservedEvent.__dataclass_fields__ if each not in ("stack", "project", "root_id")
-        )
+        others = ("stack", "project", "parent_id", "root_id", "read_at")
+        names = (each for each in ObservedEvent.__dataclass_fields__ if each not in others)
         sql = (
             sa.select(
                 stack.c.name.label("stack"),
                 stack.c.project,
+                stack.c.parent_id,
                 stack.c.root_id,
+                sa.literal_column(self._db.now).label("read_at"),
                 *(event.c[each] for each in names if each in event.c),
             )
             .join(stack, stack.c.id == event.c.stack_id)

@@ -6,6 +6,7 @@ from orchestrator.store.annotations import Annotations
 from orchestrator.store.caches import CacheCounters, CacheFlushes
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Clock, Database
+from orchestrator.store.event_log import EventLog
 from orchestrator.store.events import Events
 from orchestrator.store.families import Families
 from orchestrator.store.health import Health
@@ -70,6 +71,7 @@ class Store:
         self.events = Events(self.database, horizon)
         self.past = Past(self.database, self.stacks)
         self.observations = Observations(self.database, horizon)
+        self.event_log = EventLog(self.database, self.observations)
         self.annotations = Annotations(self.database, codec)
         self.presences = Presences(self.database)
         self.purger = Purger(self.database, codec)

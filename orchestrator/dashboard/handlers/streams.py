@@ -1,0 +1,173 @@
+"""Streams: what happens is told to pages as it does, as server-sent events.
+
+A page fetches its data with the id of the last event that they have in them, and then listens from there on; what it
+hears twice does it no harm. See docs/dashboard.md for the messages.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+
+from tornado.iostream import StreamClosedError
+from tornado.web import HTTPError, url
+
+from orchestrator.dashboard.handlers.base import DataHandler
+from orchestrator.dashboard.hub import BATCH, Hub, Missed
+from orchestrator.dashboard.sse import PING, RETRY, events_message, notice
+from orchestrator.dashboard.subscription import Entry, Subscription, Topic
+from orchestrator.errors import IsothermError, Unavailable
+from orchestrator.store.store import Store
+
+#: How long nothing is said before it is said that the stream is there.
+PING_SECONDS: Final = 15.0
+#: A stream ends after so long, and the browser comes again: whoever may not any more is not let in then.
+LIFETIME_SECONDS: Final = 3600.0
+#: How many digits an id has at most.
+_ID: Final = re.compile(r"\d{1,18}", re.ASCII)
+
+
+def topic_of(store: Store, project: str, name: str, *, nested: bool) -> Topic:
+    """Return what somebody listens to who looks at a stack, by name or id.
+
+    Raises:
+        NotFound: there is no such stack.
+    """
+    stack = store.past.stack(name, project=project)
+    inside = None
+    if nested:
+        children = {each.id: each.parent_id for each in store.families.in_tree(stack.root_id)}
+        inside = {each for each in children if stack.id in _above(each, children)}
+    return Topic(project, stack.id, name=stack.name if name == stack.name else "", inside=inside)
+
+
+def _above(stack_id: str, parents: dict[str, str | None]) -> Iterator[str]:
+    """Yield the stacks that a stack is in, the nearest first."""
+    parent = parents.get(stack_id)
+    while parent is not None:
+        yield parent
+        parent = parents.get(parent)
+
+
+class StreamHandler(DataHandler):
+    """A stream; of a stack where the address names one, else of all."""
+
+    _is_open = True
+
+    @property
+    def hub(self) -> Hub:
+        """What reads the history for all streams."""
+        hub: Hub = self.application.hub
+        return hub
+
+    def on_connection_close(self) -> None:
+        """Notice that nobody listens any more."""
+        self._is_open = False
+
+    async def get(self, name: str | None = None) -> None:
+        """Tell what happens until the browser goes."""
+        project = self.application.stack_settings.project
+        since = self._since()
+        topic = Topic(project)
+        if name is not None:
+            nested = self.text("nested") == "1"
+            topic = await self.ask(partial(topic_of, self.application.store, project, name, nested=nested))
+        try:
+            with self.hub.listen(topic) as heard:
+                self._begin()
+                await self._tell(heard, since)
+        except Unavailable as error:
+            raise HTTPError(HTTPStatus.SERVICE_UNAVAILABLE, "%s", str(error)) from error
+        except StreamClosedError:
+            self._is_open = False
+
+    def _since(self) -> int | None:
+        """Return the id of the last event that the page knows; None if it knows none, and wants none of the past."""
+        # The browser says it when it comes again by itself; the address is then as it was at first.
+        said = self.request.headers.get("Last-Event-ID") or self.text("since")
+        if not said:
+            return None
+        if not _ID.fullmatch(said):
+            raise HTTPError(
+                HTTPStatus.BAD_REQUEST, "since is to be the id of an event, a number; found %r", said[:40]
+            )
+        return int(said)
+
+    def _begin(self) -> None:
+        self.set_header("Content-Type", "text/event-stream; charset=UTF-8")
+        # Nginx would hold back what is told until it has enough of it, and Tornado would compress each message alone.
+        self.set_header("X-Accel-Buffering", "no")
+        self.set_header("Content-Encoding", "identity")
+        self.write(RETRY)
+
+    async def _tell(self, heard: Subscription, since: int | None) -> None:
+        """Tell what was missed, and then what happens."""
+        until = time.monotonic() + LIFETIME_SECONDS
+        beats = await self._wait_for_hub(heard)
+        last = self.hub.position or 0
+        if since is not None and self._is_open:
+            last = await self._tell_missed(heard, since, last)
+        self._how_it_stands(last)
+        await self.flush()
+        while self._is_open and time.monotonic() < until:
+            if heard.was_lost():
+                last = self.hub.position or 0
+                self.write(notice("resync", {}, last_id=last))
+            elif entries := heard.take(BATCH):
+                last = entries[-1].row.id
+                self._write_events(entries)
+            elif beats != self.hub.beats:
+                beats = self.hub.beats
+                last = max(last, self.hub.position or 0)
+                self._how_it_stands(last)
+            elif await heard.news(PING_SECONDS):
+                continue
+            else:
+                self.write(PING)
+            await self.flush()
+
+    async def _wait_for_hub(self, heard: Subscription) -> int:
+        """Wait until it is known where the history is; return how often it was said how it stands."""
+        beats = self.hub.beats
+        while self._is_open and self.hub.position is None:
+            if self.hub.trouble:
+                self.write(notice("trouble", {"error": self.hub.trouble}))
+            await self.flush()
+            await heard.news(PING_SECONDS)
+            beats = self.hub.beats
+        return beats
+
+    async def _tell_missed(self, heard: Subscription, since: int, position: int) -> int:
+        """Tell what happened since then, or that too much did; return up to which event the page knows all."""
+        try:
+            async for entries in self.hub.missed(heard.topic, since, position):
+                if entries:
+                    self._write_events(entries)
+                    await self.flush()
+        except Missed:
+            self.write(notice("resync", {}, last_id=position))
+            return position
+        except IsothermError as error:
+            # The browser comes again and says where it was.
+            self.write(notice("trouble", {"error": str(error)}))
+            self._is_open = False
+            return since
+        heard.known = max(since, position)
+        return heard.known
+
+    def _write_events(self, entries: list[Entry]) -> None:
+        self.write(events_message((each.text for each in entries), last_id=entries[-1].row.id))
+
+    def _how_it_stands(self, last: int) -> None:
+        if self.hub.trouble:
+            self.write(notice("trouble", {"error": self.hub.trouble}))
+        else:
+            self.write(notice("tick", {"as_of": self.hub.as_of}, last_id=last))
+
+
+ROUTES: Final[list[Any]] = [
+    url(r"/stacks/stream", StreamHandler, name="stacks_stream"),
+    url(r"/stack/([^/]+)/stream", StreamHandler, name="stack_stream"),
+]

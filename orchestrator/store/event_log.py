@@ -1,0 +1,97 @@
+"""The events of all stacks as somebody follows them: from where to where they go, and the next ones.
+
+What is asked again and again is tried once, unlike elsewhere in the store: whoever follows looks again a moment later,
+and is to know at once that the database does not answer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+
+from orchestrator.errors import Unavailable
+from orchestrator.store import tables
+from orchestrator.store.database import Database, is_transient, retrying
+from orchestrator.store.observing import Observations, ObservedEvent
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How far the history goes, at one moment."""
+
+    #: The highest id that was ever given, whether or not its event is there; 0 before the first.
+    newest: int
+    #: By the database's clock.
+    now: float
+
+
+def once(read: Callable[P, T]) -> Callable[P, T]:
+    """Try a read once where the database is busy or gone.
+
+    Raises:
+        Unavailable: it does not answer, or refuses.
+    """
+    # Whatever is wrong beyond that is told as everywhere else.
+    patient = retrying(read)
+
+    @wraps(read)
+    def attempt(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return read(*args, **kwargs)
+        except DBAPIError as error:
+            if is_transient(error):
+                raise Unavailable(f"the database does not answer: {error.orig}") from error
+        return patient(*args, **kwargs)
+
+    return attempt
+
+
+class EventLog:
+    """Follows the events of all stacks; threads may share it."""
+
+    def __init__(self, database: Database, observations: Observations) -> None:
+        self._db = database
+        self._observations = observations
+
+    @once
+    def look(self) -> int:
+        """Return the highest id up to which no event is missing; see :class:`~orchestrator.store.horizon.Horizon`."""
+        return self._observations.horizon.glance()
+
+    def read(self, after: int, *, up_to: int, limit: int) -> list[ObservedEvent]:
+        """Return the next events behind an id, oldest first, none above ``up_to``, which the horizon has said."""
+        return self._observations.events_after(after, limit, up_to=up_to)
+
+    @once
+    def extent(self) -> Extent:
+        """Return how far the history goes, and what time it is."""
+        newest = _GIVEN_POSTGRES if self._db.postgres else _GIVEN_SQLITE
+        with self._db.read() as connection:
+            row = connection.execute(sa.text(f"SELECT {newest}, {self._db.now}")).one()
+        return Extent(newest=row[0] or 0, now=float(row[1]))
+
+    @once
+    def oldest(self, stack_id: str | None = None) -> int | None:
+        """Return the first id that is kept, of one stack or of all; None if there is none."""
+        event = tables.event
+        sql: sa.Select[Any] = sa.select(sa.func.min(event.c.id))
+        if stack_id is not None:
+            sql = sql.where(event.c.stack_id == stack_id)
+        with self._db.read() as connection:
+            found: int | None = connection.execute(sql).scalar_one()
+        return found
+
+    def begin_again(self) -> None:
+        """Forget how far the history was complete: it is another one."""
+        self._observations.horizon.begin_again()
+
+
+# Events are removed, and the ids that they had stay given.
+_GIVEN_SQLITE = "(SELECT seq FROM sqlite_sequence WHERE name = 'event')"
+_GIVEN_POSTGRES = "pg_sequence_last_value(CAST(pg_get_serial_sequence('event', 'id') AS regclass))"
