@@ -5,7 +5,12 @@ from typing import Any, Final
 
 from tornado.web import StaticFileHandler, url
 
-from orchestrator.dashboard.handlers import stack, stacks, streams
+from orchestrator.dashboard.handlers import (
+    actions,
+    stack,
+    stacks,
+    streams,
+)
 
 STATIC: Final = Path(__file__).parent / "static"
 
@@ -32,4 +37,5 @@ def routes() -> list[Any]:
         *stacks.ROUTES,
         *streams.ROUTES,
         *stack.ROUTES,
+        *actions.ROUTES,
     ]
