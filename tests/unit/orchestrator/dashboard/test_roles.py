@@ -175,7 +175,7 @@ def asking(settings: Settings, distributed: Settings, service: Service) -> Itera
                 mode = settings if row.embedded else distributed
                 made = served(mode, Store.of(mode), **row.options)
                 dashboards[key] = open_until_the_end.enter_context(made)
-                dashboards[key].service = Acting()
+                dashboards[key].service = Acting()  # type: ignore[assignment]
             return open_until_the_end.enter_context(client(dashboards[key], headers=dict(row.headers)))
 
         yield ask
