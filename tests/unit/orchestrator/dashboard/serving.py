@@ -12,6 +12,7 @@ from celery import Celery
 from flower.urls import settings as flowers
 from tornado.ioloop import IOLoop
 from tornado.options import options
+from tornado.platform.asyncio import BaseAsyncIOLoop
 
 from orchestrator.dashboard.app import Dashboard
 from orchestrator.dashboard.options import define_options
@@ -41,6 +42,7 @@ def served(
     def run() -> None:
         asyncio.set_event_loop(asyncio.new_event_loop())
         loop = IOLoop.current()
+        assert isinstance(loop, BaseAsyncIOLoop)
         capp = app or make_app(settings.model_copy(update={"broker_url": "memory://"}))
         prefix = given.get("url_prefix")
         more = {**flowers, "cookie_secret": SECRET}
@@ -55,6 +57,11 @@ def served(
         made.started = False
         loop.add_callback(ready.set)
         loop.start()
+        made.stop()
+        left = asyncio.all_tasks(loop.asyncio_loop)
+        for task in left:
+            task.cancel()
+        loop.asyncio_loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.close()
 
     thread = threading.Thread(target=run, name="dashboard")
@@ -66,7 +73,7 @@ def served(
     finally:
         made.io_loop.add_callback(made.io_loop.stop)
         thread.join(30)
-        made.stop()
+        assert not thread.is_alive()
 
 
 @contextmanager
