@@ -8,6 +8,7 @@ from tornado.web import StaticFileHandler, url
 from orchestrator.dashboard.handlers import (
     actions,
     stack,
+    stack_data,
     stacks,
     streams,
 )
@@ -38,4 +39,5 @@ def routes() -> list[Any]:
         *streams.ROUTES,
         *stack.ROUTES,
         *actions.ROUTES,
+        *stack_data.ROUTES,
     ]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from orchestrator.observation.definitions import DefinitionView, definition_of
 from orchestrator.observation.facts import Facts
 from orchestrator.observation.graph import picture_of
 from orchestrator.observation.heads import HeadView, head_of
@@ -59,7 +60,7 @@ class Observer:
 
     def head(self, name: str, traversal_id: str | None = None) -> HeadView:
         """Return the head of pages about one operation, as in :meth:`facts`."""
-        cursor, as_of = self._store.observations.moment()
+        cursor, as_of = self.moment()
         stack = self._past(name)
         operation = self._store.observations.operation(stack.id, traversal_id or stack.traversal_id)
         return head_of(
@@ -90,6 +91,23 @@ class Observer:
             InvalidInput: there is no such part, or the depth is negative.
         """
         return picture_of(self.facts(name, traversal_id), part=part, focus=focus, depth=depth)
+
+    def definition(
+        self, name: str, traversal_id: str | None = None, *, shows_values: bool = False
+    ) -> DefinitionView:
+        """Return what a stack was to be by one operation, as in :meth:`facts`; values only where they are asked for."""
+        stack = self._past(name)
+        traversal = self._store.past.traversal(stack.id, traversal_id or stack.traversal_id)
+        return definition_of(self._store, traversal, shows_values=shows_values)
+
+    def stacks_in(self, name: str) -> dict[str, str]:
+        """Return the ids of the stacks in a stack, those in them left out, by the ids of the resources they are."""
+        children = self._store.families.children(self._past(name).id)
+        return {child.parent_resource: child.id for child in children if child.parent_resource}
+
+    def moment(self) -> tuple[int, float]:
+        """Return the id up to which no event is missing, and the time by the database's clock."""
+        return self._store.observations.moment()
 
     def _past(self, name: str) -> StackRow:
         return self._store.past.stack(name, project=self.settings.project)

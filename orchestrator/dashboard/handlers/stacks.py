@@ -4,8 +4,8 @@ from typing import Any, Final
 
 from tornado.web import url
 
+from orchestrator.dashboard.arguments import stack_query
 from orchestrator.dashboard.handlers.base import DataHandler, PageHandler
-from orchestrator.observation.observer import StackQuery
 
 
 class StacksPage(PageHandler):
@@ -21,8 +21,8 @@ class StacksData(DataHandler):
 
     async def get(self) -> None:
         """Send the page that the arguments ask for."""
-        query = StackQuery(search=self.text("search"))
-        page = await self.ask(lambda: self.observer.stacks(query))
+        arguments = {each: self.text(each) for each in self.request.query_arguments}
+        page = await self.ask(lambda: self.observer.stacks(stack_query(arguments)))
         self.answer(page.to_dict())
 
 

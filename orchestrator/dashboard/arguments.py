@@ -1,0 +1,108 @@
+"""What an address asks for, read and checked: every mistake is told with what was expected and what was found."""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from orchestrator.errors import LONGEST_NAME, InvalidInput, Problem, cut
+from orchestrator.event_filter import EventFilter
+from orchestrator.nearest import Nearest
+from orchestrator.observation.observer import StackQuery
+
+#: How many rows a page of a list has at most.
+LONGEST_PAGE: Final = 500
+#: Larger than any id that a database gives.
+_LARGEST: Final = 2**53
+SORTS: Final = ("name", "state", "created", "updated", "last_event")
+_YES, _NO = ("1", "true", "yes"), ("0", "false", "no", "")
+
+
+def whole(
+    arguments: Mapping[str, str], name: str, default: int, *, least: int = 0, most: int = _LARGEST
+) -> int:
+    """Return an argument as a whole number; the default where it is not given.
+
+    Raises:
+        InvalidInput: it is none, or out of bounds.
+    """
+    sent = arguments.get(name, "")
+    if not sent:
+        return default
+    found = int(sent) if sent.isascii() and sent.isdigit() and len(sent) < len(str(_LARGEST)) else None
+    if found is None or not least <= found <= most:
+        raise _refused(name, f"expected a whole number from {least} to {most}, found {cut(sent)!r}")
+    return found
+
+
+def flag(arguments: Mapping[str, str], name: str) -> bool:
+    """Return whether an argument says yes.
+
+    Raises:
+        InvalidInput: it says neither yes nor no.
+    """
+    sent = arguments.get(name, "").lower()
+    if sent not in (*_YES, *_NO):
+        raise _refused(name, f"expected 1 or 0, found {cut(sent)!r}")
+    return sent in _YES
+
+
+def one_of(arguments: Mapping[str, str], name: str, words: Collection[str], default: str) -> str:
+    """Return an argument that is one of some words; the default where it is not given.
+
+    Raises:
+        InvalidInput: it is another; the nearest is given.
+    """
+    sent = arguments.get(name, "")
+    if not sent:
+        return default
+    if sent not in words:
+        hint = Nearest().hint(sent, words)
+        raise _refused(name, f"expected one of {', '.join(words)}, found {cut(sent)!r}", hint)
+    return sent
+
+
+def several(arguments: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Return the values of an argument that has commas between them."""
+    return tuple(part for part in arguments.get(name, "").split(",") if part)
+
+
+def stack_query(arguments: Mapping[str, str]) -> StackQuery:
+    """Return which stacks a list is to have.
+
+    Raises:
+        InvalidInput: some argument makes no sense.
+    """
+    usual = StackQuery()
+    descending = flag(arguments, "descending") if "descending" in arguments else usual.descending
+    return StackQuery(
+        search=arguments.get("search", "").strip(),
+        states=several(arguments, "states"),
+        sort=one_of(arguments, "sort", SORTS, usual.sort),
+        descending=descending,
+        offset=whole(arguments, "offset", usual.offset),
+        limit=whole(arguments, "limit", usual.limit, least=1, most=LONGEST_PAGE),
+        nested=flag(arguments, "nested"),
+        deleted=flag(arguments, "deleted"),
+    )
+
+
+def event_filter(arguments: Mapping[str, str]) -> EventFilter:
+    """Return which events of a stack are wanted.
+
+    A resource is a part of its name, or with ``*`` and ``?`` a pattern of it; a status is an event's.
+
+    Raises:
+        InvalidInput: the name is longer than any.
+    """
+    name = arguments.get("resource", "").strip()
+    if len(name) > LONGEST_NAME:
+        raise _refused("resource", f"expected at most {LONGEST_NAME} characters, found {len(name)}")
+    pattern = name if set(name) & set("*?") else f"*{name}*"
+    return EventFilter(
+        resources=(pattern,) if name else (),
+        statuses=several(arguments, "status"),
+        traversal_id=arguments.get("traversal") or None,
+    )
+
+
+def _refused(name: str, sentence: str, hint: str = "") -> InvalidInput:
+    return InvalidInput([Problem(message=sentence, path=name, hint=hint)])

@@ -1,0 +1,133 @@
+"""The data of a stack's pages that are read as they are: events, resources, definition, outputs, history."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+from tornado.iostream import StreamClosedError
+from tornado.web import url
+
+from orchestrator.dashboard.arguments import LONGEST_PAGE, event_filter, flag, whole
+from orchestrator.dashboard.handlers.base import DataHandler
+from orchestrator.observation.observer import Observer
+
+#: How deep stacks in stacks are looked into.
+_DEEPEST: Final = 100
+#: How many events a page has unless it asks for another number, and how many are read at once to be saved.
+_EVENTS: Final = 100
+_SAVED_AT_ONCE: Final = 1000
+
+#: What is asked about a stack by this name, with these arguments.
+Question = Callable[[Observer, str, Mapping[str, str]], dict[str, Any]]
+
+
+def events(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+    """Return some of a stack's events, newest first; ``more`` says whether there are older ones of the kind."""
+    limit = whole(arguments, "limit", _EVENTS, least=1, most=LONGEST_PAGE)
+    found = observer.showing.events(
+        name,
+        after=whole(arguments, "after", 0),
+        before=whole(arguments, "before", 0) or None,
+        newest_first=True,
+        limit=limit + 1,
+        wanted=event_filter(arguments),
+    )
+    return {"events": [event.to_dict() for event in found[:limit]], "more": len(found) > limit}
+
+
+def resources(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+    """Return a stack's resources, without any value of theirs; those of stacks in it too, where that is asked."""
+    depth = _DEEPEST if flag(arguments, "nested") else 0
+    rows = []
+    for view in observer.showing.resources(name, depth=depth):
+        row = view.to_dict()
+        for private in ("attributes", "metadata", "annotations"):
+            del row[private]
+        rows.append(row)
+    return {"resources": rows, "stacks": observer.stacks_in(name)}
+
+
+def history(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+    """Return a stack's operations, newest first; ``more`` says whether there are older ones."""
+    limit = whole(arguments, "limit", _EVENTS, least=1, most=LONGEST_PAGE)
+    found = observer.showing.history(name, after=arguments.get("after", ""), limit=limit + 1)
+    return {"operations": [each.to_dict() for each in found[:limit]], "more": len(found) > limit}
+
+
+class StackData(DataHandler):
+    """What a question about a stack is answered, with the moment at which it was asked."""
+
+    def initialize(self, question: Question) -> None:
+        """Keep the question."""
+        self.question = question
+
+    async def get(self, name: str) -> None:
+        """Send the answer."""
+        arguments = {each: self.text(each) for each in self.request.query_arguments}
+        self.answer(await self.ask(partial(_answered, self.question, self.observer, name, arguments)))
+
+
+def _answered(
+    question: Question, observer: Observer, name: str, arguments: Mapping[str, str]
+) -> dict[str, Any]:
+    cursor, as_of = observer.moment()
+    return {**question(observer, name, arguments), "cursor": cursor, "as_of": as_of}
+
+
+class EventsFile(DataHandler):
+    """All events of a stack that fit, oldest first, as a file to save: one JSON list, however long."""
+
+    async def get(self, name: str) -> None:
+        """Send it part by part, so that none of it is kept."""
+        arguments = {each: self.text(each) for each in self.request.query_arguments}
+        read = partial(self.observer.showing.events, name, limit=_SAVED_AT_ONCE)
+        found = await self.ask(lambda: read(wanted=event_filter(arguments)))
+        wanted = event_filter(arguments)
+        self.set_header("Content-Type", "application/json; charset=UTF-8")
+        self.set_header("Content-Disposition", 'attachment; filename="events.json"')
+        before = "["
+        # Whoever has enough of it goes.
+        with suppress(StreamClosedError):
+            while found:
+                for event in found:
+                    self.write(f"{before}\n{json.dumps(event.to_dict())}")
+                    before = ","
+                await self.flush()
+                found = await self.ask(partial(read, after=found[-1].id, wanted=wanted))
+            self.finish("[]\n" if before == "[" else "\n]\n")
+
+
+class DefinitionData(DataHandler):
+    """What a stack was to be by an operation. Whoever is not known sees no values of parameters."""
+
+    async def get(self, name: str) -> None:
+        """Send it."""
+        traversal = self.text("traversal") or None
+        sees = self.visitor.sees_values
+        shown = await self.ask(lambda: self.observer.definition(name, traversal, shows_values=sees))
+        self.answer(shown.to_dict())
+
+
+class OutputsData(DataHandler):
+    """A stack's outputs. Whoever is not known sees their names alone."""
+
+    async def get(self, name: str) -> None:
+        """Send them."""
+        sees = self.visitor.sees_values
+        outputs = [each.to_dict() for each in await self.ask(lambda: self.observer.showing.outputs(name))]
+        if not sees:
+            outputs = [{**each, "value": None, "error": ""} for each in outputs]
+        self.answer({"outputs": outputs, "shows_values": sees})
+
+
+ROUTES: Final[list[Any]] = [
+    *(
+        url(rf"/stack/([^/]+)/{question.__name__}\.json", StackData, {"question": question})
+        for question in (events, resources, history)
+    ),
+    url(r"/stack/([^/]+)/events-file\.json", EventsFile),
+    url(r"/stack/([^/]+)/template\.json", DefinitionData),
+    url(r"/stack/([^/]+)/outputs\.json", OutputsData),
+]
