@@ -56,13 +56,13 @@ class StackRoot(PageHandler):
 
 
 class HeadData(DataHandler):
-    """The head of the pages about a stack."""
+    """The head of the pages about a stack, and what the visitor may do with it."""
 
     async def get(self, name: str) -> None:
         """Send it."""
         traversal = self.text("traversal")
         head = await self.ask(lambda: self.observer.head(name, traversal or None))
-        self.answer(head.to_dict())
+        self.answer({**head.to_dict(), "may": self.powers(head.operation.stack)})
 
 
 ROUTES: Final[list[Any]] = [
