@@ -53,6 +53,7 @@ from orchestrator.node_admin import NodeAdmin
 from orchestrator.node_asking import NodeAsking
 from orchestrator.node_tally import NodeTally
 from orchestrator.nodes.client import NodeClient
+from orchestrator.observation.observer import Observer
 from orchestrator.operable import CHECK, RESUME, SUSPEND
 from orchestrator.plugins.clients import ClientPlugins, Clients
 from orchestrator.plugins.registry import ResourceTypes
@@ -406,6 +407,11 @@ class Service(Showing):
             finished=over,
             hooks=tuple(hook_view(each) for each in self._store.hooks.standing(stack.id)),
         )
+
+    @cached_property
+    def observer(self) -> Observer:
+        """Pictures of operations, as the dashboard shows them."""
+        return Observer(self.settings, self._store)
 
     # -- purging -----------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from orchestrator.cache_views import CacheView, FlushView
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.messages import AdoptJob, StackJob
 from orchestrator.node_views import AskedView, InstancesView, NodeDetails, NodeStats, NodeView
+from orchestrator.observation.views import GraphPicture
 from orchestrator.purge import Removed
 from orchestrator.sink_views import SinkView
 from orchestrator.views import (
@@ -52,6 +53,13 @@ class NodeService(Protocol):
 
     def stats(self, *, reset: bool = False) -> NodeStats:
         """Return what all processes counted; with ``reset`` counting begins again at zero."""
+
+
+class Pictures(Protocol):
+    """What a command asks of :class:`orchestrator.observation.observer.Observer`."""
+
+    def graph(self, name: str, /) -> GraphPicture:
+        """Return the graph of the operation in force, or raise ``NotFound``."""
 
 
 class StackService(Protocol):
@@ -193,3 +201,7 @@ class StackService(Protocol):
     @property
     def nodes(self) -> NodeService:
         """The nodes of the installation."""
+
+    @property
+    def observer(self) -> Pictures:
+        """Pictures of operations."""

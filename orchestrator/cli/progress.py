@@ -11,6 +11,9 @@ import click
 from orchestrator.cli.errors import INTERRUPTED
 from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import console_for_messages, moment, printable, state_style
+from orchestrator.cli.live_tree import branches, drawn
+from orchestrator.cli.looking import Look, Looker
+from orchestrator.cli.state_marks import has_signs
 from orchestrator.errors import NotFound
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.views import EventView, HookView, Progress, StackView
@@ -94,18 +97,21 @@ class Lines:
 
 
 class Screen:
-    """A few lines that are redrawn, for a terminal; failures and warnings stay above them."""
+    """Lines that are redrawn, no more than a terminal is high; failures and warnings stay above them."""
 
-    def __init__(self, console: "Console") -> None:
+    def __init__(self, console: "Console", looker: Looker | None = None) -> None:
         self._console = console
+        self._looker = looker
         self._started = time.monotonic()
         self._progress: Progress | None = None
+        self._look: Look | None = None
 
     def show(self, progress: Progress, events: list[EventView]) -> None:
         """Remember what to draw next, and write the failures and warnings among the new events."""
         from rich.text import Text
 
         self._progress = progress
+        self._look = self._looker.look() if self._looker else None
         for event in events:
             if event.status == "FAILED" and event.resource:
                 self._console.print(Text(event_line(event), style="red"), soft_wrap=True)
@@ -118,11 +124,30 @@ class Screen:
 
         if self._progress is None:
             return Text("starting ...", style="dim")
-        return picture(self._progress, elapsed_seconds=time.monotonic() - self._started)
+        return picture(
+            self._progress,
+            self._look,
+            elapsed_seconds=time.monotonic() - self._started,
+            width=self._console.width,
+            # A line is left for the cursor, so that nothing scrolls.
+            height=self._console.height - 1,
+            ascii_only=not has_signs(self._console.encoding),
+        )
 
 
-def picture(progress: Progress, *, elapsed_seconds: float) -> "RenderableType":
-    """Return what a terminal shows of an operation: its state, a bar, the counts, what is running now."""
+def picture(
+    progress: Progress,
+    look: Look | None = None,
+    *,
+    elapsed_seconds: float,
+    width: int = 80,
+    height: int = 24,
+    ascii_only: bool = False,
+) -> "RenderableType":
+    """Return what a terminal shows of an operation: its state, a bar, the counts, and what happens now.
+
+    What happens now is a tree of the graph's layers, or, where there was no look at the graph, a line of names.
+    """
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
@@ -133,20 +158,29 @@ def picture(progress: Progress, *, elapsed_seconds: float) -> "RenderableType":
     heading.append(f"  {duration(elapsed_seconds)}", style="dim")
     bar = Table.grid(padding=(0, 1))
     bar.add_row(
-        ProgressBar(total=max(progress.total, 1), completed=progress.done, width=40),
+        ProgressBar(total=max(progress.total, 1), completed=progress.done, width=min(40, max(width // 2, 4))),
         f"{progress.done}/{progress.total}",
     )
     counts = Text("  ")
     for state, style in COUNTED.items():
         if progress.counts.get(state):
             counts.append(f"{state} {progress.counts[state]}  ", style=style)
+    standing = [Text(f"  {let_on(stack, each)}", style="magenta") for each in progress.hooks[:MOST_STANDING]]
+    if len(progress.hooks) > MOST_STANDING:
+        standing.append(Text(f"  {len(progress.hooks) - MOST_STANDING} more stand at hooks", style="magenta"))
+    for line in (heading, counts):
+        line.no_wrap, line.overflow = True, "ellipsis"
+    if look is not None:
+        tree = branches(look.picture, look.nested)
+        # Commands that let resources on are never cut: people copy them.
+        room = height - 3 - sum(-(-line.cell_len // max(width, 1)) for line in standing)
+        return Group(
+            heading, bar, counts, *standing, *drawn(tree, width=width, lines=room, ascii_only=ascii_only)
+        )
     now = Text(
         "  now: " + printable(", ".join(progress.running)) if progress.running else "", overflow="ellipsis"
     )
     now.no_wrap = True
-    standing = [Text(f"  {let_on(stack, each)}", style="magenta") for each in progress.hooks[:MOST_STANDING]]
-    if len(progress.hooks) > MOST_STANDING:
-        standing.append(Text(f"  {len(progress.hooks) - MOST_STANDING} more stand at hooks", style="magenta"))
     reasons = [Text(f"  {line}", style="yellow") for line in in_lines(progress.reasons)[:MOST_REASONS]]
     return Group(heading, bar, counts, now, *standing, *reasons)
 
@@ -176,7 +210,7 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def display() -> Iterator[Display]:
+def display(looker: Looker) -> Iterator[Display]:
     """Give the display that suits stderr, and clear it away afterwards."""
     console = console_for_messages()
     if not console.is_terminal:
@@ -184,7 +218,7 @@ def display() -> Iterator[Display]:
         return
     from rich.live import Live
 
-    screen = Screen(console)
+    screen = Screen(console, looker)
     with Live(get_renderable=screen.__rich__, console=console, transient=True, refresh_per_second=8):
         yield screen
 
@@ -194,7 +228,7 @@ def follow(service: StackService, stack: StackView, *, after: int) -> StackView:
 
     ``after`` is the last event that people have seen already.
     """
-    with display() as shown:
+    with display(Looker(service.observer, stack.id)) as shown:
         for progress in service.watch(stack.id):
             events = list(events_after(service, stack.id, after))
             after = events[-1].id if events else after

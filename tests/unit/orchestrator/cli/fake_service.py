@@ -9,12 +9,13 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from orchestrator.cache_views import CacheView, FlushView
-from orchestrator.cli.face import NodeService
+from orchestrator.cli.face import NodeService, Pictures
 from orchestrator.cli.main import isotherm
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.messages import AdoptJob, StackJob
+from orchestrator.observation.views import FailureView, GraphPicture, Timeline
 from orchestrator.purge import Removed
 from orchestrator.settings import Settings
 from orchestrator.sink_views import SinkView
@@ -113,6 +114,19 @@ def traversal_view(traversal_id: str, **more: Any) -> TraversalView:
     )
 
 
+class NoPictures:
+    """Has no picture of any stack."""
+
+    def graph(self, name: str, /) -> GraphPicture:
+        raise NotFound(f"there is no stack {name!r}")
+
+    def timeline(self, name: str, /, *, traversal_id: str | None = None) -> Timeline:
+        raise NotFound(f"there is no stack {name!r}")
+
+    def failure(self, name: str, /, *, traversal_id: str | None = None) -> FailureView:
+        raise NotFound(f"there is no stack {name!r}")
+
+
 @dataclass
 class FakeService:
     """Holds what a test puts in, and remembers what it was asked."""
@@ -154,6 +168,8 @@ class FakeService:
     flushes_held: list[FlushView] = field(default_factory=list)
     sinks_held: list[SinkView] = field(default_factory=list)
     nodes_held: NodeService | None = None
+    #: Its pictures; without any, followers see none.
+    observer: Pictures = field(default_factory=NoPictures)
     closed: int = 0
 
     def close(self) -> None:

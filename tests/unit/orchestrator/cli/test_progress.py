@@ -6,9 +6,11 @@ import pytest
 from rich.console import Console
 
 from orchestrator.cli import progress
+from orchestrator.cli.looking import Look
 from orchestrator.cli.progress import duration, event_line, events_after, follow, last_event, picture
-from orchestrator.views import Progress
+from orchestrator.views import HookView, Progress
 from tests.unit.orchestrator.cli.fake_service import FakeService, event_view, stack_view
+from tests.unit.orchestrator.cli.pictures import FakePictures, graph_picture, vertex
 
 
 def drawn(shown: Progress, width: int = 80) -> str:
@@ -131,3 +133,42 @@ def test_an_interrupt_gives_the_cursor_back(service: FakeService, monkeypatch: p
     with pytest.raises(KeyboardInterrupt):
         follow(service, service.stacks_held["web"], after=0)
     assert screen.getvalue().rindex("\x1b[?25h") > screen.getvalue().rindex("\x1b[?25l")
+
+
+def test_a_terminal_shows_a_tree_no_higher_than_it_is(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=True, color_system=None, width=60, height=9)
+    monkeypatch.setattr(progress, "console_for_messages", lambda: console)
+    running = [vertex(f"server-{number}", "running") for number in range(20)]
+    service.observer = FakePictures(graphs={"id-of-web": graph_picture(*running)})
+    follow(service, service.stacks_held["web"], after=2)
+    drawing = written.getvalue()
+    assert "├─ layer 1  " in drawing
+    assert "▶ server-0  running" in drawing
+    # Of nine lines three are the head, one is the layer's, and one is the cursor's.
+    assert "▶ server-3  running" in drawing
+    assert "server-4" not in drawing
+
+
+def test_what_a_terminal_shows_is_never_higher_than_it_is() -> None:
+    standing = tuple(
+        HookView(resource=f"server-{number}", uuid=f"u{number}", kind="pre-create", since=0.0)
+        for number in range(5)
+    )
+    shown = Progress(
+        stack=stack_view("web", "CREATE", "IN_PROGRESS"),
+        counts={"waiting": 5},
+        running=(),
+        total=5,
+        done=0,
+        finished=False,
+        hooks=standing,
+    )
+    look = Look(picture=graph_picture(*(vertex(f"server-{number}", "held", number) for number in range(50))))
+    console = Console(file=io.StringIO(), width=50, color_system=None, force_terminal=True)
+    with console.capture() as capture:
+        console.print(picture(shown, look, elapsed_seconds=1.0, width=50, height=15))
+    assert len(capture.get().splitlines()) == 15
+    assert "isotherm stack hook clear web server-0" in " ".join(capture.get().split())

@@ -1,0 +1,238 @@
+"""Draw a timeline in lines of text: one resource a line, time to the right. Pure: width in, lines out."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.cli.formats import printable
+from orchestrator.cli.progress import duration
+from orchestrator.cli.state_marks import MARKS, SPAN_MARKS, Mark
+from orchestrator.observation.views import (
+    OVER,
+    SPAN_HELD,
+    SPAN_QUEUED,
+    SPAN_RETRYING,
+    SPAN_RUNNING,
+    SPAN_WAITING,
+    Bar,
+    Span,
+    Timeline,
+)
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+#: A drawing is never made narrower than this, and its names never longer.
+LEAST_WIDTH: Final = 40
+MOST_NAME: Final = 40
+#: Room for how long a bar took, such as ``12 min 05 s``, and how long an axis' step is at least, in columns.
+_TOOK: Final = 12
+_TICK: Final = 10
+#: Steps of the axis that people count in, in seconds.
+_STEPS: Final = (
+    *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5),
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400),
+)
+#: Which of two kinds is shown where both have a part in one column: what somebody should see, first.
+_URGENCY: Final = {
+    SPAN_RETRYING: 4,
+    SPAN_HELD: 3,
+    SPAN_RUNNING: 2,
+    SPAN_QUEUED: 1,
+    SPAN_WAITING: 0,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Where a time lies, in columns."""
+
+    start: float
+    #: How long the whole takes; more than nothing.
+    seconds: float
+    columns: int
+
+    def column(self, at: float) -> int:
+        """Return the column of a time; one beyond an end is in the last there."""
+        return min(max(self._columns_before(at), 0), self.columns - 1)
+
+    def last_column(self, span: Span, *, until: float) -> int:
+        """Return the last column that a span has: it leaves the one in which the next begins to that."""
+        if span.end is None:
+            return self.column(until)
+        return max(self.column(span.start), min(self._columns_before(span.end), self.columns) - 1)
+
+    def _columns_before(self, at: float) -> int:
+        # Without the last digits, which would take a column from what ends where another begins.
+        return math.floor(round((at - self.start) / self.seconds * self.columns, 6))
+
+    @property
+    def step(self) -> float:
+        """How many seconds lie between two ticks of the axis, so that each has room for its label."""
+        least = self.seconds / self.columns * _TICK
+        return next((float(step) for step in _STEPS if step >= least), math.ceil(least / 86400) * 86400.0)
+
+
+def end_of(timeline: Timeline) -> float:
+    """Return when an operation ended; while it is under way, when the facts were read."""
+    ended = timeline.operation.ended_at
+    last = [span.end for bar in timeline.bars for span in bar.spans if span.end is not None]
+    # A step that was under way as the operation failed goes on after it, and belongs into the picture.
+    return max(ended if ended is not None else timeline.as_of, *last, timeline.operation.begun_at)
+
+
+def scale_of(timeline: Timeline, columns: int) -> Scale:
+    """Return the scale on which a whole operation has room."""
+    begun = timeline.operation.begun_at
+    return Scale(start=begun, seconds=max(end_of(timeline) - begun, 1e-6), columns=max(columns, 1))
+
+
+def cells_of(spans: Sequence[Span], scale: Scale, *, until: float) -> list[Span | None]:
+    """Return which span each column shows; None where there is none.
+
+    Every span has a column at least, so that nothing is too short to be seen, unless a more urgent one needs it.
+    """
+    cells: list[Span | None] = [None] * scale.columns
+    for span in spans:
+        for column in range(scale.column(span.start), scale.last_column(span, until=until) + 1):
+            there = cells[column]
+            if there is None or _URGENCY[span.kind] > _URGENCY[there.kind]:
+                cells[column] = span
+    return cells
+
+
+def axis(scale: Scale) -> str:
+    """Return the labels of the axis: seconds, minutes or hours since the beginning, each where its time is."""
+    line = [" "] * scale.columns
+    tick = 0
+    while tick * scale.step < scale.seconds:
+        label = f"|{ago(tick * scale.step)}"
+        place = scale.column(scale.start + tick * scale.step)
+        if place + len(label) <= scale.columns:
+            line[place : place + len(label)] = label
+        tick += 1
+    return "".join(line).rstrip()
+
+
+def ago(seconds: float) -> str:
+    """Return seconds since the beginning, as short as they can be told: ``0.5s``, ``90s``, ``15m``, ``2h30``."""
+    if seconds < 1 and seconds:
+        return f"{seconds * 1000:g}ms" if seconds < 0.1 else f"{seconds:g}s"
+    if seconds < 120:
+        return f"{seconds:g}s"
+    minutes = round(seconds / 60)
+    if minutes < 120:
+        return f"{minutes}m"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours}h{rest:02}" if rest else f"{hours}h"
+
+
+def took(bar: Bar, *, until: float) -> str:
+    """Return how long a bar's work took, without the time in which it waited for others; empty if none was begun."""
+    worked = [span for span in bar.spans if span.kind != SPAN_WAITING]
+    if not worked:
+        return ""
+    end = worked[-1].end if worked[-1].end is not None else until
+    seconds = max(end - worked[0].start, 0.0)
+    # What is done at once is told apart all the same.
+    return duration(seconds) if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+
+
+def gantt(
+    timeline: Timeline, width: int, *, ascii_only: bool = False, critical_only: bool = False
+) -> Iterator["Text"]:
+    """Yield the lines of a drawing that is ``width`` columns wide: the axis, then a line for each bar.
+
+    A line is: whether the bar lies on the critical path, the state's mark, the name, the time, how long it took.
+    """
+    from rich.text import Text
+
+    bars = [bar for bar in timeline.bars if bar.critical or not critical_only]
+    width = max(width, LEAST_WIDTH)
+    names = {bar.no: _label(bar) for bar in bars}
+    longest = max((_cell_len(name) for name in names.values()), default=0)
+    name_width = min(longest, MOST_NAME, width // 3)
+    # Two marks with a space after each, the name, and a space on both sides of the time.
+    left = 4 + name_width + 1
+    scale = scale_of(timeline, width - left - 1 - _TOOK)
+    until = timeline.as_of
+    yield Text(" " * left + axis(scale), style="dim")
+    for bar in bars:
+        line = Text(no_wrap=True)
+        line.append("* " if bar.critical else "  ", "bold")
+        mark = MARKS[bar.state]
+        line.append(f"{mark.on(ascii_only=ascii_only)} ", mark.style)
+        line.append(_fitted(names[bar.no], name_width, ascii_only=ascii_only), "bold" if bar.critical else "")
+        line.append(" ")
+        line.append_text(_drawn(bar, scale, until=until, ascii_only=ascii_only))
+        line.append(f" {took(bar, until=until)}", "bold" if bar.critical else "dim")
+        line.rstrip()
+        yield line
+
+
+def legend(timeline: Timeline, *, ascii_only: bool = False) -> "Text":
+    """Return what the marks mean that a drawing of this timeline has."""
+    from rich.text import Text
+
+    kinds = {span.kind for bar in timeline.bars for span in bar.spans}
+    states = {bar.state for bar in timeline.bars}
+    line = Text()
+    known: Iterable[tuple[str, Mark]] = (
+        *((word, mark) for word, mark in SPAN_MARKS.items() if word in kinds),
+        *((word, mark) for word, mark in MARKS.items() if word in states),
+    )
+    for word, mark in known:
+        line.append(mark.on(ascii_only=ascii_only), mark.style).append(f" {word}  ", "dim")
+    if any(bar.critical for bar in timeline.bars):
+        line.append("*", "bold").append(" critical path", "dim")
+    line.rstrip()
+    return line
+
+
+def _label(bar: Bar) -> str:
+    # A replaced resource has two bars of one name: what is done tells them apart.
+    return printable(bar.name if bar.phase != "cleanup" else f"{bar.name} ({bar.action.lower()})")
+
+
+def _drawn(bar: Bar, scale: Scale, *, until: float, ascii_only: bool) -> "Text":
+    from rich.text import Text
+
+    drawn = Text()
+    for span, columns in groupby(cells_of(bar.spans, scale, until=until)):
+        width = len(list(columns))
+        if span is None:
+            drawn.append(" " * width)
+            continue
+        mark = SPAN_MARKS[span.kind]
+        style = mark.style
+        if span.kind == SPAN_RUNNING and bar.state in OVER:
+            # The last attempt has the colour of how it ended; those before were in vain.
+            style = MARKS[bar.state].style if span.attempt == bar.attempts else "red"
+        drawn.append(mark.on(ascii_only=ascii_only) * width, style)
+    return drawn
+
+
+def _cell_len(text: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _fitted(text: str, width: int, *, ascii_only: bool) -> str:
+    """Return a name in exactly so many columns; one that is too long loses its middle, for its end tells it apart."""
+    from rich.cells import set_cell_size, split_graphemes
+
+    if _cell_len(text) <= width:
+        return set_cell_size(text, width)
+    gap = "~" if ascii_only else "…"
+    spans, _ = split_graphemes(text)
+    keep = width - 1
+    head = set_cell_size(text, keep - keep // 2)
+    tail = ""
+    for start, end, _cells in reversed(spans):
+        if _cell_len(text[start:end] + tail) > keep // 2:
+            break
+        tail = text[start:end] + tail
+    return set_cell_size(head + gap + tail, width)
