@@ -6,7 +6,8 @@ from orchestrator.observation.definitions import DefinitionView, definition_of
 from orchestrator.observation.facts import Facts
 from orchestrator.observation.graph import picture_of
 from orchestrator.observation.heads import HeadView, head_of
-from orchestrator.observation.views import GraphPicture, OperationView, StackPage
+from orchestrator.observation.timeline import timeline_of
+from orchestrator.observation.views import GraphPicture, OperationView, StackPage, Timeline
 from orchestrator.settings import Settings
 from orchestrator.showing import Showing
 from orchestrator.store.stacks import StackRow
@@ -91,6 +92,10 @@ class Observer:
             InvalidInput: there is no such part, or the depth is negative.
         """
         return picture_of(self.facts(name, traversal_id), part=part, focus=focus, depth=depth)
+
+    def timeline(self, name: str, *, traversal_id: str | None = None) -> Timeline:
+        """Return when what was done in one operation on a stack, as in :meth:`facts`."""
+        return timeline_of(self.facts(name, traversal_id))
 
     def definition(
         self, name: str, traversal_id: str | None = None, *, shows_values: bool = False
