@@ -42,6 +42,11 @@ class Event:
     reason: str = ""
     #: What the outside world calls the resource; None while there is none.
     physical_id: str | None = None
+    #: Why there is an event although the state did not change: ``retry`` (a step went wrong, and is tried again),
+    #: ``lost`` (whoever was at it was not heard of any more, and others go on); else empty.
+    cause: str = ""
+    #: The process of the engine that was at it; empty where none was.
+    worker: str = ""
 
 
 class EventSink(Hook):

@@ -29,6 +29,8 @@ def event_view(row: EventRow, stack: StackRow) -> EventView:
         status=row.status,
         reason=row.reason,
         physical_id=row.physical_id,
+        cause=row.cause,
+        worker=row.worker,
     )
 
 

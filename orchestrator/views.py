@@ -136,6 +136,11 @@ class EventView(StatefulView):
     status: str
     reason: str
     physical_id: str | None
+    #: Why there is an event although the state did not change: ``retry`` (a step went wrong, and is tried again),
+    #: ``lost`` (whoever was at it was not heard of any more, and others go on); else empty.
+    cause: str = ""
+    #: The process of the engine that was at it; empty where none was.
+    worker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,8 @@ class Claim:
     order: CheckOrder
     #: The fence: what is finished under an older attempt changes nothing.
     attempt: int
+    #: Whose it is.
+    worker: str = ""
     #: What is to be done: CREATE, DELETE ...
     action: str
     #: What the plan says, or what came of it: that may have to wait until something else is over.

@@ -31,6 +31,8 @@ class EventRow:
     status: str
     reason: str
     physical_id: str | None
+    cause: str = ""
+    worker: str = ""
 
 
 class Events:

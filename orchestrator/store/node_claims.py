@@ -48,7 +48,7 @@ class NodeClaims:
             with self._db.direct() as direct:
                 row = claim(direct, values)
             if row is not _TURNED_AWAY:
-                return None if row is None else self._claimed(order, row)
+                return None if row is None else self._claimed(order, row, worker)
             if not self._is_free_again(values):
                 return None
         return None
@@ -98,11 +98,12 @@ class NodeClaims:
             "status": "IN_PROGRESS",
             "reason": "",
             "physical_id": row.physical_id,
+            "cause": "",
         }
         direct.count(statements.INSERT_EVENT, said)
         return row
 
-    def _claimed(self, order: CheckOrder, row: Any) -> Claim:
+    def _claimed(self, order: CheckOrder, row: Any, worker: str) -> Claim:
         unpack = self._unpack
         # What a resource that is left alone was in the middle of is for whoever goes on with that.
         goes_on = (row.was_action, row.was_status) == (row.action, "IN_PROGRESS")
@@ -110,6 +111,7 @@ class NodeClaims:
         return Claim(
             order=order,
             attempt=row.attempt,
+            worker=worker,
             action=row.action,
             now=row.now,
             retries=row.retries,

@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from orchestrator.messages import CLEANUP, CONVERGE, OPERATE, CheckOrder
+from orchestrator.observation.facts import RETRY
 from orchestrator.operable import CHECK
 from orchestrator.store import statements, tables
 from orchestrator.store.claims import Claim, Ending, Finished, Outcome
@@ -120,6 +121,8 @@ class NodeEndings(NodeOrders):
                 return Finished(accepted=False)
             connection.execute(text_of(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
             if status == "IN_PROGRESS" and outcome.ending is Ending.RETRY:
+                if not claim.looks and (outcome.counts or self._is_news(connection, values)):
+                    connection.execute(text_of(statements.event_at(self._db.now)), values)
                 return Finished(accepted=True)
             if status == "IN_PROGRESS":
                 replaced = outcome.ending is Ending.REPLACE
@@ -142,6 +145,16 @@ class NodeEndings(NodeOrders):
             ready, stack_id=order.stack_id, stack=order.stack, traversal_id=order.traversal_id
         )
         return Finished(accepted=True, ready=orders)
+
+    @staticmethod
+    def _is_news(connection: sa.Connection, values: Mapping[str, Any]) -> bool:
+        """Whether a resource was last tried again for another reason; its row has forgotten that by now."""
+        event = tables.event
+        last = sa.select(event.c.reason).where(
+            event.c.stack_id == values["stack_id"], event.c.resource_id == values["resource_id"]
+        )
+        said = connection.execute(last.where(event.c.cause == RETRY).order_by(event.c.id.desc()).limit(1))
+        return bool(said.scalar() != values["reason"])
 
     def _stop(self, claim: Claim, outcome: Outcome, values: Mapping[str, Any]) -> Finished:
         with self._db.write() as connection:
@@ -194,7 +207,9 @@ class NodeEndings(NodeOrders):
     def _finish_postgres(
         self, direct: Direct, outcome: Outcome, values: Mapping[str, Any]
     ) -> tuple[str, Sequence[Any]] | None:
-        if outcome.ending not in _PASSED_ON:
+        if outcome.ending is Ending.RETRY:
+            statement = statements.PG_RETRY
+        elif outcome.ending not in _PASSED_ON:
             statement = statements.PG_STEP
         else:
             statement = statements.PG_END_AND_RELEASE if values["dependents"] else statements.PG_END
@@ -210,6 +225,8 @@ class NodeEndings(NodeOrders):
         now = self._db.now
         if direct.count(statements.SQLITE_FINISH_NODE.at(now), values) != 1:
             return None
+        if outcome.ending is Ending.RETRY:
+            direct.count(statements.SQLITE_RETRY_EVENT.at(now), values)
         direct.count(statements.SQLITE_FINISH_RESOURCE.at(now), values)
         released: list[Any] = []
         if outcome.ending in _PASSED_ON:
@@ -267,6 +284,9 @@ class NodeEndings(NodeOrders):
             "dependents": self._db.integers(claim.dependents) if claim.dependents else None,
             "redeliver_seconds": self._timings.redeliver_seconds,
             "changed": outcome.changed,
+            "cause": RETRY if outcome.ending is Ending.RETRY else "",
+            "counts": outcome.counts,
+            "worker": claim.worker,
         }
 
     def _pack(self, value: Any) -> bytes | None:

@@ -118,7 +118,7 @@ class Observations:
                 stack.c.parent_id,
                 stack.c.root_id,
                 sa.literal_column(self._db.now).label("read_at"),
-                *(event.c[each] for each in names if each in event.c),
+                *(event.c[each] for each in names),
             )
             .join(stack, stack.c.id == event.c.stack_id)
             .where(event.c.id > cursor, event.c.id <= last)
@@ -238,8 +238,7 @@ class Observations:
     def _events(connection: sa.Connection, stack_id: str, traversal_id: str) -> Sequence[Any]:
         """Return a traversal's events about resources, oldest first."""
         event = tables.event
-        names = (name for name in EventFact.__dataclass_fields__ if name in event.c)
-        sql = sa.select(*(event.c[name] for name in names), event.c.type).where(
+        sql = sa.select(*(event.c[name] for name in EventFact.__dataclass_fields__), event.c.type).where(
             event.c.stack_id == stack_id, event.c.traversal_id == traversal_id, event.c.resource != ""
         )
         return connection.execute(sql.order_by(event.c.id)).all()

@@ -424,4 +424,6 @@ def _event(row: sa.Row[Any]) -> Event:
         status=row.status,
         reason=row.reason,
         physical_id=row.physical_id,
+        cause=row.cause,
+        worker=row.worker,
     )

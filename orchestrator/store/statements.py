@@ -28,6 +28,14 @@ def _filled_in(sql: str, now: str) -> str:
     return sql.replace("{now}", now)
 
 
+_EVENT_COLUMNS = """
+    at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id, cause, worker"""
+#: All but the time.
+_EVENT_VALUES = (
+    ":stack_id, :traversal_id, :resource, :resource_id, :type, :action, :status, :reason, :physical_id, "
+    ":cause, :worker"
+)
+
 # A traversal that failed starts nothing new, but carries to its end what it has begun.
 _LIVE = "(t.status = 'IN_PROGRESS' OR (t.status = 'FAILED' AND n.attempt > 0))"
 
@@ -121,12 +129,12 @@ PG_CLAIM = Statement(
             due_at = {{now}} + CASE WHEN EXISTS (SELECT 1 FROM taken) THEN :lease_seconds ELSE :locked_seconds END,
             -- To wait for another is no attempt: nothing has begun.
             attempt = attempt + CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 1 ELSE 0 END,
-            worker = :worker, woken = false
+            worker = CASE WHEN EXISTS (SELECT 1 FROM taken) THEN :worker ELSE worker END, woken = false
         WHERE node.traversal_id = :traversal_id AND node.no = :no AND EXISTS (SELECT 1 FROM n)
     ), said AS (
-        INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
+        INSERT INTO event ({_EVENT_COLUMNS})
         SELECT {{now}}, :stack_id, :traversal_id, taken.name, taken.id, taken.type, was.effective, 'IN_PROGRESS', '',
-            taken.physical_id
+            taken.physical_id, '', :worker
         FROM taken, was WHERE NOT was.going_on AND NOT was.looks
     )
     SELECT n.attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.resource_id, n.node_data,
@@ -158,7 +166,8 @@ SQLITE_CLAIM_READ = Statement(
 )
 
 SQLITE_CLAIM_NODE = """
-    UPDATE node SET state = :state, due_at = :due_at, attempt = :attempt, worker = :worker, woken = 0
+    UPDATE node SET state = :state, due_at = :due_at, attempt = :attempt, woken = 0,
+        worker = CASE WHEN :state = 'running' THEN :worker ELSE worker END
     WHERE traversal_id = :traversal_id AND no = :no
     """
 
@@ -166,10 +175,19 @@ SQLITE_CLAIM_RESOURCE = (
     f"UPDATE resource SET {_begin(':attempt', ':action', ':looks')} WHERE id = :resource_id"
 ).replace("{now}", ":now")
 
-INSERT_EVENT = """
-    INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
-    VALUES (:now, :stack_id, :traversal_id, :resource, :resource_id, :type, :action, :status, :reason, :physical_id)
+INSERT_EVENT = f"INSERT INTO event ({_EVENT_COLUMNS}) VALUES (:now, {_EVENT_VALUES})"
+
+# What a lost attempt was at is told by its row, which the claim marked with it. One that only looked began nothing.
+LOST_EVENT = Statement(
+    f"""
+    INSERT INTO event ({_EVENT_COLUMNS})
+    SELECT {{now}}, r.stack_id, n.traversal_id, r.name, r.id, r.type, {_EFFECTIVE}, 'IN_PROGRESS', :reason,
+        r.physical_id, :cause, :worker
+    FROM node n JOIN resource r ON r.id = n.resource_id
+    WHERE n.traversal_id = :traversal_id AND n.no = :no
+        AND (n.hooks IS NULL OR ({_ALREADY}) OR n.hooks NOT LIKE '%"pre-' || lower({_EFFECTIVE}) || '"%')
     """
+)
 
 # -- finish ------------------------------------------------------------------------------------------------------------
 
@@ -177,7 +195,7 @@ INSERT_EVENT = """
 _FINISH_NODE = """
     UPDATE node SET
         state = :state, node_data = COALESCE(:node_data, node_data), retries = retries + :retried, published = 0,
-        worker = NULL, due_at = CASE WHEN :state = 'ready' THEN {now} + :redeliver_seconds
+        due_at = CASE WHEN :state = 'ready' THEN {now} + :redeliver_seconds
             WHEN :state <> 'waiting' THEN NULL WHEN woken THEN {now} ELSE {now} + :seconds END
     WHERE traversal_id = :traversal_id AND no = :no AND attempt = :attempt AND state = 'running'"""
 
@@ -213,10 +231,10 @@ _COUNT_DOWN = """
 
 RELEASED_COLUMNS = "no, key, phase, action, resource_id, requirements, state, quiet, changed"
 
-_PG_EVENT = """
-    INSERT INTO event (at, stack_id, traversal_id, resource, resource_id, type, action, status, reason, physical_id)
-    SELECT {now}, :stack_id, :traversal_id, :resource, :resource_id, :type, :action, :status, :reason, :physical_id
-    FROM ended"""
+_PG_EVENT = f"INSERT INTO event ({_EVENT_COLUMNS}) SELECT {{now}}, {_EVENT_VALUES} FROM ended"
+
+# Who tries again what nothing limits says so once for each reason, or a night's silence of one node fills the history.
+_IS_NEWS = "(:counts OR (SELECT reason FROM resource WHERE id = :resource_id) <> :reason)"
 
 # Rows are locked in the order of their numbers, so that two finishes never wait for each other.
 _PG_DOWN = f"""
@@ -238,6 +256,10 @@ _PG_STATUS = "(SELECT status FROM traversal WHERE id = :traversal_id) AS travers
 
 #: A step after which the action goes on later.
 PG_STEP = Statement(f"{_PG_ENDED} SELECT ended.no, {_PG_STATUS} FROM ended")
+#: The same, where the step went wrong and is to be tried again.
+PG_RETRY = Statement(
+    f"{_PG_ENDED}, said AS ({_PG_EVENT} WHERE {_IS_NEWS}) SELECT ended.no, {_PG_STATUS} FROM ended"
+)
 #: The end of an action that nothing depends on.
 PG_END = Statement(f"{_PG_ENDED}, said AS ({_PG_EVENT}) SELECT ended.no, {_PG_STATUS} FROM ended")
 #: The end of an action, with the dependents counted down: a first row for itself, and one for each released.
@@ -250,6 +272,10 @@ PG_END_AND_RELEASE = Statement(
 
 SQLITE_FINISH_NODE = Statement(_FINISH_NODE)
 SQLITE_FINISH_RESOURCE = Statement(_FINISH_RESOURCE)
+#: Asks the row for its reason as it was: to be run before the row's own statement.
+SQLITE_RETRY_EVENT = Statement(
+    f"INSERT INTO event ({_EVENT_COLUMNS}) SELECT {{now}}, {_EVENT_VALUES} WHERE {_IS_NEWS}"
+)
 TRAVERSAL_STATUS = "SELECT status FROM traversal WHERE id = :traversal_id"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from orchestrator.messages import CHECKED_PHASES, END, CheckOrder
+from orchestrator.observation.facts import LOST
 from orchestrator.store import statements, tables
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, database_time, retrying
@@ -67,6 +68,7 @@ class Sweeper:
             settled = [(row, _settle(row, now, self._timings.redeliver_seconds)) for row in rows]
             for row in rows:
                 if row.state == "running":
+                    self._say_lost(connection, row)
                     self._unlock(connection, row)
             self._write(connection, [change for _, change in settled])
             live = [row for row, change in settled if change["due_at"] is not None]
@@ -125,7 +127,7 @@ class Sweeper:
         columns = ", ".join("n." + name for name in statements.RELEASED_COLUMNS.split(", "))
         lock = "FOR UPDATE OF n SKIP LOCKED" if self._db.postgres else ""
         return sa.text(
-            f"SELECT n.traversal_id, n.attempt, n.published, {columns}, "
+            f"SELECT n.traversal_id, n.attempt, n.published, n.worker, {columns}, "
             "t.status, t.stack_id, s.name AS stack "
             "FROM node n JOIN traversal t ON t.id = n.traversal_id JOIN stack s ON s.id = t.stack_id "
             f"WHERE n.due_at <= :now ORDER BY n.due_at LIMIT :batch {lock}"
@@ -150,11 +152,24 @@ class Sweeper:
         """Write down what becomes of the due nodes, in the order of their keys."""
         if changes:
             sql = (
-                "UPDATE node SET state = :state, due_at = :due_at, published = :published, worker = NULL "
+                "UPDATE node SET state = :state, due_at = :due_at, published = :published "
                 "WHERE traversal_id = :traversal_id AND no = :no"
             )
             in_order = sorted(changes, key=lambda change: (change["traversal_id"], change["no"]))
             connection.execute(sa.text(sql), in_order)
+
+    def _say_lost(self, connection: sa.Connection, row: Any) -> None:
+        """Write down that an attempt on a resource was lost."""
+        if row.resource_id is None:
+            return
+        said = {
+            "traversal_id": row.traversal_id,
+            "no": row.no,
+            "cause": LOST,
+            "worker": row.worker or "",
+            "reason": f"{row.worker or 'whoever was at it'} was not heard of any more",
+        }
+        connection.execute(sa.text(statements.LOST_EVENT.at(self._db.now)), said)
 
     @staticmethod
     def _unlock(connection: sa.Connection, row: Any) -> None:

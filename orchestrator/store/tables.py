@@ -238,6 +238,7 @@ node = sa.Table(
     #: The hook at which it stands, and since when: waiting before its action, or done but not counted down yet.
     sa.Column("hook", sa.Text),
     sa.Column("hook_at", sa.Double),
+    #: The process that works on it, or did last.
     sa.Column("worker", sa.Text),
     sa.Index("ix_node_traversal", sa.text("(traversal_id || '')")),
     sa.Index(
@@ -289,8 +290,34 @@ event = sa.Table(
     sa.Column("status", sa.Text, nullable=False),
     sa.Column("reason", sa.Text, nullable=False, server_default=""),
     sa.Column("physical_id", sa.Text),
+    #: Why it was written down where nothing changed its state: ``retry`` or ``lost``; empty: it did change.
+    sa.Column("cause", sa.Text, nullable=False, server_default=""),
+    #: The process whose attempt it tells of; empty where it tells of none.
+    sa.Column("worker", sa.Text, nullable=False, server_default=""),
     sa.Index("ix_event_stack_id_id", "stack_id", "id"),
     sqlite_autoincrement=True,
+)
+
+#: The processes of the engine: each says now and then that it is there.
+process = sa.Table(
+    "process",
+    metadata,
+    #: As leases name it: no other process ever has the same.
+    sa.Column("name", sa.Text, primary_key=True),
+    #: worker, coordinator or embedded.
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    #: What Celery's tools call the worker that it belongs to; empty where there is none.
+    sa.Column("celery_name", sa.Text, nullable=False, server_default=""),
+    sa.Column("version", sa.Text, nullable=False, server_default=""),
+    #: The queues that it takes messages from.
+    sa.Column("queues", Words, nullable=False, server_default="[]"),
+    sa.Column("started_at", sa.Double, nullable=False),
+    sa.Column("seen_at", sa.Double, nullable=False),
+    #: When it said that it ends.
+    sa.Column("stopped_at", sa.Double),
+    sa.Index("ix_process_seen_at", "seen_at"),
 )
 
 #: A job that was taken from the queue, so that the same job delivered twice is done once and its sender can learn

@@ -152,7 +152,7 @@ class TraversalEndings:
             connection.execute(
                 node.update()
                 .where(mine, node.c.state == "running", node.c.attempt == ending.attempt)
-                .values(state="done", due_at=None, worker=None)
+                .values(state="done", due_at=None)
             )
 
     @retrying

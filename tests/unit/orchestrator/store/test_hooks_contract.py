@@ -106,7 +106,7 @@ def test_a_claim_before_any_other_hook_begins(bench: Bench, kind: str) -> None:
 def test_a_paused_node_holds_nothing_and_is_never_due(bench: Bench) -> None:
     paused(bench)
     now = node(bench)
-    assert (now.state, now.hook, now.due_at, now.worker) == ("waiting", "pre-create", None, None)
+    assert (now.state, now.hook, now.due_at, now.worker) == ("waiting", "pre-create", None, "w")
     after = row(bench)
     assert (after.action, after.status, after.lock_traversal) == ("INIT", "COMPLETE", None)
     assert reasons(bench) == [("HOOK", "IN_PROGRESS", "CREATE paused until Hook pre-create is cleared")]

@@ -54,6 +54,7 @@ def test_a_new_sink_is_told_what_happens_from_now_on(bench: Bench) -> None:
         type="Test",
         action="CREATE",
         status="IN_PROGRESS",
+        worker="w",
     )
 
 

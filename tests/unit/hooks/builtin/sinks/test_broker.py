@@ -67,6 +67,8 @@ def test_a_message_is_the_event_and_the_id_of_the_one_before(serializer: str, co
         "status": "COMPLETE",
         "reason": "",
         "physical_id": None,
+        "cause": "",
+        "worker": "",
         "previous_id": 7,
     }
     assert first.payload["previous_id"] is None
