@@ -1,9 +1,13 @@
 """The head of every page about one stack: which operation it is about, and how far that is."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from orchestrator.observation.views import BLOCKED, DONE, STATES, UNREACHED, OperationView
+from orchestrator.observation.facts import NodeFact
+from orchestrator.observation.states import state_of
+from orchestrator.observation.views import DONE, STATES, UNCHANGED, OperationView
+from orchestrator.observation.wiring import is_counter
 from orchestrator.views import View
 
 
@@ -15,7 +19,7 @@ class HeadView(View):
     #: How many resources it works on, those that are as they are to be already among them, and how many of them are.
     total: int
     done: int
-    #: By state of a node in the store; what can be begun no more is counted as unreached.
+    #: How many are in each of ``STATES``; those in which none is are left out.
     counts: Mapping[str, int]
     tags: tuple[str, ...]
     #: When the stack was deleted; None if it was not.
@@ -25,34 +29,34 @@ class HeadView(View):
     as_of: float
 
 
-def counted(stored: Mapping[str, int], operation: OperationView) -> dict[str, int]:
-    """Return how many resources are in each state, in the order of their life; states in which none is are left out.
+def counted(tally: Iterable[tuple[NodeFact, int]], operation: OperationView) -> dict[str, int]:
+    """Return how many resources of an operation are in each state, in the order of their life.
 
-    Args:
-        stored: By state of a node in the store.
-        operation: What they are nodes of. Once it is over, what is still blocked is never begun.
+    ``tally`` has nodes that stand for others that are like them, with how many those are.
     """
-    told = dict(stored)
-    if operation.status != "IN_PROGRESS" and BLOCKED in told:
-        told[UNREACHED] = told.pop(BLOCKED)
-    return {state: told[state] for state in STATES if told.get(state)}
+    counts: Counter[str] = Counter()
+    for node, count in tally:
+        if not is_counter(node):
+            counts[state_of(node, operation, ())] += count
+    return {state: counts[state] for state in STATES if counts[state]}
 
 
 def head_of(
     operation: OperationView,
-    stored: Mapping[str, int],
+    tally: Iterable[tuple[NodeFact, int]],
     *,
     tags: tuple[str, ...],
     deleted_at: float | None,
     cursor: int,
     as_of: float,
 ) -> HeadView:
-    """Return the head of pages about an operation; ``stored`` as of :func:`counted`."""
+    """Return the head of pages about an operation; ``tally`` as of :func:`counted`."""
+    counts = counted(tally, operation)
     return HeadView(
         operation=operation,
-        total=sum(stored.values()),
-        done=stored.get(DONE, 0),
-        counts=counted(stored, operation),
+        total=sum(counts.values()),
+        done=counts.get(DONE, 0) + counts.get(UNCHANGED, 0),
+        counts=counts,
         tags=tags,
         deleted_at=deleted_at,
         cursor=cursor,

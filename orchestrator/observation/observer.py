@@ -66,7 +66,7 @@ class Observer:
         operation = self._store.observations.operation(stack.id, traversal_id or stack.traversal_id)
         return head_of(
             operation,
-            self._store.families.counts(operation.traversal_id),
+            self._store.observations.tally(operation.traversal_id),
             tags=stack.tags,
             deleted_at=stack.deleted_at,
             cursor=cursor,

@@ -89,6 +89,34 @@ class Observations:
         )
 
     @retrying
+    def tally(self, traversal_id: str) -> tuple[tuple[NodeFact, int], ...]:
+        """Return nodes of a traversal that stand for the rest of it, each with how many there are like it.
+
+        Those are alike that are in the same state by all that tells it but their events; a number, a key, and what
+        else only one of them has, is not told.
+        """
+        node, resource = tables.node, tables.resource
+        waits = (node.c.state == "waiting") & (node.c.retries > 0)
+        columns = (
+            node.c.phase,
+            node.c.state,
+            sa.case((node.c.action == "", ""), else_="-").label("action"),
+            node.c.quiet,
+            node.c.hook,
+            node.c.resource_id.is_not(None).label("has_resource"),
+            (node.c.attempt > 0).label("begun"),
+            sa.case((waits, resource.c.reason), else_="").label("trouble"),
+        )
+        sql = (
+            sa.select(*columns, sa.func.count().label("count"))
+            .select_from(node.outerjoin(resource, waits & (resource.c.id == node.c.resource_id)))
+            .where(tables.in_traversal(traversal_id))
+            .group_by(*(sa.literal_column(str(place)) for place in range(1, len(columns) + 1)))
+        )
+        with self._db.read() as connection:
+            return tuple((_alike(row), row.count) for row in connection.execute(sql))
+
+    @retrying
     def operation(self, stack_id: str, traversal_id: str) -> OperationView:
         """Return the head of one operation.
 
@@ -265,6 +293,25 @@ def _node(row: Any, otherwise_type: str) -> NodeFact:
         reason=row.reason or "",
         physical_id=row.physical_id,
         nested_stack_id=row.nested_stack_id,
+    )
+
+
+def _alike(row: Any) -> NodeFact:
+    return NodeFact(
+        no=0,
+        key="",
+        phase=row.phase,
+        action=row.action,
+        state=row.state,
+        dependents=(),
+        quiet=bool(row.quiet),
+        attempt=int(row.begun),
+        retries=int(bool(row.trouble)),
+        due_at=None,
+        hook=row.hook,
+        worker=None,
+        resource_id="" if row.has_resource else None,
+        reason=row.trouble or "",
     )
 
 

@@ -1,22 +1,31 @@
 // The head of every page about one stack: state, progress, times and reason, kept up to date.
+//
+//   import { onHead } from "./head.js";
+//   onHead((head) => ...);   // whenever it was read; see HeadView in orchestrator/observation/heads.py, and `may`
 
-import { byId, setText, stackUrl } from "./dom.js";
-import { duration, elapsed, now, setClock, showAgo } from "./format.js";
+import { byId, page, setText, stackUrl } from "./dom.js";
+import { duration, elapsed, now, showAgo } from "./format.js";
 import { countsInWords, percent, showBar, showCounts } from "./progress.js";
 import { lookOf, showBadge } from "./states.js";
+import { fetchJson, follow } from "./stream.js";
 
 let shown = null; // The head that is shown now.
+const heard = new Set();
 
-/** Load the head and show it. */
-async function load() {
-  const answer = await fetch(stackUrl("head.json"));
-  if (!answer.ok) throw new Error((await answer.json()).error);
-  show(await answer.json());
+/** Be told of the head now, if there is one, and whenever it is read again. */
+export function onHead(listener) {
+  heard.add(listener);
+  if (shown) listener(shown);
+}
+
+/** The stream of this page; null for an operation of the past, which does not change any more. */
+export function streamUrl() {
+  const { stack, current } = page();
+  return current === "true" ? `${stack}/stream` : null;
 }
 
 function show(head) {
   const { operation } = head;
-  setClock(head.as_of);
   const [action, status] = split(operation.stack_state);
   showBadge(byId("stack-state"), head.deleted_at ? "unreached" : lookOf(status), `${action}_${status}`);
   showBar(byId("stack-bar"), head.counts, head.total);
@@ -24,9 +33,8 @@ function show(head) {
   showCounts(byId("stack-counts"), head.counts);
   setText(byId("stack-operation"), `${operation.action} ${operation.status}`);
   showAgo(byId("stack-begun"), operation.begun_at);
-  byId("stack-begun").classList.add("ago");
   const reason = byId("stack-reason");
-  setText(reason, operation.reason);
+  setText(reason, operation.status === "COMPLETE" ? "" : operation.reason);
   reason.classList.toggle("trouble", operation.status === "FAILED" && Boolean(operation.reason));
   if (!shown || shown.operation.status !== operation.status || shown.operation.traversal_id !== operation.traversal_id) {
     const words = countsInWords(head.counts);
@@ -34,6 +42,7 @@ function show(head) {
   }
   shown = head;
   tick();
+  for (const listener of heard) listener(head);
 }
 
 function split(state) {
@@ -47,12 +56,19 @@ function tick() {
   const { begun_at: begun, ended_at: ended, deadline } = shown.operation;
   setText(byId("stack-lasts-word"), ended ? "Took" : "Running for");
   setText(byId("stack-lasts"), ended ? duration(ended - begun) : elapsed(now() - begun));
-  setText(byId("stack-deadline"), !ended && deadline ? `in ${elapsed(deadline - now())}` : "–");
+  byId("stack-deadline").parentElement.classList.toggle("invisible", Boolean(ended) || !deadline);
+  setText(byId("stack-deadline"), deadline ? `in ${elapsed(deadline - now())}` : "–");
 }
 
 setInterval(tick, 1000);
-load().catch((error) => {
-  const trouble = byId("trouble");
-  trouble.hidden = false;
-  setText(trouble, String(error.message ?? error));
+
+const followed = follow(streamUrl(), {
+  async load(signal) {
+    const head = await fetchJson(stackUrl("head.json"), { signal });
+    show(head);
+    return head;
+  },
+  // The counts are read again; the store has them at hand.
+  apply: () => followed.refresh(),
+  every: 500,
 });
