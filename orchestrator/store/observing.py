@@ -108,13 +108,13 @@ class Observations:
             sa.case((waits, resource.c.reason), else_="").label("trouble"),
         )
         sql = (
-            sa.select(*columns, sa.func.count().label("count"))
+            sa.select(*columns, sa.func.count().label("times"))
             .select_from(node.outerjoin(resource, waits & (resource.c.id == node.c.resource_id)))
             .where(tables.in_traversal(traversal_id))
             .group_by(*(sa.literal_column(str(place)) for place in range(1, len(columns) + 1)))
         )
         with self._db.read() as connection:
-            return tuple((_alike(row), row.count) for row in connection.execute(sql))
+            return tuple((_alike(row), row.times) for row in connection.execute(sql))
 
     @retrying
     def operation(self, stack_id: str, traversal_id: str) -> OperationView:

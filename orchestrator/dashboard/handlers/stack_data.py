@@ -1,4 +1,4 @@
-"""The data of a stack's pages that are read as they are: events, resources, definition, outputs, history."""
+"""The data of a stack's pages that are read as they are: events, resources, timeline, definition, outputs, history."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -49,6 +49,11 @@ def resources(observer: Observer, name: str, arguments: Mapping[str, str]) -> di
     return {"resources": rows, "stacks": observer.stacks_in(name)}
 
 
+def timeline(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+    """Return when what was done in an operation."""
+    return observer.timeline(name, traversal_id=arguments.get("traversal") or None).to_dict()
+
+
 def history(observer: Observer, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
     """Return a stack's operations, newest first; ``more`` says whether there are older ones."""
     limit = whole(arguments, "limit", _EVENTS, least=1, most=LONGEST_PAGE)
@@ -73,7 +78,8 @@ def _answered(
     question: Question, observer: Observer, name: str, arguments: Mapping[str, str]
 ) -> dict[str, Any]:
     cursor, as_of = observer.moment()
-    return {**question(observer, name, arguments), "cursor": cursor, "as_of": as_of}
+    # What was read at once has its own moment.
+    return {"cursor": cursor, "as_of": as_of, **question(observer, name, arguments)}
 
 
 class EventsFile(DataHandler):
@@ -125,7 +131,7 @@ class OutputsData(DataHandler):
 ROUTES: Final[list[Any]] = [
     *(
         url(rf"/stack/([^/]+)/{question.__name__}\.json", StackData, {"question": question})
-        for question in (events, resources, history)
+        for question in (events, resources, timeline, history)
     ),
     url(r"/stack/([^/]+)/events-file\.json", EventsFile),
     url(r"/stack/([^/]+)/template\.json", DefinitionData),
