@@ -7,6 +7,7 @@ from tornado.web import StaticFileHandler, url
 
 from orchestrator.dashboard.handlers import (
     actions,
+    graphs,
     stack,
     stack_data,
     stacks,
@@ -38,6 +39,7 @@ def routes() -> list[Any]:
         *stacks.ROUTES,
         *streams.ROUTES,
         *stack.ROUTES,
+        *graphs.ROUTES,
         *actions.ROUTES,
         *stack_data.ROUTES,
     ]

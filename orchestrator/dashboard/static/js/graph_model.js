@@ -1,0 +1,163 @@
+// What the page knows of an operation's graph: the server's picture, and what events have told since. No element and
+// no drawing in here.
+
+import { STATES } from "./states.js";
+
+const BY_NAME = new Intl.Collator("en", { numeric: true });
+const OVER = new Set(["done", "unchanged"]);
+
+/** The state that an event tells of, or null where it tells of none. */
+export function stateTold(event) {
+  if (event.cause === "retry") return "retrying";
+  if (event.cause === "lost") return "ready";
+  return { IN_PROGRESS: "running", COMPLETE: "done", FAILED: "failed" }[event.status] ?? null;
+}
+
+export class Picture {
+  /** Args: the server's answer to `graph.json`. */
+  constructor(answer) {
+    this.part = answer.part;
+    this.focus = answer.focus;
+    this.depth = answer.depth;
+    this.omitted = answer.omitted;
+    this.edges = answer.edges;
+    this.groupEdges = answer.group_edges;
+    this.vertices = new Map(answer.vertices.map((vertex) => [vertex.no, { ...vertex, toldBy: 0 }]));
+    this.named = new Map();
+    for (const vertex of this.vertices.values()) {
+      if (vertex.kind !== "resource") continue;
+      if (this.named.has(vertex.name)) this.named.get(vertex.name).push(vertex);
+      else this.named.set(vertex.name, [vertex]);
+    }
+    this.required = new Map();
+    this.requirers = new Map();
+    for (const [requirer, required] of this.edges) {
+      push(this.required, requirer, required);
+      push(this.requirers, required, requirer);
+    }
+    this.take(answer);
+  }
+
+  /** Whether all of the operation is in it, one by one. */
+  get whole() {
+    return this.part === "all";
+  }
+
+  /** Take over what the server says of the whole operation. */
+  take(answer) {
+    this.operation = answer.operation;
+    this.total = answer.total;
+    this.counts = answer.counts;
+    this.cursor = answer.cursor;
+    this.asOf = answer.as_of;
+    this.groups = new Map(answer.groups.map((group) => [group.id, group]));
+  }
+
+  /** Whether the server told the states of another graph than this one. */
+  differs(states) {
+    if (states.operation.traversal_id !== this.operation.traversal_id || states.part !== this.part) return true;
+    if (states.groups.length !== this.groups.size || states.vertices.length !== this.vertices.size) return true;
+    return states.vertices.some((vertex) => !this.vertices.has(vertex.no));
+  }
+
+  /**
+   * Take over newer states from the server. What an event has told that the answer cannot know of yet stays.
+   *
+   * Returns the vertices that changed, and whether something of theirs is newer than the answer.
+   */
+  merge(states) {
+    const changed = [];
+    let ahead = false;
+    for (const told of states.vertices) {
+      const vertex = this.vertices.get(told.no);
+      if (vertex.toldBy > states.cursor && vertex.state !== told.state) {
+        ahead = true;
+        continue;
+      }
+      const differs = Object.keys(told).some((field) => vertex[field] !== told[field]);
+      if (!differs) continue;
+      Object.assign(vertex, told);
+      changed.push(vertex);
+    }
+    this.take(states);
+    if (this.whole) this.recount();
+    return { changed, ahead };
+  }
+
+  /** Take over events, oldest first; those told before change nothing. Returns the vertices that changed. */
+  apply(events) {
+    const changed = new Set();
+    for (const event of events) {
+      const vertex = this.meant(event);
+      const state = vertex && stateTold(event);
+      if (!state || event.id <= vertex.toldBy) continue;
+      vertex.toldBy = event.id;
+      vertex.reason = event.reason || "";
+      if (event.worker) vertex.worker = event.worker;
+      if (event.physical_id) vertex.physical_id = event.physical_id;
+      if (event.cause === "retry") vertex.retries += 1;
+      vertex.state = state;
+      changed.add(vertex);
+      if (state === "done") this.release(vertex, changed);
+    }
+    if (changed.size && this.whole) this.recount();
+    return [...changed];
+  }
+
+  /** The vertex that an event is about; none if it is about none in here. */
+  meant(event) {
+    if (event.traversal_id !== this.operation.traversal_id || !event.resource) return undefined;
+    const all = this.named.get(event.resource) ?? [];
+    const rows = all.filter((vertex) => vertex.resource_id && vertex.resource_id === event.resource_id);
+    const likely = rows.length ? rows : all;
+    return likely.find((vertex) => vertex.action === event.action) ?? likely[0];
+  }
+
+  /** What was blocked by nothing but this is ready now. */
+  release(vertex, changed) {
+    if (!this.whole) return;
+    for (const no of this.requirers.get(vertex.no) ?? []) {
+      const requirer = this.vertices.get(no);
+      if (requirer.state !== "blocked") continue;
+      if (!(this.required.get(no) ?? []).every((each) => OVER.has(this.vertices.get(each).state))) continue;
+      const join = requirer.kind !== "resource";
+      requirer.state = join ? "done" : "ready";
+      changed.add(requirer);
+      if (join) this.release(requirer, changed);
+    }
+  }
+
+  recount() {
+    const counts = Object.fromEntries(STATES.map((state) => [state.name, 0]));
+    for (const vertex of this.vertices.values()) if (vertex.kind === "resource") counts[vertex.state] += 1;
+    this.counts = counts;
+  }
+
+  /** Those that are resources, in the order in which they are done: by layer, then by name. */
+  inOrder() {
+    const all = [...this.vertices.values()].filter((vertex) => vertex.kind === "resource");
+    return all.sort((one, other) => one.layer - other.layer || BY_NAME.compare(one.name, other.name));
+  }
+
+  /** The resources next to one: what it requires, or what requires it; through joins, as if they were not there. */
+  nextTo(no, edges) {
+    const found = new Map();
+    const seen = new Set([no]);
+    const open = [...(edges.get(no) ?? [])];
+    while (open.length) {
+      const each = open.pop();
+      if (seen.has(each)) continue;
+      seen.add(each);
+      const vertex = this.vertices.get(each);
+      if (!vertex) continue;
+      if (vertex.kind === "resource") found.set(each, vertex);
+      else open.push(...(edges.get(each) ?? []));
+    }
+    return [...found.values()].sort((one, other) => one.x - other.x || one.no - other.no);
+  }
+}
+
+function push(map, key, value) {
+  if (map.has(key)) map.get(key).push(value);
+  else map.set(key, [value]);
+}

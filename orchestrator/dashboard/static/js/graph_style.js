@@ -1,0 +1,234 @@
+// How a graph looks: Cytoscape's style sheet in the page's colours, for the theme that is on.
+
+import { FILLED, ICONS, STATES } from "./states.js";
+
+/** Sizes of a resource's box and of a group's card, in the drawing's pixels: the units of the places that the server tells. */
+export const BOX = Object.freeze({ width: 168, height: 46 });
+export const CARD = Object.freeze({ width: 232, height: 80, unit: 56 });
+const JOIN_SIZE = 14;
+/** Labels are left out where they would be smaller than this, in pixels of the screen. */
+const SMALLEST_LABEL = 6.5;
+/** Where boxes are seen smaller than this share of their size, they show the name alone, in large letters. */
+export const FAR = 0.55;
+/** Smaller than this nothing can be read: boxes show by their fill and their edge how far they are. */
+export const VERY_FAR = 0.25;
+/** From how many edges on they are drawn plainly. */
+const MANY_EDGES = 700;
+
+const LINES = Object.freeze({ blocked: "dashed", unreached: "dotted", retrying: "dashed", held: "double", unchanged: "dotted" });
+/** From very far: what is not begun is hollow, what is at work is full, what failed is larger than all else. */
+const FILLS = Object.freeze({ blocked: 0.06, unreached: 0.06, ready: 0.3, done: 0.6, unchanged: 0.35, failed: 1 });
+const WIDTHS = Object.freeze({ failed: 4, running: 2.5, retrying: 2.5, held: 5 });
+
+/** The colours of the theme that is on, as the page's style sheets say. */
+export function colours(element) {
+  const style = getComputedStyle(element);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const probe = (name) => plain(element, name);
+  return {
+    text: probe("--bs-body-color"),
+    surface: probe("--surface"),
+    line: probe("--muted"),
+    accent: probe("--bs-primary"),
+    states: Object.fromEntries(STATES.map((state) => [state.name, colour(`--st-${state.name}`)])),
+    font: style.fontFamily,
+  };
+}
+
+/** A custom property's colour as `rgb(...)`, whatever it is made of. */
+function plain(element, name) {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${name})`;
+  element.append(probe);
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  return colour;
+}
+
+/** An icon of a state in a colour, as an image. */
+export function iconImage(state, colour) {
+  const fill = FILLED.has(state) ? colour : "none";
+  const drawn =
+    `<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32" viewBox="0 0 16 16">` +
+    `<path d="${ICONS[state]}" fill="${fill}" stroke="${colour}" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
+  return `data:image/svg+xml;utf8,${encodeURIComponent(drawn)}`;
+}
+
+/** A bar with a part for each state that there is, as an image. */
+export function barImage(counts, total, theme) {
+  const width = CARD.width - 28;
+  let left = 0;
+  let parts = "";
+  for (const { name } of STATES) {
+    if (!counts[name]) continue;
+    const wide = (counts[name] / total) * width;
+    const unbegun = name === "blocked" || name === "unreached";
+    parts += `<rect x="${left.toFixed(1)}" width="${wide.toFixed(1)}" height="10" fill="${theme.states[name]}" fill-opacity="${unbegun ? 0.25 : 1}"/>`;
+    left += wide;
+  }
+  const drawn = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="10">${parts}</svg>`;
+  return `data:image/svg+xml;utf8,${encodeURIComponent(drawn)}`;
+}
+
+/** The style sheet for a drawing with so many edges. */
+export function styleSheet(theme, edgeCount) {
+  return [
+    ...nodes(theme),
+    ...STATES.flatMap(({ name }) => stateStyle(name, theme)),
+    ...edges(theme, edgeCount > MANY_EDGES),
+    ...marks(theme),
+  ];
+}
+
+function nodes(theme) {
+  const label = {
+    label: "data(label)",
+    color: theme.text,
+    "font-family": theme.font,
+    "text-wrap": "wrap",
+    "text-valign": "center",
+    "text-halign": "right",
+    "text-justification": "left",
+    "line-height": 1.25,
+    "min-zoomed-font-size": SMALLEST_LABEL,
+  };
+  return [
+    {
+      selector: "node.resource",
+      style: {
+        ...label,
+        shape: "round-rectangle",
+        "corner-radius": 8,
+        width: BOX.width,
+        height: BOX.height,
+        "font-size": 12,
+        "font-weight": 500,
+        "text-margin-x": -(BOX.width - 32),
+        "background-color": theme.surface,
+        "background-width": 16,
+        "background-height": 16,
+        "background-position-x": 9,
+        "background-position-y": "50%",
+        "background-clip": "none",
+        "border-width": 1.5,
+        "overlay-opacity": 0,
+      },
+    },
+    { selector: "node.resource.far", style: { label: "data(far)", "font-size": 21, "text-margin-x": -(BOX.width - 31) } },
+    {
+      selector: "node.join",
+      style: {
+        shape: "ellipse",
+        width: JOIN_SIZE,
+        height: JOIN_SIZE,
+        "background-color": theme.surface,
+        "border-width": 2,
+        "border-color": theme.line,
+        "overlay-opacity": 0,
+      },
+    },
+    {
+      selector: "node.group",
+      style: {
+        ...label,
+        shape: "round-rectangle",
+        "corner-radius": 10,
+        width: CARD.width,
+        height: CARD.height,
+        "font-size": 15,
+        "font-weight": 500,
+        "text-margin-x": -(CARD.width - 14),
+        "text-margin-y": -9,
+        "background-color": theme.surface,
+        "background-image": "data(bar)",
+        "background-width": CARD.width - 28,
+        "background-height": 10,
+        "background-position-x": 14,
+        "background-position-y": CARD.height - 22,
+        "background-clip": "none",
+        "border-width": 1.5,
+        "border-color": theme.line,
+        "overlay-opacity": 0,
+      },
+    },
+    { selector: "node.group.far", style: { label: "data(far)", "font-size": 22, "text-margin-y": -8, "line-height": 1.15 } },
+    { selector: "node.group[?failed]", style: { "border-color": theme.states.failed, "border-width": 3 } },
+  ];
+}
+
+function stateStyle(name, theme) {
+  const colour = theme.states[name];
+  return [
+    {
+      selector: `node.resource[state = "${name}"]`,
+      style: {
+        "border-color": colour,
+        "border-style": LINES[name] ?? "solid",
+        "border-width": WIDTHS[name] ?? 1.5,
+        "background-color": mixed(colour, theme.surface, name === "failed" ? 0.2 : 0.1),
+        "background-image": iconImage(name, colour),
+      },
+    },
+    {
+      selector: `node.resource.very-far[state = "${name}"]`,
+      style: {
+        label: "",
+        "background-image": "none",
+        "background-color": mixed(colour, theme.surface, FILLS[name] ?? 0.85),
+        "border-style": "solid",
+        "border-width": name === "failed" ? 36 : 4,
+      },
+    },
+  ];
+}
+
+function edges(theme, many) {
+  const line = { "line-color": theme.line, "target-arrow-color": theme.line, "overlay-opacity": 0 };
+  // What is drawn plainly goes from middle to middle, behind the boxes; it is many times faster.
+  if (many) return [{ selector: "edge", style: { ...line, width: 1, opacity: 0.3, "curve-style": "haystack" } }];
+  const shape = {
+    "curve-style": "unbundled-bezier",
+    "control-point-weights": (edge) => curve(edge).weights,
+    "control-point-distances": (edge) => curve(edge).distances,
+    "edge-distances": "endpoints",
+    "source-endpoint": "180deg",
+    "target-endpoint": "0deg",
+    "target-arrow-shape": "triangle",
+    "arrow-scale": 0.8,
+  };
+  return [{ selector: "edge", style: { ...line, ...shape, width: 1.25, opacity: 0.5 } }];
+}
+
+/** Where an edge bends: it leaves a box straight down, and comes into the next from straight above. */
+function curve(edge) {
+  const [from, to] = [edge.source().position(), edge.target().position()];
+  const right = to.x - from.x;
+  const down = to.y - edge.target().height() / 2 - (from.y + edge.source().height() / 2);
+  const bend = Math.max(down / 2, 18);
+  const long = Math.hypot(right, down) || 1;
+  // Along the line between both ends, and aside from it.
+  const point = (x, y) => [(x * right + y * down) / long ** 2, (y * right - x * down) / long];
+  const [near, far] = [point(0, bend), point(right, down - bend)];
+  return { weights: [near[0], far[0]], distances: [near[1], far[1]] };
+}
+
+function marks(theme) {
+  return [
+    { selector: ".faded", style: { opacity: 0.13 } },
+    { selector: "edge.near", style: { "line-color": theme.accent, "target-arrow-color": theme.accent, width: 2.5, opacity: 1, "z-index": 9 } },
+    { selector: "node.chosen", style: { "outline-width": 3, "outline-color": theme.accent, "outline-offset": 3, "z-index": 10 } },
+    { selector: "node.middle", style: { "underlay-color": theme.accent, "underlay-opacity": 0.18, "underlay-padding": 9, "underlay-shape": "round-rectangle" } },
+  ];
+}
+
+/** A colour laid thinly upon another; both as `#rrggbb` or `rgb(...)`. */
+function mixed(colour, ground, share) {
+  const [above, below] = [channels(colour), channels(ground)];
+  return `rgb(${above.map((each, index) => Math.round(each * share + below[index] * (1 - share))).join(",")})`;
+}
+
+function channels(colour) {
+  const hex = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(colour);
+  if (hex) return hex.slice(1).map((each) => parseInt(each, 16));
+  return colour.match(/[\d.]+/g).slice(0, 3).map(Number);
+}
