@@ -52,14 +52,13 @@ class Act(ActionHandler):
 
     async def post(self, name: str, action: str) -> None:
         """Carry it out, and say what came of it."""
-        noted = log.bind(
-            action=action, stack=name, who=self.visitor.name or None, address=self.request.remote_ip
-        )
+        who = self.visitor.name or None
+        noted = log.bind(action=action, stack=name, who=who, address=self.request.remote_ip)
         try:
             came = await self._carry_out(name, action)
         except HTTPError as error:
             noted.warning(
-                "an action on a stack was refused", status=error.status_code, why=error.get_message()
+                "an action on a stack was refused", code=int(error.status_code), why=error.get_message()
             )
             raise
         noted.info("an operator acted on a stack", came=came["message"])
@@ -81,7 +80,8 @@ class Act(ActionHandler):
 
 
 def _look(store: Store, name: str, project: str) -> tuple[StackRow, list[HookView]]:
-    stack = store.stacks.find(name, project=project)
+    # A deleted one, too: of that it is said that there is nothing more to do.
+    stack = store.past.stack(name, project=project)
     return stack, [hook_view(each) for each in store.hooks.standing(stack.id)]
 
 

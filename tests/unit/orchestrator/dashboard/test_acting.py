@@ -1,0 +1,128 @@
+"""Actions from the browser to the store: what is ordered happens to the stack, and to no other."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from orchestrator.errors import Conflict, NotFound
+from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.observation.observer import Observer
+from orchestrator.service import Service
+from orchestrator.settings import Settings
+from orchestrator.store.store import Store
+from tests.unit.orchestrator.dashboard.serving import client, served
+
+FAILING = """
+heat_template_version: 2021-04-16
+parameters: {fails: {type: boolean, default: true}}
+resources:
+  "one[*]": {type: OS::Heat::TestResource, properties: {fail: {get_param: fails}}}
+"""
+HELD = """
+heat_template_version: 2021-04-16
+resources:
+  "one[*]": {type: OS::Heat::None}
+  onea: {type: OS::Heat::None}
+"""
+HOOKED = EnvironmentSource(
+    file="hooked.yaml", source='resource_registry: {resources: {"*": {hooks: pre-create}}}'
+)
+
+
+@pytest.fixture(scope="module")
+def operator(distributed: Settings, service: Service) -> Iterator[httpx.Client]:
+    """An operator's client; what is ordered is done by a service that does the work itself."""
+    options = {
+        "basic_auth": ["ann:secret"],
+        "stack_actions": True,
+        "stack_operators": ["ann"],
+    }
+    with served(distributed, Store.of(distributed), **options) as dashboard:
+        dashboard.service = service
+        with client(dashboard, auth=("ann", "secret")) as made:
+            yield made
+
+
+def offers(operator: httpx.Client, stack: str) -> dict[str, Any]:
+    answer = operator.get(f"/stack/{stack}/actions.json")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def act(operator: httpx.Client, stack: str, action: str, **more: Any) -> httpx.Response:
+    seen = offers(operator, stack)
+    order = {name: seen[name] for name in ("stack_id", "traversal_id")} | {"confirm": seen["stack"], **more}
+    return operator.post(f"/stack/{stack}/act/{action}", json=order)
+
+
+def test_a_failed_stack_is_tried_again_and_deleted(operator: httpx.Client, service: Service) -> None:
+    made = service.create(StackJob(name="failing", template=FAILING))
+    assert list(service.watch(made.id))[-1].stack.status == "FAILED"
+    assert offers(operator, "failing")["unfit"]["retry"] == ""
+
+    again = act(operator, "failing", "retry")
+    assert again.status_code == 202, again.text
+    assert again.json()["traversal_id"] != made.traversal_id
+    last = list(service.watch(made.id))[-1].stack
+    assert (last.action, last.status) == ("UPDATE", "FAILED")
+    # Twice is two operations: a definition is no job that was sent before.
+    assert act(operator, "failing", "retry").json()["traversal_id"] != again.json()["traversal_id"]
+    list(service.watch(made.id))
+
+    gone = act(operator, "failing", "delete")
+    assert gone.json()["message"] == "failing is being deleted"
+    list(service.watch(made.id))
+    with pytest.raises(NotFound):
+        service.stack("failing")
+    assert set(offers(operator, made.id)["unfit"].values()) == {"the stack is deleted"}
+
+
+def test_the_hook_that_is_named_is_cleared_and_no_other(operator: httpx.Client, service: Service) -> None:
+    service.create(StackJob(name="held", template=HELD, environments=(HOOKED,)))
+    standing = {each["resource"] for each in offers(operator, "held")["hooks"]}
+    assert standing == {"one[*]", "onea"}
+    cleared = act(operator, "held", "clear_hook", resource="one[*]", kind="pre-create")
+    assert cleared.json()["message"] == "let on: one[*] (pre-create)"
+    assert {each["resource"] for each in offers(operator, "held")["hooks"]} == {"onea"}
+    assert act(operator, "held", "cancel").status_code == 202
+
+
+def test_what_the_engine_says_against_it_is_told(operator: httpx.Client) -> None:
+    answer = act(operator, "web", "signal", resource="onee", details={})
+    assert answer.status_code == 404
+    assert "did you mean 'one'?" in answer.json()["error"]
+
+
+def test_a_page_of_yesterday_acts_on_nothing(operator: httpx.Client, service: Service) -> None:
+    order = {"stack_id": service.stack("web").id, "traversal_id": "long ago", "confirm": "web"}
+    answer = operator.post("/stack/web/act/retry", json=order)
+    assert answer.status_code == 409
+    assert "look at it again" in answer.json()["error"]
+
+
+def test_no_error_shows_where_in_the_program_it_was(
+    operator: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise ZeroDivisionError("of the secret word")
+
+    monkeypatch.setattr(Store, "past", property(fails), raising=False)
+    answer = operator.get("/stack/web/actions.json")
+    assert answer.status_code == 500
+    assert "secret word" not in answer.text
+    assert "Traceback" not in answer.text
+
+
+def test_what_is_told_is_text_on_a_page(operator: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: Any) -> Any:
+        raise Conflict("<b>busy</b>")
+
+    monkeypatch.setattr(Observer, "head", refuses)
+    answer = operator.get("/stack/web/events")
+    assert answer.status_code == 409
+    assert "&lt;b&gt;busy&lt;/b&gt;" in answer.text
+    assert "<b>busy" not in answer.text
+    assert "<h1>Conflict</h1>" in answer.text
