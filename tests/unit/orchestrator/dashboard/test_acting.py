@@ -81,7 +81,8 @@ def test_a_failed_stack_is_tried_again_and_deleted(operator: httpx.Client, servi
 
 
 def test_the_hook_that_is_named_is_cleared_and_no_other(operator: httpx.Client, service: Service) -> None:
-    service.create(StackJob(name="held", template=HELD, environments=(HOOKED,)))
+    made = service.create(StackJob(name="held", template=HELD, environments=(HOOKED,)))
+    next(progress for progress in service.watch(made.id) if len(progress.hooks) == 2)
     standing = {each["resource"] for each in offers(operator, "held")["hooks"]}
     assert standing == {"one[*]", "onea"}
     cleared = act(operator, "held", "clear_hook", resource="one[*]", kind="pre-create")
