@@ -106,10 +106,15 @@ class Hub:
         """Begin to read; in a running loop."""
         self._task = asyncio.get_running_loop().create_task(self._read_on(), name="hub")
 
-    def stop(self) -> None:
-        """Read no more."""
+    async def close(self) -> None:
+        """Read no more, and wait until nothing is read any more; in the loop."""
         if self._task is not None:
             self._task.cancel()
+            await asyncio.wait({self._task})
+        self.stop()
+
+    def stop(self) -> None:
+        """Read no more; the loop has stopped."""
         for each in (self._reader, self._searchers):
             each.shutdown(wait=False, cancel_futures=True)
 
@@ -218,6 +223,8 @@ class Hub:
             raise Unavailable(f"{MOST_LISTENERS} pages listen already, and no more may")
         subscription = Subscription(topic, room=room)
         self._listeners.add(subscription)
+        # Until now it was looked seldom.
+        self.wake()
         try:
             yield subscription
         finally:

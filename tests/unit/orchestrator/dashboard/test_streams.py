@@ -1,0 +1,162 @@
+"""Streams over HTTP: what was missed first, then what happens, and how it stands."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from orchestrator.dashboard.app import Dashboard
+from orchestrator.settings import Settings
+from orchestrator.store import tables
+from orchestrator.store.store import Store
+from tests.unit.orchestrator.dashboard.serving import client, served
+
+PROJECT = "p"
+
+
+def written(store: Store, *stacks: str, project: str = PROJECT) -> list[int]:
+    """Write an event of each stack, which is made where it is not there yet; return the events' ids."""
+    ids = []
+    with store.database.write() as connection:
+        for name in stacks:
+            stack = {"id": f"{name}-id", "name": name, "project": project, "root_id": f"{name}-id"}
+            stack |= {"action": "CREATE", "status": "COMPLETE", "traversal_id": "t", "template_id": "d"}
+            times = {"timeout_minutes": 1.0, "created_at": 1.0, "updated_at": 1.0}
+            known = connection.execute(tables.stack.select().where(tables.stack.c.id == stack["id"])).first()
+            if known is None:
+                connection.execute(tables.stack.insert().values(**stack, **times))
+            event = {"at": 1.0, "stack_id": stack["id"], "traversal_id": "t", "resource": "port"}
+            event |= {"action": "CREATE", "status": "COMPLETE"}
+            done = connection.execute(tables.event.insert().values(**event))
+            ids.append(int(done.inserted_primary_key[0]))
+    return ids
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    path = tmp_path_factory.mktemp("streams") / "isotherm.db"
+    store = Store(f"sqlite:///{path}")
+    tables.metadata.create_all(store.database.engine)
+    return store
+
+
+@pytest.fixture(scope="module")
+def dashboard(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
+    settings = Settings(project=PROJECT, state_directory=Path(tmp_path_factory.mktemp("state")))
+    with served(settings, store) as dashboard:
+        yield dashboard
+
+
+def messages(answer: httpx.Response) -> Iterator[tuple[str, int | None, Any]]:
+    """Yield what a stream says: event, id, data."""
+    name, number, data = "", None, None
+    for line in answer.iter_lines():
+        field, _, value = line.partition(": ")
+        if field == "event":
+            name = value
+        elif field == "id":
+            number = int(value)
+        elif field == "data":
+            data = json.loads(value)
+        elif not line and name:
+            yield name, number, data
+            name, number, data = "", None, None
+
+
+def of(said: Iterator[tuple[str, int | None, Any]], event: str) -> tuple[int | None, Any]:
+    """Return the next message of a kind."""
+    return next((number, data) for name, number, data in said if name == event)
+
+
+def test_what_was_missed_comes_first_and_what_happens_then_follows(
+    store: Store, dashboard: Dashboard
+) -> None:
+    first, second = written(store, "web", "web")
+    with client(dashboard) as http, http.stream("GET", f"/stack/web/stream?since={first}") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert (answer.headers["x-accel-buffering"], answer.headers["cache-control"]) == ("no", "no-store")
+        said = messages(answer)
+        number, events = of(said, "events")
+        assert (number, [event["id"] for event in events]) == (second, [second])
+        assert (events[0]["stack"], events[0]["resource"]) == ("web", "port")
+        (third,) = written(store, "web")
+        _, events = of(said, "events")
+        assert [event["id"] for event in events] == [third]
+
+
+def test_a_browser_that_comes_again_goes_on_where_it_was(store: Store, dashboard: Dashboard) -> None:
+    first, second, third = written(store, "web", "web", "web")
+    headers = {"Last-Event-ID": str(second)}
+    with (
+        client(dashboard) as http,
+        http.stream("GET", f"/stack/web/stream?since={first}", headers=headers) as answer,
+    ):
+        _, events = of(messages(answer), "events")
+        assert [event["id"] for event in events] == [third]
+
+
+def test_a_stream_of_one_stack_tells_of_no_other_and_one_of_all_tells_of_the_project(
+    store: Store, dashboard: Dashboard
+) -> None:
+    web, db = written(store, "web", "db")
+    (foreign,) = written(store, "theirs", project="q")
+    (last,) = written(store, "web")
+    with client(dashboard) as http:
+        with http.stream("GET", f"/stack/web/stream?since={web - 1}") as answer:
+            _, events = of(messages(answer), "events")
+        assert [event["id"] for event in events] == [web, last]
+        with http.stream("GET", f"/stacks/stream?since={web - 1}") as answer:
+            _, events = of(messages(answer), "events")
+        assert [event["id"] for event in events] == [web, db, last]
+        assert foreign not in [event["id"] for event in events]
+
+
+def test_it_is_said_that_all_is_well_and_up_to_where_though_nothing_happens(
+    store: Store, dashboard: Dashboard
+) -> None:
+    (newest,) = written(store, "db")
+    with client(dashboard) as http, http.stream("GET", "/stack/web/stream") as answer:
+        ticks = [(number, data) for name, number, data in islice(messages(answer), 2) if name == "tick"]
+    assert [number for number, _ in ticks][-1] == newest
+    assert ticks[0][1]["as_of"] < ticks[-1][1]["as_of"]
+
+
+def test_who_names_an_event_that_never_was_begins_anew(dashboard: Dashboard) -> None:
+    with client(dashboard) as http, http.stream("GET", "/stacks/stream?since=999999999") as answer:
+        number, _ = of(messages(answer), "resync")
+        assert number is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/stack/wbe/stream", 404, "wbe"),
+        ("/stacks/stream?since=yesterday", 400, "found 'yesterday'"),
+        ("/stacks/stream?since=-1", 400, "found '-1'"),
+        ("/stack/theirs/stream", 404, "theirs"),
+    ],
+)
+def test_what_cannot_be_followed_is_told_in_a_sentence(
+    store: Store, dashboard: Dashboard, path: str, status: int, words: str
+) -> None:
+    written(store, "theirs", project="q")
+    with client(dashboard) as http:
+        answer = http.get(path)
+    assert answer.status_code == status
+    assert words in answer.json()["error"]
+
+
+def test_a_stream_ends_with_its_browser(dashboard: Dashboard) -> None:
+    with client(dashboard) as http:
+        with http.stream("GET", "/stacks/stream") as answer:
+            of(messages(answer), "tick")
+            assert dashboard.hub.listeners >= 1
+        with http.stream("GET", "/stacks/stream") as answer:
+            for name, _, _ in messages(answer):
+                # Whoever is gone is noticed at the next word to him, at the latest.
+                if name == "tick" and dashboard.hub.listeners == 1:
+                    break
