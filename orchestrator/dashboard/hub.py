@@ -140,7 +140,9 @@ class Hub:
         await asyncio.sleep(self._pace.rest)
         seconds = self._pace.listened if self._listeners else self._pace.idle
         try:
-            await asyncio.wait_for(self._woken.wait(), seconds)
+            # Not ``wait_for``: where both come at once it takes what was waited for, and forgets the cancellation.
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
         except TimeoutError:
             return
         finally:

@@ -127,7 +127,8 @@ class Subscription:
     async def news(self, seconds: float) -> bool:
         """Wait for something to tell, at most so long; whether there is."""
         try:
-            await asyncio.wait_for(self._news.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
         except TimeoutError:
             return False
         self._news.clear()

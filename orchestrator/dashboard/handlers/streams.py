@@ -76,6 +76,8 @@ class StreamHandler(DataHandler):
             topic = await self.ask(partial(topic_of, self.application.store, project, name, nested=nested))
         try:
             with self.hub.listen(topic) as heard:
+                # The page may have read on before the hub did.
+                heard.known = since or 0
                 self._begin()
                 await self._tell(heard, since)
         except Unavailable as error:
@@ -147,6 +149,7 @@ class StreamHandler(DataHandler):
                     self._write_events(entries)
                     await self.flush()
         except Missed:
+            heard.known = 0
             self.write(notice("resync", {}, last_id=position))
             return position
         except IsothermError as error:
@@ -154,8 +157,7 @@ class StreamHandler(DataHandler):
             self.write(notice("trouble", {"error": str(error)}))
             self._is_open = False
             return since
-        heard.known = max(since, position)
-        return heard.known
+        return max(since, position)
 
     def _write_events(self, entries: list[Entry]) -> None:
         self.write(events_message((each.text for each in entries), last_id=entries[-1].row.id))

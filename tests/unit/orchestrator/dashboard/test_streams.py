@@ -32,7 +32,7 @@ def written(store: Store, *stacks: str, project: str = PROJECT) -> list[int]:
             event = {"at": 1.0, "stack_id": stack["id"], "traversal_id": "t", "resource": "port"}
             event |= {"action": "CREATE", "status": "COMPLETE"}
             done = connection.execute(tables.event.insert().values(**event))
-            ids.append(int(done.inserted_primary_key[0]))
+            ids.append(int(done.inserted_primary_key[0]))  # type: ignore[index]  # it always has one
     return ids
 
 
