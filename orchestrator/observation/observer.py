@@ -42,8 +42,22 @@ class Observer:
         self.showing = Showing(settings, store)
 
     def stacks(self, query: StackQuery) -> StackPage:
-        """Return one page of the list of stacks."""
-        raise NotImplementedError
+        """Return one page of the list of stacks.
+
+        Raises:
+            InvalidInput: there is no such order, or a number is out of its bounds.
+        """
+        return self._store.stack_pages.page(
+            project=self.settings.project,
+            search=query.search,
+            states=query.states,
+            sort=query.sort,
+            descending=query.descending,
+            offset=query.offset,
+            limit=query.limit,
+            nested=query.nested,
+            deleted=query.deleted,
+        )
 
     def facts(self, name: str, traversal_id: str | None = None) -> Facts:
         """Return one operation on a stack, which may be deleted, as it is now; None for the one in force.

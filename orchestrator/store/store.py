@@ -25,6 +25,7 @@ from orchestrator.store.reservations import Reservations
 from orchestrator.store.scalings import Scalings
 from orchestrator.store.sink_cursors import SinkCursors
 from orchestrator.store.snapshots import Snapshots
+from orchestrator.store.stack_pages import StackPages
 from orchestrator.store.stacks import Stacks
 from orchestrator.store.sweeping import Sweeper
 from orchestrator.store.tables import metadata
@@ -71,6 +72,7 @@ class Store:
         self.events = Events(self.database, horizon)
         self.past = Past(self.database, self.stacks)
         self.observations = Observations(self.database, horizon)
+        self.stack_pages = StackPages(self.database, horizon)
         self.event_log = EventLog(self.database, self.observations)
         self.annotations = Annotations(self.database, codec)
         self.presences = Presences(self.database)

@@ -1,0 +1,157 @@
+"""What every store promises of pages of stacks: what is on them, in which order, and what they count."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from orchestrator.errors import InvalidInput
+from orchestrator.observation.views import StackPage
+from orchestrator.store import tables
+from orchestrator.store.claims import Ending, Outcome
+from tests.unit.orchestrator.store.conftest import Bench
+from tests.unit.orchestrator.store.test_update_contract import begin_delete
+
+
+def names(page: StackPage) -> list[str]:
+    return [row.name for row in page.rows]
+
+
+@pytest.fixture
+def some(bench: Bench) -> Bench:
+    """Three stacks, begun one after the other: one failed, one complete, one under way."""
+    for stack in ("web", "db", "cache"):
+        orders = bench.begin({"a": set(), "b": {"a"}}, stack=stack)
+        bench.clock.pass_(10)
+        if stack == "web":
+            bench.finish(bench.claim(orders[0]), Ending.FAILED, reason="no room")
+        if stack == "db":
+            bench.run_all(orders)
+        bench.clock.pass_(10)
+    return bench
+
+
+def change(bench: Bench, stacks: Iterable[str], **values: object) -> None:
+    stack = tables.stack
+    with bench.store.database.write() as connection:
+        connection.execute(stack.update().where(stack.c.name.in_(list(stacks))).values(**values))
+
+
+def test_a_page_tells_of_each_stack_how_far_it_is(some: Bench) -> None:
+    began = some.clock.now - 60
+    page = some.store.stack_pages.page(project="p", sort="created", descending=False)
+    web, db, cache = page.rows
+    assert (web.name, web.state, web.counts, web.total, web.done) == (
+        "web",
+        "CREATE_FAILED",
+        {"failed": 1, "blocked": 1},
+        2,
+        0,
+    )
+    assert "no room" in web.reason
+    assert (db.state, db.counts, db.done, db.total) == ("CREATE_COMPLETE", {"done": 2}, 2, 2)
+    assert (db.begun_at, db.ended_at, db.last_event_at) == (began + 20, began + 30, began + 30)
+    assert (cache.state, cache.counts, cache.ended_at) == (
+        "CREATE_IN_PROGRESS",
+        {"ready": 1, "blocked": 1},
+        None,
+    )
+    assert (cache.begun_at, cache.last_event_at, cache.retries) == (began + 40, began + 40, 0)
+    assert page.total == 3
+    assert page.states == {"CREATE_FAILED": 1, "CREATE_COMPLETE": 1, "CREATE_IN_PROGRESS": 1}
+    assert page.cursor == some.store.observations.horizon.look()
+    assert page.as_of == some.clock.now
+
+
+def test_what_is_asked_again_is_told_as_it_is_by_then(bench: Bench) -> None:
+    (a,) = bench.begin({"a": set()})
+    pages = bench.store.stack_pages
+    bench.store.nodes.finish(bench.claim(a), Outcome(ending=Ending.RETRY, reason="busy"))
+    (row,) = pages.page(project="p").rows
+    assert (row.counts, row.retries, row.done) == ({"waiting": 1}, 1, 0)
+    bench.run_all(bench.sweep())
+    for _ in range(2):
+        (row,) = pages.page(project="p").rows
+        assert (row.counts, row.retries, row.done) == ({"done": 1}, 1, 1)
+    begin_delete(bench)
+    (row,) = pages.page(project="p").rows
+    assert (row.state, row.done, row.retries) == ("DELETE_IN_PROGRESS", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("sort", "wanted"),
+    [
+        ("name", ["cache", "db", "web"]),
+        ("state", ["db", "web", "cache"]),
+        ("created", ["web", "db", "cache"]),
+        ("updated", ["web", "db", "cache"]),
+        ("last_event", ["web", "db", "cache"]),
+    ],
+)
+def test_stacks_come_in_the_order_asked_for(sort: str, wanted: list[str], some: Bench) -> None:
+    pages = some.store.stack_pages
+    assert names(pages.page(project="p", sort=sort, descending=False)) == wanted
+    assert names(pages.page(project="p", sort=sort)) == wanted[::-1]
+
+
+def test_pages_join_without_a_gap_also_where_all_are_equal(bench: Bench) -> None:
+    for number in range(5):
+        bench.begin({"a": set()}, stack=f"s{number}")
+    pages = bench.store.stack_pages
+    parts = [pages.page(project="p", offset=offset, limit=2) for offset in (0, 2, 4, 6)]
+    assert [names(part) for part in parts] == [["s0", "s1"], ["s2", "s3"], ["s4"], []]
+    assert {part.total for part in parts} == {5}
+
+
+def test_stacks_are_found_by_a_part_of_the_name_or_of_a_tag_and_by_the_id(some: Bench) -> None:
+    change(some, ["db"], tags=("Prodüction", 'te"am'))
+    change(some, ["cache"], name="ca%che_1")
+    page = some.store.stack_pages.page
+
+    def found(search: str) -> list[str]:
+        result = page(project="p", search=search, sort="name", descending=False)
+        assert result.total == len(result.rows)
+        return names(result)
+
+    assert found("C") == ["ca%che_1", "db"]
+    assert found("web") == ["web"]
+    assert found("prodü") == ["db"]
+    assert found('e"a') == ["db"]
+    assert found("%") == ["ca%che_1"]
+    assert found("_") == ["ca%che_1"]
+    assert found('", "') == []
+    assert found("db-id") == ["db"]
+    assert found("db-i") == []
+    assert found("nothing") == []
+
+
+def test_stacks_are_chosen_by_their_state_and_all_are_counted(some: Bench) -> None:
+    page = some.store.stack_pages.page(project="p", states=("CREATE_FAILED", "CREATE_COMPLETE"), sort="name")
+    assert (names(page), page.total, sum(page.states.values())) == (["web", "db"], 2, 3)
+
+
+def test_those_in_others_and_deleted_ones_come_when_they_are_asked_for(some: Bench) -> None:
+    change(some, ["db"], parent_id="web-id", parent_resource="web-a", root_id="web-id", depth=1)
+    change(some, ["cache"], deleted_at=some.clock.now)
+    page = some.store.stack_pages.page
+    assert names(page(project="p")) == ["web"]
+    assert sum(page(project="p").states.values()) == 1
+    nested = page(project="p", nested=True, sort="name", descending=False)
+    assert names(nested) == ["db", "web"]
+    assert nested.rows[0].parent_id == "web-id"
+    assert sum(nested.states.values()) == 2
+    deleted = page(project="p", deleted=True, sort="name", descending=False)
+    assert names(deleted) == ["cache", "web"]
+    assert sum(deleted.states.values()) == 1
+    assert deleted.rows[0].deleted_at == some.clock.now
+
+
+def test_another_project_sees_none(some: Bench) -> None:
+    page = some.store.stack_pages.page(project="other")
+    assert (page.rows, page.total, page.states) == ((), 0, {})
+
+
+def test_what_no_page_can_be_is_refused(bench: Bench) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        bench.store.stack_pages.page(project="p", sort="update", offset=-1, limit=501)
+    assert [problem.path for problem in refused.value.problems] == ["sort", "offset", "limit"]
+    assert refused.value.problems[0].hint == "did you mean 'updated'?"
