@@ -56,7 +56,7 @@ function tick() {
   const { begun_at: begun, ended_at: ended, deadline } = shown.operation;
   setText(byId("stack-lasts-word"), ended ? "Took" : "Running for");
   setText(byId("stack-lasts"), ended ? duration(ended - begun) : elapsed(now() - begun));
-  byId("stack-deadline").parentElement.classList.toggle("invisible", Boolean(ended) || !deadline);
+  byId("stack-deadline").parentElement.hidden = Boolean(ended) || !deadline;
   setText(byId("stack-deadline"), deadline ? `in ${elapsed(deadline - now())}` : "–");
 }
 

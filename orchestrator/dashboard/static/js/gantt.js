@@ -1,0 +1,107 @@
+// The rows and the axis of a timeline's drawing.
+
+import { el, svg } from "./dom.js";
+import { duration } from "./format.js";
+import { markWord, marks, secondsByKind } from "./scale.js";
+import { drawSpan } from "./spans.js";
+import { ICONS, FILLED, icon } from "./states.js";
+
+export const ROW_HEIGHT = 26;
+const MARK_EVERY = 90; // Pixels between two marks of the axis at least.
+
+/** Draw the axis of so many seconds. */
+export function drawAxis(place, { perSecond, width }, seconds) {
+  const found = marks(seconds, (perSecond * seconds) / MARK_EVERY);
+  const picture = svg("svg", { class: "gantt-axis-marks", width, height: 24 });
+  for (const mark of found) {
+    const x = mark * perSecond;
+    picture.append(
+      svg("line", { x1: x + 0.5, x2: x + 0.5, y1: 16, y2: 24 }),
+      svg("text", { x: x + (mark ? 0 : 1), y: 13, "text-anchor": mark ? "middle" : "start", text: markWord(mark) }),
+    );
+  }
+  place.replaceChildren(el("div", { class: "gantt-axis-name", text: "Resource" }), picture);
+  place.parentElement.style.setProperty("--grid", `${(found[1] ?? seconds) * perSecond}px`);
+}
+
+/** One resource's row. */
+export class GanttRow {
+  #drawn = "";
+
+  constructor(no, onClick) {
+    this.name = el("span", { class: "gantt-name" });
+    this.picture = svg("svg", { class: "gantt-bar", height: ROW_HEIGHT, "aria-hidden": "true" });
+    this.element = el("div", { class: "gantt-row", role: "option", id: `bar-${no}`, on: { click: onClick } }, this.name, this.picture);
+  }
+
+  draw(bar, { place, of, scale, isChosen, isOpen }) {
+    this.element.style.setProperty("top", `${place * ROW_HEIGHT}px`);
+    this.element.setAttribute("aria-posinset", String(place + 1));
+    this.element.setAttribute("aria-setsize", String(of));
+    this.element.setAttribute("aria-selected", String(isOpen));
+    this.element.classList.toggle("is-chosen", isChosen);
+    this.element.classList.toggle("is-critical", bar.critical);
+    const goesOn = bar.spans.some((span) => span.end === null);
+    const drawn = JSON.stringify([bar, scale.start, scale.perSecond, scale.width, goesOn && scale.until]);
+    if (drawn === this.#drawn) return;
+    this.#drawn = drawn;
+    this.#drawName(bar);
+    this.#drawBar(bar, scale);
+    this.element.setAttribute("aria-label", barInWords(bar, scale.until));
+  }
+
+  #drawName(bar) {
+    this.name.className = `gantt-name state-${bar.state}`;
+    this.name.title = `${bar.name}, ${bar.type}`;
+    const word = el("span", { class: "gantt-name-text", text: bar.name });
+    const removal = bar.phase === "cleanup" ? el("span", { class: "muted", text: " (delete)" }) : null;
+    if (removal) word.append(removal);
+    this.name.replaceChildren(icon(bar.state), word, ...(bar.critical ? [el("span", { class: "gantt-critical", text: "◆" })] : []));
+  }
+
+  #drawBar(bar, { start, until, perSecond, width }) {
+    this.picture.setAttribute("width", String(width));
+    const parts = [];
+    let end = 0;
+    for (const span of bar.spans) {
+      const x = (span.start - start) * perSecond;
+      end = ((span.end ?? until) - start) * perSecond;
+      parts.push(...drawSpan(span.kind, x, end - x, ROW_HEIGHT, spanInWords(span, until)));
+    }
+    if (bar.critical && bar.spans.length) {
+      const from = (bar.spans[0].start - start) * perSecond;
+      const done = bar.spans.find((span) => span.kind !== "waiting");
+      const begun = done ? (done.start - start) * perSecond : from;
+      parts.push(svg("line", { class: "span-critical", x1: begun, x2: end, y1: ROW_HEIGHT - 2.5, y2: ROW_HEIGHT - 2.5 }));
+    }
+    if (bar.spans.length && bar.state !== "blocked") {
+      const mark = svg("path", { d: ICONS[bar.state] ?? ICONS.blocked, class: `gantt-end state-${bar.state}` });
+      if (FILLED.has(bar.state)) mark.setAttribute("fill", "currentColor");
+      parts.push(svg("g", { transform: `translate(${end + 5} ${ROW_HEIGHT / 2 - 6}) scale(0.75)` }, mark));
+      const spent = secondsByKind(bar.spans.filter((span) => span.kind !== "waiting"), until);
+      parts.push(svg("text", { class: "gantt-took", x: end + 21, y: ROW_HEIGHT / 2 + 4, text: spent.total ? duration(spent.total) : "" }));
+    }
+    this.picture.replaceChildren(...parts);
+  }
+}
+
+/** A span in words: `running 1.2 s, attempt 2, by w1: what it failed with`. */
+export function spanInWords(span, until) {
+  const seconds = (span.end ?? until) - span.start;
+  const parts = [`${span.kind} ${duration(seconds)}${span.end === null ? " so far" : ""}`];
+  if (span.attempt > 1) parts.push(`attempt ${span.attempt}`);
+  if (span.worker) parts.push(`by ${span.worker}`);
+  return `${parts.join(", ")}${span.reason ? `: ${span.reason}` : ""}`;
+}
+
+/** A bar in words, for those who cannot see it. */
+export function barInWords(bar, until) {
+  const spent = secondsByKind(bar.spans, until);
+  const parts = Object.entries(spent)
+    .filter(([kind, seconds]) => kind !== "total" && seconds > 0)
+    .map(([kind, seconds]) => `${kind} ${duration(seconds)}`);
+  const critical = bar.critical ? ", on the critical path" : "";
+  const attempts = bar.attempts > 1 ? `, ${bar.attempts} attempts` : "";
+  return `${bar.name}, ${bar.state}${critical}${attempts}${parts.length ? `: ${parts.join(", ")}` : ""}`;
+}
+

@@ -1,0 +1,55 @@
+// The kinds of spans that a bar of a timeline is made of, and how each looks: by its shape, not by its colour alone.
+
+import { svg } from "./dom.js";
+
+/** In the order of a resource's life; `word` is read, `css` gives the look. */
+export const SPANS = Object.freeze(
+  ["waiting", "queued", "running", "retrying", "held"].map((name) =>
+    Object.freeze({ name, word: name, css: `span-${name}` }),
+  ),
+);
+
+/** The state whose colour a span has. */
+export const SPAN_STATES = Object.freeze({
+  waiting: "blocked",
+  queued: "ready",
+  running: "running",
+  retrying: "retrying",
+  held: "held",
+});
+
+/** Draw one span from x to x + width in a row of this height; returns elements. */
+export function drawSpan(kind, x, width, height, title) {
+  const css = `span-${kind} state-${SPAN_STATES[kind] ?? "blocked"}`;
+  const shown = Math.max(width, 1);
+  const parts = [];
+  const told = () => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", "title");
+    element.textContent = title;
+    return element;
+  };
+  const middle = height / 2;
+  if (kind === "waiting") {
+    parts.push(svg("line", { class: css, x1: x, x2: x + shown, y1: middle, y2: middle }, title && told()));
+  } else if (kind === "queued") {
+    parts.push(svg("rect", { class: css, x: x + 0.5, y: middle - 3.5, width: Math.max(shown - 1, 0.5), height: 7 }, title && told()));
+  } else {
+    const tall = height - 10;
+    parts.push(svg("rect", { class: css, x, y: 5, width: shown, height: tall, rx: Math.min(2, shown / 2) }, title && told()));
+    // Stripes tell those apart in which no work was done.
+    if (kind !== "running" && shown > 4) {
+      for (let at = x + 3; at < x + shown - 1; at += 5) {
+        const slant = kind === "retrying" ? 3 : 0;
+        parts.push(svg("line", { class: `${css} span-stripe`, x1: at, x2: Math.min(at + slant, x + shown), y1: height - 6, y2: 6 }));
+      }
+    }
+  }
+  return parts;
+}
+
+/** A small picture of a kind for a legend. */
+export function spanKey(kind) {
+  const picture = svg("svg", { class: "gantt-key", viewBox: "0 0 28 20", width: 28, height: 20, "aria-hidden": "true" });
+  picture.append(...drawSpan(kind.name, 2, 24, 20, ""));
+  return picture;
+}

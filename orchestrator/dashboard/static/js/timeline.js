@@ -1,0 +1,272 @@
+// A stack's timeline: a bar a resource, of the spans in which it waited, was queued, ran, was tried again.
+//
+// Only the rows that can be seen are in the page, so that thousands of resources cost no more than some dozens.
+
+import { GanttRow, ROW_HEIGHT, drawAxis } from "./gantt.js";
+import { barDetails } from "./bar_details.js";
+import { byId, el, setText, stackUrl } from "./dom.js";
+import { count, counted, duration, now } from "./format.js";
+import { onHead, streamUrl } from "./head.js";
+import { secondsByKind } from "./scale.js";
+import { SPANS, spanKey } from "./spans.js";
+import { badge } from "./states.js";
+import { fetchJson, follow } from "./stream.js";
+
+const NAMES_WIDTH = matchMedia("(max-width: 40rem)").matches ? 140 : 240; // As --names-width.
+const SPARE = 12; // Rows above and below those that are seen.
+const MOST_ZOOM = 400;
+const EDGE = 56; // Free space behind the last bar, for what is said there.
+
+const chart = byId("timeline-chart");
+const inner = byId("timeline-inner");
+const list = byId("timeline-rows");
+const search = byId("timeline-search");
+const onlyCritical = byId("timeline-critical");
+const onlyBegun = byId("timeline-begun");
+
+let timeline = null;
+let bars = []; // Those that are shown, in their order.
+let zoom = 1;
+let chosen = null; // The number of the bar that the keyboard is at.
+let opened = null; // The number of the bar whose details are shown.
+const rows = new Map(); // Rows in the page by the bar's number.
+
+for (const kind of SPANS) byId("timeline-legend").append(el("li", {}, spanKey(kind), el("span", { text: kind.word })));
+byId("timeline-legend").append(el("li", {}, el("span", { class: "gantt-key-critical", text: "◆" }), el("span", { text: "critical path" })));
+
+/** From when to when the operation is drawn. */
+function extent() {
+  const { operation } = timeline;
+  const until = operation.ended_at ?? now();
+  const last = Math.max(until, ...timeline.critical.map((no) => endOf(timeline.bars.find((bar) => bar.no === no), until)));
+  return { start: operation.begun_at, seconds: Math.max(0.05, last - operation.begun_at), until };
+}
+
+function endOf(bar, until) {
+  return bar?.spans.length ? (bar.spans.at(-1).end ?? until) : until;
+}
+
+function select() {
+  const text = search.value.trim().toLowerCase();
+  bars = timeline.bars.filter(
+    (bar) =>
+      (!onlyCritical.checked || bar.critical) &&
+      (!onlyBegun.checked || bar.spans.some((span) => span.kind !== "waiting")) &&
+      (!text || bar.name.toLowerCase().includes(text) || bar.type.toLowerCase().includes(text)),
+  );
+  const empty = byId("timeline-empty");
+  empty.hidden = bars.length > 0;
+  setText(empty, timeline.bars.length ? "No resource fits." : "This operation has no resources to work on.");
+  if (!bars.some((bar) => bar.no === chosen)) chosen = bars[0]?.no ?? null;
+}
+
+function chartWidth() {
+  return Math.max(200, chart.clientWidth - NAMES_WIDTH - EDGE) * zoom;
+}
+
+/** Draw what can be seen. */
+function draw() {
+  if (!timeline || byId("timeline-chart").hidden) return;
+  const { start, seconds, until } = extent();
+  const width = chartWidth();
+  const scale = { start, until, perSecond: width / seconds, width: width + EDGE };
+  inner.style.width = `${NAMES_WIDTH + width + EDGE}px`;
+  list.style.height = `${bars.length * ROW_HEIGHT}px`;
+  chart.style.setProperty("--rows-height", `${bars.length * ROW_HEIGHT}px`);
+  drawAxis(byId("timeline-axis"), scale, seconds);
+  const first = Math.max(0, Math.floor(chart.scrollTop / ROW_HEIGHT) - SPARE);
+  const last = Math.min(bars.length, Math.ceil((chart.scrollTop + chart.clientHeight) / ROW_HEIGHT) + SPARE);
+  const seen = new Set();
+  for (let place = first; place < last; place += 1) {
+    const bar = bars[place];
+    seen.add(bar.no);
+    let row = rows.get(bar.no);
+    if (!row) {
+      row = new GanttRow(bar.no, () => open(bar.no));
+      rows.set(bar.no, row);
+    }
+    row.draw(bar, { place, of: bars.length, scale, isChosen: bar.no === chosen, isOpen: bar.no === opened });
+    if (row.element.parentNode !== list) list.append(row.element);
+  }
+  for (const [no, row] of rows) {
+    if (seen.has(no)) continue;
+    row.element.remove();
+    rows.delete(no);
+  }
+  const shown = rows.get(chosen);
+  if (shown) list.setAttribute("aria-activedescendant", shown.element.id);
+  else list.removeAttribute("aria-activedescendant");
+}
+
+let asked = false;
+function drawSoon() {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => {
+    asked = false;
+    draw();
+  });
+}
+
+/** Show one more resource's times in words; a second time, hide them. */
+function open(no) {
+  chosen = no;
+  opened = opened === no ? null : no;
+  showDetails();
+  drawSoon();
+}
+
+function showDetails() {
+  const place = byId("timeline-details");
+  const bar = timeline.bars.find((each) => each.no === opened);
+  place.hidden = !bar;
+  if (bar) place.replaceChildren(...barDetails(bar, extent().until));
+}
+
+function showNote() {
+  const { start, until } = extent();
+  const parts = [];
+  if (timeline.critical.length) {
+    const spent = Object.entries(timeline.critical_seconds)
+      .filter(([, seconds]) => seconds > 0)
+      .sort((one, other) => other[1] - one[1])
+      .map(([kind, seconds]) => `${kind} ${duration(seconds)}`);
+    parts.push(
+      `Critical path: ${counted(timeline.critical.length, "resource")} decided how long all of it took, ` +
+        `${duration(until - start)}${spent.length ? ` (${spent.join(", ")})` : ""}.`,
+    );
+  }
+  parts.push(`${count(bars.length)} of ${counted(timeline.bars.length, "resource")} shown.`);
+  if (timeline.trimmed) parts.push("Events of this operation have been removed from the history: some spans are missing.");
+  setText(byId("timeline-note"), parts.join(" "));
+}
+
+/** The same as a table. */
+function showTable() {
+  const place = byId("timeline-table");
+  if (place.hidden) return;
+  const { start, until } = extent();
+  const heads = ["Resource", "State", "Begun after", ...SPANS.map((kind) => kind.word), "Together", "Attempts", "Critical", "Worker"];
+  const head = el("tr", {}, ...heads.map((text, at) => el("th", { scope: "col", class: at > 1 && at < 10 ? "number" : null, text })));
+  const body = bars.map((bar) => {
+    const spent = secondsByKind(bar.spans, until);
+    const begun = bar.spans.find((span) => span.kind === "running");
+    return el(
+      "tr",
+      {},
+      el("th", { scope: "row", class: "clip", text: bar.name, title: `${bar.name}, ${bar.type}` }),
+      el("td", {}, badge(bar.state)),
+      el("td", { class: "number", text: begun ? duration(begun.start - start) : "–" }),
+      ...SPANS.map((kind) => el("td", { class: "number", text: spent[kind.name] ? duration(spent[kind.name]) : "–" })),
+      el("td", { class: "number", text: duration(spent.total) }),
+      el("td", { class: "number", text: bar.attempts ? String(bar.attempts) : "–" }),
+      el("td", { text: bar.critical ? "yes" : "" }),
+      el("td", { class: "clip", text: bar.worker, title: bar.worker }),
+    );
+  });
+  const { scrollTop, scrollLeft } = place;
+  place.replaceChildren(el("table", { class: "list gantt-list" }, el("thead", {}, head), el("tbody", {}, ...body)));
+  place.scrollTo(scrollLeft, scrollTop);
+}
+
+function showAll() {
+  select();
+  draw();
+  showTable();
+  showNote();
+  showDetails();
+}
+
+function zoomBy(factor, atX = chart.clientWidth / 2) {
+  const before = zoom;
+  zoom = Math.min(MOST_ZOOM, Math.max(1, zoom * factor));
+  // What is under the pointer stays there.
+  const behind = chart.scrollLeft + atX - NAMES_WIDTH;
+  draw();
+  chart.scrollLeft = behind * (zoom / before) - atX + NAMES_WIDTH;
+  drawSoon();
+}
+
+function move(by) {
+  const place = bars.findIndex((bar) => bar.no === chosen);
+  const next = Math.min(bars.length - 1, Math.max(0, place + by));
+  if (next < 0) return;
+  chosen = bars[next].no;
+  const top = next * ROW_HEIGHT;
+  const room = chart.clientHeight - byId("timeline-axis").offsetHeight - ROW_HEIGHT - 16;
+  if (top < chart.scrollTop) chart.scrollTop = top;
+  else if (top > chart.scrollTop + room) chart.scrollTop = top - room;
+  draw();
+}
+
+const KEYS = {
+  ArrowDown: () => move(1),
+  ArrowUp: () => move(-1),
+  PageDown: () => move(20),
+  PageUp: () => move(-20),
+  Home: () => move(-Infinity),
+  End: () => move(Infinity),
+  ArrowRight: () => chart.scrollBy({ left: 80 }),
+  ArrowLeft: () => chart.scrollBy({ left: -80 }),
+  Enter: () => chosen !== null && open(chosen),
+  " ": () => chosen !== null && open(chosen),
+  "+": () => zoomBy(1.5),
+  "-": () => zoomBy(1 / 1.5),
+  0: () => zoomBy(0),
+};
+list.addEventListener("keydown", (event) => {
+  const act = event.ctrlKey || event.metaKey || event.altKey ? null : KEYS[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+});
+chart.addEventListener("scroll", drawSoon, { passive: true });
+chart.addEventListener(
+  "wheel",
+  (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    zoomBy(event.deltaY < 0 ? 1.2 : 1 / 1.2, event.clientX - chart.getBoundingClientRect().left);
+  },
+  { passive: false },
+);
+byId("timeline-in").addEventListener("click", () => zoomBy(1.5));
+byId("timeline-out").addEventListener("click", () => zoomBy(1 / 1.5));
+byId("timeline-fit").addEventListener("click", () => zoomBy(0));
+for (const filter of [search, onlyCritical, onlyBegun]) {
+  filter.addEventListener("input", () => {
+    chart.scrollTop = 0;
+    if (timeline) showAll();
+  });
+}
+for (const way of ["chart", "table"]) {
+  byId(`timeline-as-${way}`).addEventListener("click", () => {
+    for (const each of ["chart", "table"]) {
+      byId(`timeline-${each}`).hidden = each !== way;
+      byId(`timeline-as-${each}`).setAttribute("aria-pressed", String(each === way));
+    }
+    draw();
+    showTable();
+  });
+}
+new ResizeObserver(drawSoon).observe(chart);
+
+let pause = 1000;
+const followed = follow(streamUrl(), {
+  async load(signal) {
+    const asked = performance.now();
+    timeline = await fetchJson(stackUrl("timeline.json"), { signal });
+    showAll();
+    // A large one is not asked for all the time.
+    pause = Math.max(1000, 5 * (performance.now() - asked));
+    return timeline;
+  },
+  apply: () => setTimeout(() => followed.refresh(), pause - 1000),
+  every: 1000,
+});
+// What goes on grows while one looks.
+setInterval(() => timeline && !timeline.operation.ended_at && drawSoon(), 500);
+// Another operation may have begun.
+onHead((head) => {
+  if (timeline && head.operation.traversal_id !== timeline.operation.traversal_id) followed.refresh();
+});
