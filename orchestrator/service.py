@@ -16,7 +16,7 @@ import psutil
 from orchestrator.adoption import adopted_rows
 from orchestrator.cache_admin import CacheAdmin
 from orchestrator.cache_views import CacheView, FlushView
-from orchestrator.constraint_caches import make_constraint_cache
+from orchestrator.constraint_caches import ConstraintCaches
 from orchestrator.embedded import Embedded
 from orchestrator.embedded_database import prepare_database
 from orchestrator.health import mark_healthy, mark_unhealthy
@@ -476,7 +476,7 @@ class Service(Showing):
         Raises:
             NotFound: there is no such client.
         """
-        return self._cache_admin().stats(client, reset=reset)
+        return self._cache_admin.stats(client, reset=reset)
 
     def flush_caches(self, client: str | None = None) -> list[FlushView]:
         """Have what the constraint caches hold forgotten, or that of one client; return what became of it.
@@ -484,11 +484,13 @@ class Service(Showing):
         Raises:
             NotFound: there is no such client.
         """
-        return self._cache_admin().flush(client)
+        return self._cache_admin.flush(client)
 
+    @cached_property
     def _cache_admin(self) -> CacheAdmin:
         return CacheAdmin(
-            lambda client: make_constraint_cache(self.settings, client),
+            # Made once: who looks again and again connects once.
+            ConstraintCaches(self.settings).of,
             # What has another's settings and looks nothing up has nothing to remember.
             [name for name, kind in ClientPlugins.load().items() if kind.entities or not kind.settings_of],
             self.settings.constraint_cache.clients,

@@ -9,6 +9,7 @@ from flower.app import Flower, rewrite_handler
 
 from orchestrator.dashboard.access import Mode
 from orchestrator.dashboard.controls import controls
+from orchestrator.dashboard.fleet import Fleet
 from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.loader import StackLoader
 from orchestrator.dashboard.routes import routes
@@ -57,6 +58,8 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         self.mode = Mode.of(options, embedded=settings.embedded)
         #: What acts on stacks; it hands jobs to coordinators and does nothing itself.
         self.service = Service(settings, store=store, embedded=None)
+        #: What is told of nodes, caches and workers.
+        self.fleet = Fleet(self.service, store.observations.moment)
         self._actors = ThreadPoolExecutor(ACTORS, thread_name_prefix="acting")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reading")
         # Once the loop runs.
@@ -76,6 +79,7 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         """Stop, once."""
         super().stop()
         self.hub.stop()
+        self.fleet.close()
         for executor in (self._readers, self._actors):
             executor.shutdown(wait=False, cancel_futures=True)
         self.store.close()

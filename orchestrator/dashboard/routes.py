@@ -7,6 +7,7 @@ from tornado.web import StaticFileHandler, url
 
 from orchestrator.dashboard.handlers import (
     actions,
+    fleet,
     graphs,
     stack,
     stack_data,
@@ -37,6 +38,7 @@ def routes() -> list[Any]:
     return [
         url(r"/stacks/static/(.*)", StaticHandler, {"path": str(STATIC)}, name="stacks_static"),
         *stacks.ROUTES,
+        *fleet.ROUTES,
         *streams.ROUTES,
         *stack.ROUTES,
         *graphs.ROUTES,

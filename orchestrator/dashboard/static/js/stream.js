@@ -14,8 +14,8 @@
 //
 // How current the data are stands in the page's #as-of, and what is wrong in #trouble; see stacks/base.html.
 
-import { setText } from "./dom.js";
-import { clock, setClock } from "./format.js";
+import { showAsOf } from "./as_of.js";
+import { setClock } from "./format.js";
 
 const MOST_WAITING = 5000; // Events that wait for `apply`: beyond, loading anew is less work.
 const STALE_AFTER = 10_000; // Milliseconds without word from the server.
@@ -306,31 +306,12 @@ class Stream {
 
   /** Say how current it all is. */
   #show() {
-    const place = document.getElementById("as-of");
-    if (place) {
-      const state = this.#state();
-      place.dataset.state = state;
-      setText(document.getElementById("as-of-word"), state);
-      if (this.#asOf !== null) {
-        const time = document.getElementById("as-of-time");
-        time.dateTime = new Date(this.#asOf * 1000).toISOString();
-        setText(time, clock(this.#asOf));
-      }
-    }
-    const trouble = document.getElementById("trouble");
-    if (trouble) {
-      const [sentence] = this.#troubles.values();
-      trouble.hidden = sentence === undefined;
-      setText(trouble, sentence === undefined ? "" : capital(sentence));
-    }
+    const [trouble] = this.#troubles.values();
+    showAsOf(this.#state(), this.#asOf, trouble);
   }
 }
 
 /** How long to wait before the next attempt: longer each time, and not the same for all pages. */
 function backOff(attempts) {
   return Math.min(LONGEST_PAUSE, 500 * 2 ** attempts) * (0.75 + Math.random() / 2);
-}
-
-function capital(sentence) {
-  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`.replace(/\.\.$/, ".");
 }

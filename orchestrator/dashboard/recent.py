@@ -1,0 +1,127 @@
+"""Answers that take their time: asked for by one thread at once, kept for a moment, and given with their age."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+import structlog
+
+from orchestrator.errors import IsothermError, NotFound, Unavailable
+
+T = TypeVar("T")
+log = structlog.get_logger()
+
+#: For how long an answer is good enough for the next who asks.
+KEEP_SECONDS: Final = 2.0
+#: How long a page waits. What is asked may take longer: its answer is there for the next.
+PATIENCE_SECONDS: Final = 4.0
+_UNFORESEEN: Final = "it cannot be asked now; the dashboard's log says why"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(Generic[T]):
+    """What was answered, when, and what is wrong if there is no newer answer."""
+
+    value: T
+    #: By the database's clock: no event with an id up to the cursor is missing, as of then.
+    cursor: int
+    as_of: float
+    #: How long ago that was.
+    age_seconds: float
+    #: Why it is not newer; empty if it is as new as it should be.
+    trouble: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the value; ``now`` is the database's time as of now."""
+        return {
+            "cursor": self.cursor,
+            "as_of": self.as_of,
+            "now": self.as_of + self.age_seconds,
+            "age_seconds": self.age_seconds,
+            "trouble": self.trouble,
+        }
+
+
+class Recent(Generic[T]):
+    """The last answer to one question. Used on one event loop.
+
+    Args:
+        question: Asks; in a thread.
+        moment: Returns the cursor and the database's time; asked before the question, in the same thread.
+        executor: Where.
+        keep_seconds: See :data:`KEEP_SECONDS`.
+        patience_seconds: See :data:`PATIENCE_SECONDS`.
+    """
+
+    def __init__(
+        self,
+        question: Callable[[], T],
+        moment: Callable[[], tuple[int, float]],
+        executor: Executor,
+        *,
+        keep_seconds: float = KEEP_SECONDS,
+        patience_seconds: float = PATIENCE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._question, self._moment, self._executor = question, moment, executor
+        self._keep_seconds, self._patience_seconds = keep_seconds, patience_seconds
+        self._clock = clock
+        self._asking: asyncio.Task[None] | None = None
+        self._tried_at: float | None = None
+        self._error: IsothermError | None = None
+        self._last: tuple[T, int, float, float] | None = None
+
+    async def get(self) -> Answer[T]:
+        """Return the last answer, or the next one if that is too old and the next comes in time.
+
+        Raises:
+            IsothermError: there is no answer, or what was asked for is gone.
+        """
+        if self._asking is None and self._is_old():
+            self._asking = asyncio.create_task(self._ask())
+        late = False
+        if self._asking is not None:
+            done, _ = await asyncio.wait({self._asking}, timeout=self._patience_seconds)
+            late = not done
+        return self._answer(late=late)
+
+    def _is_old(self) -> bool:
+        return self._tried_at is None or self._clock() - self._tried_at >= self._keep_seconds
+
+    async def _ask(self) -> None:
+        try:
+            self._last = await asyncio.get_running_loop().run_in_executor(self._executor, self._asked)
+            self._error = None
+        except IsothermError as error:
+            self._error = error
+        except Exception:
+            log.exception("the dashboard could not ask")
+            self._error = Unavailable(_UNFORESEEN)
+        finally:
+            self._tried_at = self._clock()
+            self._asking = None
+
+    def _asked(self) -> tuple[T, int, float, float]:
+        began = self._clock()
+        cursor, as_of = self._moment()
+        return self._question(), cursor, as_of, began
+
+    def _answer(self, *, late: bool) -> Answer[T]:
+        error = self._error
+        if late:
+            error = Unavailable(
+                f"no answer within {self._patience_seconds:g} seconds; it is still waited for"
+            )
+        if self._last is None or isinstance(error, NotFound):
+            raise error or Unavailable(_UNFORESEEN)
+        value, cursor, as_of, began = self._last
+        return Answer(
+            value=value,
+            cursor=cursor,
+            as_of=as_of,
+            age_seconds=max(0.0, self._clock() - began),
+            trouble=str(error) if error else "",
+        )

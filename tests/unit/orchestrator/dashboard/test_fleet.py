@@ -1,0 +1,140 @@
+"""The pages about nodes, caches and workers tell what there is, from where, and how old it is."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from orchestrator.dashboard.app import Dashboard
+from orchestrator.dashboard.fleet import Heartbeat, heartbeats_of, workers_told
+from orchestrator.observation.views import ProcessView
+from orchestrator.settings import Settings
+from orchestrator.store import migrations
+from orchestrator.store.store import Store
+from tests.unit.orchestrator.dashboard.serving import client, served
+
+WORKS = (("web", "s1", "port", "CREATE", 990.0, 1050.0),)
+
+
+def process(pid: int, celery: str = "worker@h", **more: Any) -> ProcessView:
+    told: dict[str, Any] = {
+        "name": f"worker@h:{pid}:1.00",
+        "kind": "worker",
+        "host": "h",
+        "version": "0.1.0",
+        "queues": ("checks",),
+        "started_at": 900.0,
+        "seen_at": 995.0,
+        "seen_seconds": 5.0,
+        "state": "present",
+    }
+    return ProcessView(pid=pid, celery_name=celery, **{**told, **more})
+
+
+def beat(seen_seconds: float | None = 1.0, *, alive: bool = True) -> Heartbeat:
+    return Heartbeat(seen_seconds=seen_seconds, alive=alive, active=2, processed=40)
+
+
+def shape(told: Sequence[Any]) -> list[tuple[str, bool, list[int]]]:
+    return [
+        (each["name"], bool(each["heartbeat"]), [one["pid"] for one in each["processes"]]) for each in told
+    ]
+
+
+def test_processes_stand_with_the_worker_that_they_belong_to() -> None:
+    processes = [process(3), process(1), process(2, "coordinator@h", kind="coordinator")]
+    told = workers_told(processes, {"worker@h": beat(), "coordinator@h": beat()})
+    assert shape(told) == [("coordinator@h", True, [2]), ("worker@h", True, [1, 3])]
+    assert told[0]["kind"] == "coordinator"
+
+
+def test_what_only_one_of_the_two_knows_is_told_all_the_same() -> None:
+    told = workers_told([process(1), process(2, "", kind="embedded")], {"stranger@h": beat()})
+    assert shape(told) == [("stranger@h", True, []), ("worker@h", False, [1]), ("", False, [2])]
+
+
+def test_those_who_are_there_come_first_and_those_who_said_good_bye_last() -> None:
+    processes = [process(1, state="stopped"), process(2, state="silent"), process(3)]
+    [told] = workers_told(processes, {})
+    assert [each["state"] for each in told["processes"]] == ["present", "silent", "stopped"]
+
+
+def test_what_a_process_works_on_is_told_with_the_end_of_its_lease() -> None:
+    [told] = workers_told([process(1, works_on=WORKS)], {})
+    assert told["processes"][0]["works_on"] == [
+        {
+            "stack": "web",
+            "stack_id": "s1",
+            "resource": "port",
+            "action": "CREATE",
+            "since": 990.0,
+            "lease_until": 1050.0,
+        }
+    ]
+
+
+def test_a_heartbeat_tells_how_long_ago_it_was_and_nothing_once_the_worker_has_left() -> None:
+    here = SimpleNamespace(heartbeats=[80.0, 97.5], alive=True, active=1, processed=9)
+    left = SimpleNamespace(heartbeats=[], alive=False, active=None, processed=None)
+    assert heartbeats_of({"here@h": here, "left@h": left}, now=100.0) == {
+        "here@h": Heartbeat(seen_seconds=2.5, alive=True, active=1, processed=9),
+        "left@h": Heartbeat(seen_seconds=None, alive=False, active=None, processed=None),
+    }
+
+
+@pytest.fixture(scope="module")
+def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
+    directory: Path = tmp_path_factory.mktemp("fleet")
+    settings = Settings(state_directory=directory)
+    migrations.upgrade(settings.effective_database_url)
+    with served(settings, Store.of(settings)) as made:
+        yield made
+
+
+@pytest.fixture
+def browser(dashboard: Dashboard) -> Iterator[httpx.Client]:
+    with client(dashboard) as made:
+        yield made
+
+
+@pytest.mark.parametrize("page", ["nodes", "nodes/local", "nodes/%64ata", "cache"])
+def test_a_page_says_of_what_it_is_and_runs_no_script_of_its_own(browser: httpx.Client, page: str) -> None:
+    answer = browser.get(f"/stacks/{page}")
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert 'id="as-of"' in answer.text
+    assert "js/stream.js" not in answer.text
+    assert "onclick" not in answer.text
+
+
+def test_the_nodes_are_those_of_the_command_with_the_age_of_what_they_said(browser: httpx.Client) -> None:
+    told = browser.get("/stacks/nodes/data").json()
+    assert [(node["name"], node["states"]) for node in told["nodes"]] == [("local", "up")]
+    assert told["counts"] == {"up": 1}
+    assert told["trouble"] == ""
+    assert told["now"] >= told["as_of"]
+    assert told["nodes"][0]["memory_mib"] > 0
+
+
+def test_a_node_tells_all_that_is_on_it(browser: httpx.Client) -> None:
+    told = browser.get("/stacks/nodes/local/data").json()
+    assert told["node"]["is_up"]
+    assert {section["kind"] for section in told["sections"]} == {"hypervisor", "storage"}
+    assert told["instances"]["instances"] == []
+    assert told["residents"] == []
+
+
+def test_of_a_node_that_there_is_not_the_nearest_is_named(browser: httpx.Client) -> None:
+    answer = browser.get("/stacks/nodes/locla/data")
+    assert answer.status_code == 404
+    assert answer.json() == {"error": "there is no node 'locla'; did you mean 'local'?"}
+
+
+def test_every_client_has_its_cache_told_and_nodes_their_states(browser: httpx.Client) -> None:
+    told = browser.get("/stacks/cache/data").json()
+    assert {"http", "nodes"} <= {cache["client"] for cache in told["caches"]}
+    assert all(cache["hit_rate"] is None for cache in told["caches"])
+    assert "hits" in told["node_states"]
