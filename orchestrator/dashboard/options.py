@@ -5,7 +5,7 @@ among them.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +30,10 @@ DEFAULTS: Final = {
     # Without kwargs every row would read resource.check and nothing more.
     "tasks_columns": "name,kwargs,state,received,started,runtime,worker",
 }
+
+#: What Tornado writes for yes and no.
+_WORDS: Final = frozenset({"true", "t", "1", "false", "f", "0"})
+_HINTS: Final = {"bool": "write true or false", "int": "a whole number is expected"}
 
 
 def define_options(parser: OptionParser = options) -> None:
@@ -60,13 +64,10 @@ def read_options(program: str, arguments: Sequence[str], *, embedded: bool) -> N
         InvalidInput: there are unknown ones or bad values, or they contradict each other.
     """
     define_options()
-    unknown = list(unknown_arguments(arguments))
-    if unknown:
-        raise InvalidInput(unknown)
-    try:
-        apply_env_options()
-    except ValueError as error:
-        raise InvalidInput(list(_bad_variables())) from error
+    problems = [*argument_problems(arguments), *_bad_variables()]
+    if problems:
+        raise InvalidInput(problems)
+    apply_env_options()
     try:
         apply_options(program, arguments)
     except Error as error:
@@ -81,21 +82,43 @@ def read_options(program: str, arguments: Sequence[str], *, embedded: bool) -> N
         raise InvalidInput(problems)
 
 
-def unknown_arguments(arguments: Sequence[str]) -> Iterator[Problem]:
-    """Yield a problem for each argument that is no option: Flower would leave it out without a word."""
-    names, nearest = sorted(option.name.replace("-", "_") for option in options._options.values()), Nearest()  # noqa: SLF001
+def argument_problems(arguments: Sequence[str]) -> Iterator[Problem]:
+    """Yield a problem for each argument that is no option, or has a value of another kind.
+
+    Flower would leave the one out without a word, and take any word for yes.
+    """
+    known = {option.name.replace("-", "_"): option for option in options._options.values()}  # noqa: SLF001
+    nearest = Nearest()
     for argument in arguments:
-        name = argument.lstrip("-").partition("=")[0].replace("-", "_")
+        name, has_value, value = argument.lstrip("-").partition("=")
+        name = name.replace("-", "_")
         if not argument.startswith("-"):
             yield Problem(
                 message="an option is expected, and found is something else", hint="write --name=value"
             )
-        elif name not in names:
-            near = nearest.among(name, names)
+        elif name not in known:
+            near = nearest.among(name, known)
             hint = (
                 f"did you mean --{near}?" if near else "isotherm dashboard --help tells how they are written"
             )
             yield Problem(path=f"--{name}", message="there is no such option", hint=hint)
+        elif has_value and not _fits(known[name], value, _WORDS.__contains__):
+            kind = known[name].type.__name__
+            yield Problem(path=f"--{name}", message=f"its value is no {kind}", hint=_HINTS.get(kind, ""))
+
+
+def _fits(option: Any, value: str, is_word: Callable[[str], bool]) -> bool:
+    """Whether an option takes a value; ``is_word`` tells of a text in lower case whether it means yes or no."""
+    if option.type is bool:
+        return is_word(value.lower())
+    if option.type not in (int, float):
+        return True
+    try:
+        for each in value.split(",") if option.multiple else [value]:
+            option.type(each)
+    except ValueError:
+        return False
+    return True
 
 
 def problems_of(given: Any, *, embedded: bool) -> Iterator[Problem]:
@@ -155,9 +178,14 @@ def _bad_variables() -> Iterator[Problem]:
         if not is_flower_envvar(variable):
             continue
         option = options._options[variable.removeprefix("FLOWER_").lower().replace("_", "-")]  # noqa: SLF001
-        kind = strtobool if option.type is bool else option.type
-        try:
-            for each in value.split(",") if option.multiple else [value]:
-                kind(each)
-        except ValueError:
-            yield Problem(path=variable, message=f"its value is no {option.type.__name__}")
+        if not _fits(option, value, _is_word_of_flower):
+            kind = option.type.__name__
+            yield Problem(path=variable, message=f"its value is no {kind}", hint=_HINTS.get(kind, ""))
+
+
+def _is_word_of_flower(text: str) -> bool:
+    try:
+        strtobool(text)
+    except ValueError:
+        return False
+    return True
