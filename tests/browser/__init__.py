@@ -1,0 +1,1 @@
+"""Pages of the dashboard in a real browser, on a real installation."""

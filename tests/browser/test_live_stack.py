@@ -1,0 +1,30 @@
+"""A stack is watched from its first event to its last."""
+
+from tests.browser.conftest import Visiting
+from tests.browser.site import Site, layers
+
+#: How many resources it has, the one at the gate besides.
+WIDTH, DEEP = 30, 10
+
+
+def test_a_large_stack_is_watched_from_the_first_to_the_last_event(site: Site, visit: Visiting) -> None:
+    stack = site.gated("large", layers(WIDTH, DEEP))
+    total = WIDTH * DEEP + 1
+    with visit() as seen:
+        seen.open("/stack/large/graph")
+        seen.until_legend(blocked=total - 1, held=1)
+        before = site.event_ids(stack)
+        site.let_on(stack)
+        sums = set()
+        while seen.text("#stack-state") != "CREATE_COMPLETE":
+            sums.add(sum(seen.legend().values()))
+        seen.until_legend(done=total)
+        # No picture in between lost a resource, or had one twice.
+        assert sums == {total}
+        told = [each for each in seen.told() if each > before[-1]]
+        assert told == [each for each in site.event_ids(stack) if each > before[-1]]
+        # Each of them in progress and complete, that the gate was opened, and the stack itself.
+        assert len(told) == 2 * total + 2
+        assert seen.legend() == {state: number for state, number in site.states(stack).items() if number}
+        assert f"{total}/{total}" in seen.text("#stack-head") or "100" in seen.text("#stack-percent")
+        assert seen.page.evaluate("() => window.resyncs") == 0
