@@ -1,17 +1,33 @@
 """Reads what the pages show, from the store alone."""
 
 from dataclasses import dataclass
+from typing import Final
 
+from orchestrator.observation.changes import changes_of
 from orchestrator.observation.definitions import DefinitionView, definition_of
-from orchestrator.observation.facts import Facts
+from orchestrator.observation.details import Recorded, details_of, node_of
+from orchestrator.observation.facts import Facts, NodeFact
+from orchestrator.observation.failure import failure_of
+from orchestrator.observation.given import given_by
 from orchestrator.observation.graph import picture_of
 from orchestrator.observation.heads import HeadView, head_of
 from orchestrator.observation.timeline import timeline_of
-from orchestrator.observation.views import GraphPicture, OperationView, StackPage, Timeline
+from orchestrator.observation.views import (
+    ChangesView,
+    FailureView,
+    GraphPicture,
+    OperationView,
+    ResourceDetails,
+    StackPage,
+    Timeline,
+)
 from orchestrator.settings import Settings
 from orchestrator.showing import Showing
 from orchestrator.store.stacks import StackRow
 from orchestrator.store.store import Store
+
+#: How many operations on a stack in a stack are looked through for the one that was a part of another.
+_LOOKED_THROUGH: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +126,65 @@ class Observer:
     def timeline(self, name: str, *, traversal_id: str | None = None) -> Timeline:
         """Return when what was done in one operation on a stack, as in :meth:`facts`."""
         return timeline_of(self.facts(name, traversal_id))
+
+    def failure(self, name: str, *, traversal_id: str | None = None) -> FailureView:
+        """Return why one operation on a stack failed, as in :meth:`facts`; nothing failed if it has no roots.
+
+        The likely root is followed into stacks in stacks.
+        """
+        return failure_of(self.facts(name, traversal_id), self._inside)
+
+    def details(self, name: str, no: int, *, traversal_id: str | None = None) -> ResourceDetails:
+        """Return all that is shown of one resource in an operation on a stack, as in :meth:`facts`.
+
+        Raises:
+            NotFound: there is no such stack or traversal; or it has no resource under this number.
+        """
+        facts = self.facts(name, traversal_id)
+        return details_of(facts, no, self._recorded(facts, node_of(facts, no)))
+
+    def changes(self, name: str, traversal_id: str, *, shows_values: bool = False) -> ChangesView:
+        """Return what one operation's definition changed of the one before it; a stack may be deleted.
+
+        Values of parameters and contents of files are shown only where they are asked for; hidden ones never.
+
+        Raises:
+            NotFound: there is no such stack, or it has no such traversal.
+        """
+        stack = self._past(name)
+        operation = self._store.observations.operation(stack.id, traversal_id)
+        after = self._store.past.traversal(stack.id, traversal_id)
+        earlier = self._store.past.traversals(stack.id, before=after, limit=1)
+        return changes_of(
+            operation,
+            given_by(self._store, self.settings, earlier[0]) if earlier else None,
+            given_by(self._store, self.settings, after),
+            self._store.templates.file,
+            shows_values=shows_values,
+        )
+
+    def _recorded(self, facts: Facts, node: NodeFact) -> Recorded:
+        fragment = self._store.histories.of_node(facts.operation.traversal_id, node.no)
+        if node.resource_id is None:
+            return Recorded(fragment=fragment)
+        if not (fragment or {}).get("definition"):
+            # What is deleted, or taken as it is, is what it was made.
+            fragment = self._store.histories.applied(node.resource_id)
+        row = self._store.stacks.row(node.resource_id)
+        if row is None:
+            return Recorded(fragment=fragment)
+        return Recorded(fragment=fragment, created_at=row.created_at, updated_at=row.updated_at)
+
+    def _inside(self, stack_id: str, outer: Facts) -> Facts | None:
+        """Return what failed in a stack while an operation went on that it was a part of; None if nothing did."""
+        begun_at, ended_at = outer.operation.begun_at, outer.operation.ended_at
+        for row in self._store.past.traversals(stack_id, limit=_LOOKED_THROUGH):
+            if row.ended_at is not None and row.ended_at < begun_at:
+                return None
+            is_later = ended_at is not None and row.created_at > ended_at
+            if row.status == "FAILED" and not is_later:
+                return self._store.observations.facts(stack_id, row.id)
+        return None
 
     def definition(
         self, name: str, traversal_id: str | None = None, *, shows_values: bool = False

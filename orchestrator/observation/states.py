@@ -99,8 +99,8 @@ def state_of(node: NodeFact, operation: OperationView, events: Sequence[EventFac
 
 
 def _is_tried_again(node: NodeFact, events: Sequence[EventFact]) -> bool:
-    if not events:
-        # Its events are gone.
+    if not any(event.cause for event in events):
+        # Its events are gone, or nobody wrote down why.
         return bool(node.retries and node.reason)
     last = events[-1]
     begun = node.resource_status == "IN_PROGRESS"

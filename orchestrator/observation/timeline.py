@@ -128,8 +128,9 @@ def critical_path(moments: Moments) -> tuple[int, ...]:
         return ()
 
     def rank(no: int) -> tuple[float, float, int]:
-        end = begun[no][-1].end
-        return -(facts.as_of if end is None else end), _begun_at(begun[no]) or 0.0, no
+        end, begun_at = begun[no][-1].end, _begun_at(begun[no]) or 0.0
+        # Of those that ended at the same time, it is that which may have waited for the others.
+        return (-facts.as_of, begun_at, no) if end is None else (-end, -begun_at, -no)
 
     no: int | None = min(begun, key=rank)
     chain: list[int] = []

@@ -237,14 +237,16 @@ class FailureView(View):
     cursor: int
     as_of: float
     roots: tuple[FailedView, ...] = ()
-    #: Failures after the operation had failed already: steps that were under way then.
+    #: Other failures: of steps that were under way when the operation had failed already, and of what required a root.
     later: tuple[FailedView, ...] = ()
     #: How many resources were never begun.
     unreached: int = 0
-    #: The chain of stacks in stacks down to where the likely root is: names of resources, outermost first; and the
-    #: innermost stack's id. Empty if it is in this stack itself.
+    #: The chain of stacks in stacks down to where the likely root is: names of resources, outermost first, the last
+    #: being that which failed by itself; the id of the stack that it is in, and how it failed. Empty if it is in this
+    #: stack itself.
     path: tuple[str, ...] = ()
     path_stack_id: str | None = None
+    innermost: FailedView | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,6 +295,9 @@ class StackPage(View):
 class ResourceDetails(View):
     """All that is shown of one resource in an operation; no value that a template hides."""
 
+    operation: OperationView
+    cursor: int
+    as_of: float
     vertex: Vertex
     #: As the template has them, with functions in place of what they result in.
     properties: Mapping[str, object]

@@ -106,6 +106,16 @@ class Histories:
         return fragment
 
     @retrying
+    def of_node(self, traversal_id: str, no: int) -> Fragment | None:
+        """Return what a node of a traversal was told to bring about; None if it was told nothing, or is gone."""
+        node = tables.node
+        sql = sa.select(node.c.fragment).where(node.c.traversal_id == traversal_id, node.c.no == no)
+        with self._db.read() as connection:
+            packed = connection.execute(sql).scalars().first()
+        fragment: Fragment | None = None if packed is None else self._codec.unpack(packed)
+        return fragment
+
+    @retrying
     def begun(self, resource_id: str) -> Fragment:
         """Return the template fragment that a create was begun with that never said what it applied; empty if none.
 

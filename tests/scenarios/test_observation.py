@@ -1,0 +1,399 @@
+"""What people look at of operations, told of the simulated engine: graphs, timelines, failures, details, changes."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import InvalidInput, NotFound
+from orchestrator.messages import EnvironmentSource
+from orchestrator.observation.observer import Observer
+from orchestrator.observation.views import GraphPicture, Timeline
+from orchestrator.settings import Settings
+from tests.scenarios.test_nested import FILES
+from tests.scenarios.test_nested import root as nested_root
+from tests.scenarios.test_updates import template, value
+from tests.scenarios.world import World, template_of
+
+
+def observer(world: World) -> Observer:
+    return Observer(Settings(_env_file=None), world.store)  # type: ignore[call-arg]  # pydantic-settings takes it
+
+
+def graph(world: World, **options: Any) -> GraphPicture:
+    return observer(world).graph("s", **options)
+
+
+def timeline(world: World, traversal_id: str | None = None) -> Timeline:
+    return observer(world).timeline("s", traversal_id=traversal_id)
+
+
+def states(picture: GraphPicture) -> dict[str, str]:
+    return {vertex.name: vertex.state for vertex in picture.vertices}
+
+
+def stored(world: World, name: str = "s") -> dict[str, int]:
+    stack = world.store.stacks.find(name, project="default")
+    return world.store.families.counts(stack.traversal_id)
+
+
+def spans(told: Timeline, name: str) -> list[tuple[str, float]]:
+    (bar,) = [bar for bar in told.bars if bar.name == name]
+    return [(span.kind, (span.end or told.as_of) - span.start) for span in bar.spans]
+
+
+def hooks(said: str) -> dict[str, Any]:
+    source = f"resource_registry: {{resources: {said}}}"
+    return {"environments": (EnvironmentSource(file="e.yaml", source=source),)}
+
+
+DIAMOND = template_of({"net": [], "port": ["net"], "disk": ["net"], "server": ["port", "disk"]})
+
+
+# -- graph -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_graph_is_that_of_the_template_before_anything_is_done() -> None:
+    world = World()
+    world.create(DIAMOND)
+    picture = graph(world)
+    names = {vertex.no: vertex.name for vertex in picture.vertices}
+    assert {(names[one], names[other]) for one, other in picture.edges} == {
+        ("port", "net"),
+        ("disk", "net"),
+        ("server", "port"),
+        ("server", "disk"),
+    }
+    assert states(picture) == {"net": "ready", "port": "blocked", "disk": "blocked", "server": "blocked"}
+    assert picture.total == 4
+
+
+def test_counts_are_those_of_the_store_at_every_step() -> None:
+    world = World()
+    world.cloud.polls = {"port": 3}
+    world.create(DIAMOND)
+    for _ in range(40):
+        picture = graph(world)
+        assert {state: count for state, count in picture.counts.items() if count} == stored(world)
+        if world.messages:
+            world.deliver()
+        elif (due := world.store.sweeper.next_due()) is not None:
+            world.sweep(after=due + 0.001)
+        else:
+            break
+    assert world.state() == "CREATE_COMPLETE"
+    assert graph(world).counts["done"] == 4
+
+
+def test_places_stay_while_states_change() -> None:
+    world = World()
+    world.create(DIAMOND)
+    before = {vertex.no: (vertex.x, vertex.y) for vertex in graph(world).vertices}
+    world.settle()
+    assert {vertex.no: (vertex.x, vertex.y) for vertex in graph(world).vertices} == before
+
+
+def test_a_wide_stack_is_drawn_with_points_where_its_edges_meet() -> None:
+    world = World()
+    wide: dict[str, list[str]] = {f"r{no}": [] for no in range(200)}
+    world.create(template_of({**wide, "one": list(wide), "two": list(wide)}))
+    picture = graph(world)
+    joins = [vertex for vertex in picture.vertices if vertex.kind == "join"]
+    assert picture.total == 202
+    assert 0 < len(joins) <= 16
+    # Not 400, as it would be without them.
+    assert len(picture.edges) == 200 + 2 * len(joins)
+    assert graph(world, focus="one").counts == picture.counts
+    assert len([each for each in graph(world, focus="one").vertices if each.kind == "resource"]) == 201
+    groups = graph(world, part="groups")
+    assert [(group.layer, group.total) for group in groups.groups] == [(0, 200), (2, 2)]
+
+
+def test_an_unknown_stack_traversal_resource_or_part_is_refused_by_its_name() -> None:
+    world = World()
+    world.create(DIAMOND)
+    with pytest.raises(NotFound, match="t"):
+        observer(world).graph("t")
+    with pytest.raises(NotFound, match="no traversal 'x'"):
+        graph(world, traversal_id="x")
+    with pytest.raises(NotFound, match="did you mean 'server'"):
+        graph(world, focus="sever")
+    with pytest.raises(InvalidInput, match="expected all or groups, found 'half'"):
+        graph(world, part="half")
+
+
+def test_what_stands_at_a_hook_is_held_before_its_action_and_after_it() -> None:
+    world = World()
+    world.create(DIAMOND, **hooks("{port: {hooks: pre-create}, disk: {hooks: post-create}}"))
+    world.settle()
+    picture = graph(world)
+    assert states(picture) == {"net": "done", "port": "held", "disk": "held", "server": "blocked"}
+    reasons = {vertex.name: vertex.reason for vertex in picture.vertices}
+    assert reasons["port"] == "paused until Hook pre-create is cleared"
+    told = timeline(world)
+    assert [kind for kind, _ in spans(told, "disk")][-1] == "held"
+    world.now += 50
+    world.clear()
+    world.settle()
+    told = timeline(world)
+    assert dict(spans(told, "port"))["held"] >= 50
+    assert dict(spans(told, "disk"))["held"] >= 50
+    assert told.critical_seconds["held"] >= 50
+
+
+def test_an_update_draws_what_it_visits_and_what_that_is_given() -> None:
+    world = World()
+    world.create(template({"a": value("1"), "b": value("{get_attr: [a, value]}"), "c": value("c")}))
+    world.settle()
+    # b is changed, a is there for what it tells, c has nothing to do with it.
+    world.update(template({"a": value("1"), "b": value("{get_attr: [a, value]}", "l"), "c": value("c")}))
+    world.settle()
+    picture = graph(world)
+    told = {(vertex.name, vertex.phase): vertex.state for vertex in picture.vertices}
+    assert told == {("a", "converge"): "unchanged", ("b", "converge"): "done", ("b", "cleanup"): "unchanged"}
+    # What there was nothing to do about has no bar.
+    assert [(bar.name, bar.phase) for bar in timeline(world).bars] == [("b", "converge")]
+
+
+def test_a_replacement_is_told_with_the_deletion_of_what_it_replaced() -> None:
+    world = World()
+    world.create(template({"a": value("1")}))
+    world.settle()
+    world.update(template({"a": value("2")}))
+    world.settle()
+    told = timeline(world)
+    assert [(bar.name, bar.phase, bar.action, bar.state) for bar in told.bars] == [
+        ("a", "converge", "CREATE", "done"),
+        ("a", "cleanup", "DELETE", "done"),
+    ]
+    assert told.critical == tuple(bar.no for bar in told.bars)
+    assert all(bar.spans for bar in told.bars)
+
+
+def test_a_cleanup_that_is_held_back_is_never_begun() -> None:
+    world = World()
+    world.create(template_of({"a": [], "b": ["a"]}))
+    world.settle()
+    world.cloud.failing_deletes = {"b": True}
+    world.update(template_of({}))
+    world.settle()
+    assert world.state() == "UPDATE_FAILED"
+    picture = graph(world)
+    assert states(picture) == {"b": "failed", "a": "unreached"}
+    view = observer(world).failure("s")
+    assert [(root.name, root.reason, root.blocked) for root in view.roots] == [("b", "stuck", ("a",))]
+
+
+def test_of_a_deleted_stack_the_deletion_is_told() -> None:
+    world = World()
+    stack_id = world.create(DIAMOND)
+    world.settle()
+    created = world.store.stacks.find("s", project="default").traversal_id
+    world.delete()
+    world.settle()
+    by_id = observer(world).graph(stack_id)
+    assert by_id.operation.action == "DELETE"
+    assert set(states(by_id).values()) == {"done"}
+    assert graph(world, traversal_id=created).operation.action == "CREATE"
+
+
+# -- timeline ----------------------------------------------------------------------------------------------------------
+
+
+def test_spans_add_up_to_what_the_clock_says() -> None:
+    world = World()
+    world.cloud.polls = {"net": 30, "port": 10, "disk": 100, "server": 20}
+    world.create(DIAMOND)
+    world.settle()
+    told = timeline(world)
+    assert [bar.name for bar in told.bars if bar.critical] == ["net", "disk", "server"]
+    assert told.operation.ended_at is not None
+    took = told.operation.ended_at - told.operation.begun_at
+    assert sum(told.critical_seconds.values()) == pytest.approx(took)
+    assert dict(spans(told, "disk"))["running"] == pytest.approx(100, abs=2)
+    assert dict(spans(told, "server"))["waiting"] == pytest.approx(130, abs=4)
+    for bar in told.bars:
+        assert bar.spans[0].start == told.operation.begun_at
+        assert all(one.end == other.start for one, other in pairwise(bar.spans))
+
+
+def test_retries_are_told_with_their_reasons() -> None:
+    world = World()
+    world.cloud.failing = {"net": 2}
+    world.create(DIAMOND)
+    while graph(world).vertices[0].retries < 1:
+        world.deliver()
+    assert states(graph(world))["net"] == "retrying"
+    assert graph(world).vertices[0].reason == "busy"
+    world.settle()
+    net = next(bar for bar in timeline(world).bars if bar.name == "net")
+    assert net.attempts == 3
+    assert [(span.kind, span.reason) for span in net.spans if span.attempt] == [
+        ("running", "busy"),
+        ("retrying", "busy"),
+        ("retrying", ""),
+    ]
+
+
+def test_a_lost_worker_is_told() -> None:
+    world = World()
+    world.create(template_of({"a": []}))
+    world.stall(0)
+    world.sweep(after=61)
+    world.settle()
+    (bar,) = timeline(world).bars
+    assert [span.kind for span in bar.spans if span.attempt] == ["running", "retrying"]
+    assert bar.attempts == 2
+
+
+# -- failure -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_root_is_named_with_what_it_blocks() -> None:
+    world = World()
+    world.cloud.failing = {"port": -1}
+    world.create(DIAMOND)
+    world.settle()
+    view = observer(world).failure("s")
+    assert [(root.name, root.reason, root.blocked) for root in view.roots] == [
+        ("port", "no luck", ("server",))
+    ]
+    assert view.unreached == 1
+    assert states(graph(world)) == {"net": "done", "port": "failed", "disk": "done", "server": "unreached"}
+
+
+def test_the_root_in_a_stack_in_a_stack_is_followed() -> None:
+    world = World()
+    world.cloud.failing = {"disk": -1}
+    world.create(nested_root(), files=FILES)
+    world.settle()
+    view = observer(world).failure("s")
+    assert view.path == ("pair", "disk")
+    child = next(each for each in world.store.stacks.all(project="default", nested=True) if each.parent_id)
+    assert view.path_stack_id == child.id
+    assert view.innermost is not None
+    assert view.innermost.reason == "no luck"
+    assert graph(world, focus="pair").vertices[1].nested_stack_id == child.id
+
+
+def test_after_a_rollback_the_failure_is_still_told() -> None:
+    world = World()
+    world.cloud.failing = {"disk": -1}
+    world.create(nested_root(), files=FILES, rollback=True)
+    failed = world.store.stacks.find("s", project="default").traversal_id
+    world.settle()
+    assert world.state() == "ROLLBACK_COMPLETE"
+    view = observer(world).failure("s", traversal_id=failed)
+    assert view.operation.status == "FAILED"
+    assert view.path == ("pair", "disk")
+
+
+def test_an_operation_that_went_well_has_no_failure() -> None:
+    world = World()
+    world.create(DIAMOND)
+    world.settle()
+    view = observer(world).failure("s")
+    assert (view.roots, view.later, view.unreached) == ((), (), 0)
+
+
+# -- details -----------------------------------------------------------------------------------------------------------
+
+SECRET = """\
+heat_template_version: 2021-04-16
+parameters: {password: {type: string, hidden: true}}
+resources:
+  a: {type: Cloud::Object, properties: {value: {get_param: password}}}
+  b: {type: Cloud::Object, depends_on: a, properties: {size: big}}
+"""
+
+
+def number(world: World, name: str) -> int:
+    return next(vertex.no for vertex in graph(world).vertices if vertex.name == name)
+
+
+def test_details_tell_functions_and_not_what_they_result_in() -> None:
+    world = World()
+    world.create(SECRET, parameters={"password": "top-secret"})
+    world.settle()
+    details = observer(world).details("s", number(world, "a"))
+    assert details.properties == {"value": {"get_param": "password"}}
+    assert details.required_by == ("b",)
+    assert details.vertex.physical_id == "a-1"
+    assert [event[2] for event in details.events] == ["CREATE_COMPLETE", "CREATE_IN_PROGRESS"]
+    assert details.created_at == world.now
+    assert "top-secret" not in str(details.to_dict())
+
+
+def test_details_of_what_is_deleted_tell_what_it_was_made() -> None:
+    world = World()
+    stack_id = world.create(SECRET, parameters={"password": "top-secret"})
+    world.settle()
+    world.delete()
+    world.settle()
+    picture = observer(world).graph(stack_id)
+    no = next(vertex.no for vertex in picture.vertices if vertex.name == "b")
+    assert observer(world).details(stack_id, no).properties == {"size": "big"}
+
+
+# -- changes -----------------------------------------------------------------------------------------------------------
+
+
+def changes(world: World, *, shows_values: bool = True) -> Mapping[str, Any]:
+    traversal_id = world.store.stacks.find("s", project="default").traversal_id
+    return observer(world).changes("s", traversal_id, shows_values=shows_values).to_dict()
+
+
+def test_the_first_operation_is_compared_with_nothing() -> None:
+    world = World()
+    world.create(SECRET, parameters={"password": "top-secret"})
+    told = changes(world)
+    assert told["before_id"] is None
+    assert told["added"] == ("a", "b")
+    assert told["parameters"] == (("password", "(none)", "******"),)
+
+
+def test_an_update_is_compared_with_what_was_before() -> None:
+    world = World()
+    world.create(SECRET, parameters={"password": "top-secret"}, files={"f": "one\n"})
+    world.settle()
+    before = world.store.stacks.find("s", project="default").traversal_id
+    world.now += 1
+    world.update(
+        SECRET.replace("big", "small").replace("b:", "c:"),
+        parameters={"password": "other-secret"},
+        files={"f": "two\n"},
+    )
+    told = changes(world)
+    assert told["before_id"] == before
+    assert (told["added"], told["removed"], told["changed"]) == (("c",), ("b",), ())
+    assert [line for line in told["template"] if line[0] in "+-"] == [
+        "-  b: {type: Cloud::Object, depends_on: a, properties: {size: big}}",
+        "+  c: {type: Cloud::Object, depends_on: a, properties: {size: small}}",
+    ]
+    assert told["parameters"] == (("password", "******", "******"),)
+    assert told["files"] == (("f", ("@@ -1 +1 @@", "-one", "+two")),)
+    assert "secret" not in str(told)
+
+
+def test_what_an_environment_says_of_types_is_compared_and_its_parameters_are_not_shown() -> None:
+    world = World()
+    said = "parameters: {password: top-secret}\nresource_registry: {'My::Type': 'Cloud::Object'}\n"
+    world.create(SECRET, environments=(EnvironmentSource(file="e.yaml", source=said),))
+    world.settle()
+    world.now += 1
+    said = said.replace("top-secret", "other-secret").replace("My::Type", "Your::Type")
+    world.update(SECRET, environments=(EnvironmentSource(file="e.yaml", source=said),))
+    told = changes(world)
+    assert told["files"] == (
+        (
+            "e.yaml",
+            (
+                "@@ -1,2 +1,2 @@",
+                " resource_registry:",
+                "-  My::Type: Cloud::Object",
+                "+  Your::Type: Cloud::Object",
+            ),
+        ),
+    )
+    assert "secret" not in str(told)
