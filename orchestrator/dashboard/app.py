@@ -1,5 +1,6 @@
 """Flower's web application, with ours in it."""
 
+import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
@@ -14,15 +15,20 @@ from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.loader import StackLoader
 from orchestrator.dashboard.routes import routes
 from orchestrator.dashboard.waking import waking_events
+from orchestrator.errors import Unavailable
 from orchestrator.observation.observer import Observer
 from orchestrator.service import Service
 from orchestrator.settings import Settings
+from orchestrator.store.database import impatient
 from orchestrator.store.store import Store
 
 T = TypeVar("T")
 
 #: How many questions the store is asked at once.
 READERS: Final = 4
+#: How long a question goes on trying while the database is away, and how long it may take altogether.
+PATIENCE_SECONDS: Final = 3.0
+ANSWER_SECONDS: Final = 20.0
 #: How many actions may be under way. Each waits until a coordinator has taken its job, and must not hold up a reader.
 ACTORS: Final = 4
 
@@ -66,8 +72,23 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         self.io_loop.add_callback(self.hub.start)
 
     async def read(self, question: Callable[[], T]) -> T:
-        """Return what a question to the store answers; the loop goes on meanwhile."""
-        answer: T = await self.io_loop.run_in_executor(self._readers, question)
+        """Return what a question to the store answers; the loop goes on meanwhile.
+
+        Raises:
+            Unavailable: the store does not answer in a time in which somebody would wait for a page.
+        """
+
+        def asked() -> T:
+            with impatient(PATIENCE_SECONDS):
+                return question()
+
+        try:
+            # What has not been begun by then never is: nobody waits for it any more.
+            async with asyncio.timeout(ANSWER_SECONDS):
+                answer: T = await self.io_loop.run_in_executor(self._readers, asked)
+        except TimeoutError as error:
+            message = f"the database has not answered within {ANSWER_SECONDS:g} seconds"
+            raise Unavailable(message) from error
         return answer
 
     async def act(self, deed: Callable[[Service], T]) -> T:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -32,6 +33,7 @@ Clock = Callable[[], float]
 
 #: How long an operation goes on trying when the database restarts, deadlocks or is busy.
 RETRY_FOR_SECONDS = 60.0
+_patience: ContextVar[float] = ContextVar("patience", default=RETRY_FOR_SECONDS)
 #: How long SQLite waits for another process's write before it says "locked".
 BUSY_TIMEOUT_MS = 30_000
 #: Marks connections on which no transaction is begun.
@@ -264,6 +266,16 @@ def _say(state: tenacity.RetryCallState) -> None:
     log.warning("the database did not answer; trying again", attempt=state.attempt_number, error=str(error))
 
 
+@contextmanager
+def impatient(seconds: float) -> Iterator[None]:
+    """Within this, go on trying for so long only: for faces, in front of which somebody waits."""
+    token = _patience.set(seconds)
+    try:
+        yield
+    finally:
+        _patience.reset(token)
+
+
 def retrying(operation: Callable[P, T]) -> Callable[P, T]:
     """Run a whole transaction again when the database was busy or gone; each operation is safe to repeat.
 
@@ -273,12 +285,13 @@ def retrying(operation: Callable[P, T]) -> Callable[P, T]:
 
     def give_up(state: tenacity.RetryCallState) -> T:
         error = state.outcome.exception() if state.outcome else None
-        raise Unavailable(f"the database does not answer: {error}") from error
+        # What the driver says, without what SQLAlchemy adds for programmers.
+        raise Unavailable(f"the database does not answer: {getattr(error, 'orig', error)}") from error
 
     patient = tenacity.retry(
         retry=tenacity.retry_if_exception(is_transient),
         wait=tenacity.wait_random_exponential(multiplier=0.05, max=5),
-        stop=tenacity.stop_after_delay(RETRY_FOR_SECONDS),
+        stop=lambda state: (state.seconds_since_start or 0.0) >= _patience.get(),
         before_sleep=_say,
         retry_error_callback=give_up,
     )(operation)
