@@ -1,4 +1,4 @@
-"""The data of the graph's page: the picture of an operation, and the states in it."""
+"""The data of the graph's page and of the failure's: a picture, the states in it, one resource, and what failed."""
 
 from functools import partial
 from http import HTTPStatus
@@ -81,6 +81,26 @@ class GraphData(DataHandler):
         return int(said)
 
 
+class VertexData(DataHandler):
+    """All there is to say of one resource in an operation; the address names its vertex by its number."""
+
+    async def get(self, name: str, no: str) -> None:
+        """Send it."""
+        question = partial(self.observer.details, name, int(no), traversal_id=self.text("traversal") or None)
+        self.answer((await self.ask(question)).to_dict())
+
+
+class FailureData(DataHandler):
+    """Why an operation failed."""
+
+    async def get(self, name: str) -> None:
+        """Send it."""
+        question = partial(self.observer.failure, name, traversal_id=self.text("traversal") or None)
+        self.answer((await self.ask(question)).to_dict())
+
+
 ROUTES: Final[list[Any]] = [
     url(r"/stack/([^/]+)/graph\.json", GraphData, name="stack_graph_data"),
+    url(r"/stack/([^/]+)/vertex/(\d{1,9})\.json", VertexData, name="stack_vertex_data"),
+    url(r"/stack/([^/]+)/failure\.json", FailureData, name="stack_failure_data"),
 ]

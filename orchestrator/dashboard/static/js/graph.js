@@ -39,9 +39,8 @@ const legend = new Legend(byId("legend"), byId("graph-every-state"), (states) =>
 });
 legend.choose(focus.now.states);
 const panel = new Panel(byId("vertex"), {
-  closed() {
-    drawing.mark(null);
-    if (!focus.now.list) frame.focus({ preventScroll: true });
+  closed(byHand) {
+    if (byHand) (focus.now.list ? list : drawing).takeFocus();
   },
   focus: focusOn,
   go,
@@ -173,7 +172,7 @@ function note() {
   setText(byId("graph-note"), total ? seen[part] : "");
   const { failed, unreached } = counts;
   const told = failed
-    ? `${count(failed)} failed${unreached ? `, ${count(unreached)} never begun because of that` : ""}: `
+    ? `${count(failed)} failed${unreached ? `, ${count(unreached)} never begun` : ""}: `
     : "";
   byId("graph-failed").hidden = !failed;
   setText(byId("graph-failed-words"), told);
@@ -192,6 +191,11 @@ function focusOn({ name, no }) {
 /** Open the resource of a name; if it is not in the picture, look at what is around it. */
 function go(name) {
   const [vertex] = picture.named.get(name) ?? [];
+  if (!vertex && picture.whole) {
+    byId("graph-search").setCustomValidity(`There is no resource with “${name}” in its name.`);
+    byId("graph-search").reportValidity();
+    return;
+  }
   if (!vertex) {
     opening = name;
     focus.go({ focus: name });
@@ -215,9 +219,12 @@ function say(item) {
 
 byId("graph-find").addEventListener("submit", (event) => {
   event.preventDefault();
-  const name = byId("graph-search").value.trim();
-  if (name && picture) go(name);
+  const text = byId("graph-search").value.trim();
+  if (!text || !picture) return;
+  const within = [...picture.named.keys()].find((name) => name.toLowerCase().includes(text.toLowerCase()));
+  go(picture.named.has(text) || !within ? text : within);
 });
+byId("graph-search").addEventListener("input", (event) => event.target.setCustomValidity(""));
 byId("graph-in").addEventListener("click", () => drawing.zoomBy(1.3));
 byId("graph-out").addEventListener("click", () => drawing.zoomBy(1 / 1.3));
 byId("graph-fit").addEventListener("click", () => drawing.fit());

@@ -8,7 +8,7 @@ import { stateOf } from "./states.js";
 
 /** What a label may be wide, in pixels of the drawing, and in which size it is; as graph_style.js has them. */
 const NEAR_LABEL = Object.freeze({ width: 128, size: 12 });
-const FAR_LABEL = Object.freeze({ width: 132, size: 21 });
+const FAR_LABEL = Object.freeze({ width: 137, size: 20 });
 const CARD_LABEL = Object.freeze({ width: 204, size: 15 });
 const FAR_CARD_LABEL = Object.freeze({ width: 208, size: 22 });
 const PADDING = 28;
@@ -254,6 +254,11 @@ export class Drawing {
     }
   }
 
+  takeFocus() {
+    this.frame.focus({ preventScroll: true });
+  }
+
+  /** Show all of it. */
   fit() {
     const { cy } = this;
     cy.resize();

@@ -114,7 +114,7 @@ function nodes(theme) {
         "overlay-opacity": 0,
       },
     },
-    { selector: "node.resource.far", style: { label: "data(far)", "font-size": 21, "text-margin-x": -(BOX.width - 31) } },
+    { selector: "node.resource.far", style: { label: "data(far)", "font-size": 20, "text-margin-x": -(BOX.width - 29) } },
     {
       selector: "node.join",
       style: {

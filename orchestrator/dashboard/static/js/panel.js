@@ -10,7 +10,7 @@ export class Panel {
   /**
    * Args:
    *   frame: the element to fill; it is hidden while nothing is shown.
-   *   heard: `closed()` when it is closed; `focus(vertex)`, and `go(name)` when another resource is asked for.
+   *   heard: `closed(byHand)` when it is closed; `focus(vertex)`, and `go(name)` when another resource is asked for.
    */
   constructor(frame, heard) {
     this.frame = frame;
@@ -20,7 +20,7 @@ export class Panel {
     frame.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation();
-      this.close();
+      this.close(true);
     });
   }
 
@@ -30,7 +30,7 @@ export class Panel {
     this.frame.hidden = false;
     this.title = el("h2", { tabindex: "-1", text: item.counts ? item.type : item.name });
     this.body = el("div", { class: "vertex-body" });
-    const close = el("button", { type: "button", class: "btn-close", "aria-label": "Close", on: { click: () => this.close() } });
+    const close = el("button", { type: "button", class: "btn-close", "aria-label": "Close", on: { click: () => this.close(true) } });
     this.frame.replaceChildren(el("header", { class: "vertex-head" }, this.title, close), this.body);
     this.frame.scrollTop = 0;
     if (byKey) this.title.focus({ preventScroll: true });
@@ -38,13 +38,14 @@ export class Panel {
     else await this.load();
   }
 
-  close() {
+  /** Close it; `byHand`: whoever read in it goes back to where it was opened. */
+  close(byHand = false) {
     if (this.frame.hidden) return;
     clearTimeout(this.timer);
     this.item = null;
     this.frame.hidden = true;
     this.frame.replaceChildren();
-    this.heard.closed();
+    this.heard.closed(byHand);
   }
 
   /** Something of these vertices changed. */

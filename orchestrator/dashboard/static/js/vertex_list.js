@@ -12,7 +12,11 @@ export class VertexList {
   /** Args: the element to fill; `open(item)` when one is pressed. */
   constructor(frame, open) {
     this.frame = frame;
-    this.open = open;
+    this.pressed = null;
+    this.open = (item) => {
+      this.pressed = item;
+      open(item);
+    };
     this.rows = new Map();
     this.shown = null;
   }
@@ -113,6 +117,12 @@ export class VertexList {
   /** Bring one into view. */
   reveal(vertex) {
     this.rows.get(vertex.no)?.row.scrollIntoView({ block: "center" });
+  }
+
+  /** Go back to the one that was pressed last. */
+  takeFocus() {
+    const key = this.pressed?.no ?? this.pressed?.id;
+    this.rows.get(key)?.row.querySelector("button").focus();
   }
 
   /** Forget what is listed; the next picture is listed anew. */

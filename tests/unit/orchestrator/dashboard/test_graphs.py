@@ -78,6 +78,22 @@ def test_what_cannot_be_drawn_is_refused_with_a_sentence(
     assert word in answer.json()["error"]
 
 
+def test_one_resource_is_told_by_its_number(asked: httpx.Client) -> None:
+    (vertex,) = asked.get("/stack/web/graph.json").json()["vertices"]
+    told = asked.get(f"/stack/web/vertex/{vertex['no']}.json").json()
+    assert told["vertex"]["name"] == "one"
+    assert told["properties"] == {"value": {"get_param": "word"}}
+    assert [state for _, _, state, _ in told["events"]] == ["CREATE_COMPLETE", "CREATE_IN_PROGRESS"]
+    missing = asked.get("/stack/web/vertex/77.json")
+    assert (missing.status_code, "77" in missing.json()["error"]) == (404, True)
+
+
+def test_what_failed_is_told_and_nothing_where_nothing_did(asked: httpx.Client) -> None:
+    told = asked.get("/stack/web/failure.json").json()
+    assert (told["roots"], told["unreached"], told["operation"]["status"]) == ([], 0, "COMPLETE")
+    assert 'id="failure"' in asked.get("/stack/web/failure").text
+
+
 def test_page_of_the_graph_brings_no_script_but_files(asked: httpx.Client) -> None:
     answer = asked.get("/stack/web/graph")
     assert answer.status_code == 200
