@@ -7,7 +7,7 @@ from orchestrator.cache_views import CacheView, FlushView
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.messages import AdoptJob, StackJob
 from orchestrator.node_views import AskedView, InstancesView, NodeDetails, NodeStats, NodeView
-from orchestrator.observation.views import GraphPicture
+from orchestrator.observation.views import FailureView, GraphPicture, Timeline
 from orchestrator.purge import Removed
 from orchestrator.sink_views import SinkView
 from orchestrator.views import (
@@ -60,6 +60,12 @@ class Pictures(Protocol):
 
     def graph(self, name: str, /) -> GraphPicture:
         """Return the graph of the operation in force, or raise ``NotFound``."""
+
+    def timeline(self, name: str, /, *, traversal_id: str | None = None) -> Timeline:
+        """Return when what was done in an operation, or raise ``NotFound``."""
+
+    def failure(self, name: str, /, *, traversal_id: str | None = None) -> FailureView:
+        """Return why an operation failed, or raise ``NotFound``."""
 
 
 class StackService(Protocol):

@@ -27,6 +27,7 @@ from orchestrator.cli.stack_adopt import adopt
 from orchestrator.cli.stack_cancel import cancel
 from orchestrator.cli.stack_check import check
 from orchestrator.cli.stack_event import event
+from orchestrator.cli.stack_failure import failure
 from orchestrator.cli.stack_history import history
 from orchestrator.cli.stack_hook import hook
 from orchestrator.cli.stack_output import output
@@ -36,6 +37,7 @@ from orchestrator.cli.stack_resource_health import mark_unhealthy, metadata
 from orchestrator.cli.stack_resume import resume
 from orchestrator.cli.stack_snapshot import snapshot
 from orchestrator.cli.stack_suspend import suspend
+from orchestrator.cli.stack_timeline import timeline
 from orchestrator.cli.stack_update import update
 from orchestrator.cli.template import template
 from orchestrator.errors import IsothermError
@@ -84,7 +86,7 @@ def isotherm() -> None:
 
 for child in (preview, adopt, update, cancel, check, suspend, resume, export, abandon):
     stack.add_command(child)
-for child in (resource, event, history, output, hook, snapshot):
+for child in (resource, event, history, timeline, failure, output, hook, snapshot):
     stack.add_command(child)
 for child in (mark_unhealthy, metadata):
     resource.add_command(child)

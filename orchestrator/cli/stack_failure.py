@@ -1,0 +1,126 @@
+"""``isotherm stack failure``: why an operation failed, and what never began because of it."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from orchestrator.cli.formats import (
+    Table,
+    console_for_results,
+    moment,
+    printable,
+    show,
+    show_tables,
+    state_style,
+)
+from orchestrator.cli.options import example, format_option
+from orchestrator.cli.shell import Shell
+from orchestrator.observation.views import FailedView, FailureView
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+#: How many of those that one failure kept from beginning are named.
+MOST_NAMED = 5
+
+
+@click.command(
+    epilog=example(
+        "isotherm stack failure web",
+        "isotherm stack failure web --traversal 5f2b1a94-0c8f-4f0e-9a55-0a2f6f8d3c11",
+        "isotherm stack failure web -f json",
+    )
+)
+@click.argument("name")
+@click.option(
+    "--traversal",
+    "traversal_id",
+    metavar="ID",
+    help="Tell of this operation, which isotherm stack history lists; of the last one if it is left out.",
+)
+@format_option()
+@click.pass_obj
+def failure(shell: Shell, name: str, *, traversal_id: str | None, form: str) -> None:
+    """Say why an operation failed.
+
+    A root is a resource that failed while all that it requires was done. The likely one failed first. Told with it is
+    what never began because of it, and, where it is in a stack in the stack, the way there.
+    """
+    with shell.service() as service:
+        view = service.observer.failure(name, traversal_id=traversal_id)
+    if form != "table":
+        show(form, view.to_dict())
+        return
+    console = console_for_results()
+    for line in told(view):
+        console.print(line, soft_wrap=True)
+    rest = [("independent", each) for each in view.roots[1:]] + [("later", each) for each in view.later]
+    if rest:
+        click.echo()
+        show_tables([_table(rest)])
+
+
+def told(view: FailureView) -> "list[Text]":
+    """Return what people are told first: the operation's end, the likely root, what it blocks."""
+    from rich.text import Text
+
+    operation = view.operation
+    state = f"{operation.action}_{operation.status}"
+    heading = Text.assemble((printable(operation.stack), "bold"), " ", (state, state_style(state)))
+    if operation.reason and operation.status == "FAILED":
+        heading.append(f": {_in_line(operation.reason)}")
+    if not view.roots:
+        nothing = "no resource has failed" if operation.status == "FAILED" else "nothing has failed"
+        return [heading, Text(f"  {nothing}")]
+    outer = view.roots[0]
+    root = view.innermost or outer
+    name = "/".join(view.path) or outer.name
+    lines = [heading, Text()]
+    lines.append(
+        Text.assemble("likely root: ", (printable(name), "bold red"), (f" ({printable(root.type)})", "dim"))
+    )
+    lines.append(Text(f"  {_in_line(root.reason) or 'no reason is known'}"))
+    lines.append(Text(f"  {_circumstances(root)}", style="dim"))
+    if root is not outer and root.blocks:
+        lines.append(Text(f"  {_blocks(root)} in its stack", style="yellow"))
+    if outer.blocks:
+        lines.append(Text(f"  {_blocks(outer)}", style="yellow"))
+    return lines
+
+
+def _in_line(text: str) -> str:
+    return printable(" ".join(text.split()))
+
+
+def _circumstances(root: FailedView) -> str:
+    parts = [
+        "" if root.at is None else f"failed at {moment(root.at)}",
+        f"{root.attempts} attempt{'' if root.attempts == 1 else 's'}" if root.attempts else "",
+        f"by {printable(root.worker)}" if root.worker else "",
+        f"physical id {printable(root.physical_id)}" if root.physical_id else "",
+    ]
+    return ", ".join(filter(None, (f"{root.action.lower()}", *parts)))
+
+
+def _blocks(root: FailedView) -> str:
+    named = root.blocked[:MOST_NAMED]
+    more = f" and {root.blocks - len(named)} more" if root.blocks > len(named) else ""
+    return f"never begun because of it: {root.blocks} ({printable(', '.join(named))}{more})"
+
+
+def _table(rest: list[tuple[str, FailedView]]) -> Table:
+    rows = [
+        (
+            kind,
+            each.name,
+            each.type,
+            each.action,
+            "" if each.at is None else moment(each.at),
+            each.attempts,
+            each.blocks,
+            each.reason,
+        )
+        for kind, each in rest
+    ]
+    columns = ("failure", "name", "type", "action", "at", "attempts", "blocks", "reason")
+    return Table(columns=columns, rows=rows, title="other failures", spare=("type", "attempts", "action"))
