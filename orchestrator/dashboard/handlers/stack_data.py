@@ -112,8 +112,9 @@ class DefinitionData(DataHandler):
         """Send it."""
         traversal = self.text("traversal") or None
         sees = self.visitor.sees_values
+        cursor, as_of = await self.ask(self.observer.moment)
         shown = await self.ask(lambda: self.observer.definition(name, traversal, shows_values=sees))
-        self.answer(shown.to_dict())
+        self.answer({**shown.to_dict(), "cursor": cursor, "as_of": as_of})
 
 
 class OutputsData(DataHandler):
@@ -122,10 +123,11 @@ class OutputsData(DataHandler):
     async def get(self, name: str) -> None:
         """Send them."""
         sees = self.visitor.sees_values
+        cursor, as_of = await self.ask(self.observer.moment)
         outputs = [each.to_dict() for each in await self.ask(lambda: self.observer.showing.outputs(name))]
         if not sees:
             outputs = [{**each, "value": None, "error": ""} for each in outputs]
-        self.answer({"outputs": outputs, "shows_values": sees})
+        self.answer({"outputs": outputs, "shows_values": sees, "cursor": cursor, "as_of": as_of})
 
 
 ROUTES: Final[list[Any]] = [

@@ -154,11 +154,11 @@ function fill(row, stack) {
   tickRow(row);
 }
 
-/** The counts as they are told elsewhere: what is still blocked when all is over is never reached. */
+/** The counts as they are told elsewhere: what has not begun when all is over is never reached. */
 function countsOf({ counts, status }) {
-  if (status === "IN_PROGRESS" || !counts.blocked) return counts;
-  const { blocked, ...others } = counts;
-  return { ...others, unreached: blocked };
+  if (status === "IN_PROGRESS") return counts;
+  const { blocked = 0, ready = 0, ...others } = counts;
+  return { ...others, unreached: blocked + ready };
 }
 
 function tickRow(row) {

@@ -1,0 +1,119 @@
+// A stack's operations, newest first, and what each changed of the definition.
+
+import { changesView } from "./changes.js";
+import { byId, el, page, setText } from "./dom.js";
+import { counted, duration, elapsed, now, timeElement } from "./format.js";
+import "./head.js";
+import { actionBadge } from "./states.js";
+import { fetchJson, follow } from "./stream.js";
+
+const PAGE = 50;
+const body = byId("history-rows");
+let operations = [];
+let more = false;
+const rows = new Map(); // Rows, and what they show, by the operation's id.
+
+function newRow(operation) {
+  const { stack } = page();
+  const past = `?traversal=${encodeURIComponent(operation.id)}`;
+  const link = (tab) => el("a", { href: `${stack}/${tab}${past}`, text: tab });
+  const changes = el("button", {
+    type: "button",
+    class: "btn btn-sm btn-outline-secondary",
+    "aria-expanded": "false",
+    text: "Changes",
+    on: { click: () => toggle(operation.id) },
+  });
+  const element = el(
+    "tr",
+    {},
+    el("th", { scope: "row" }, actionBadge(operation.action, operation.status)),
+    el("td", {}, timeElement(operation.begun_at)),
+    el("td", { class: "number took" }),
+    ...["made", "changed", "deleted", "failed"].map((each) =>
+      el("td", { class: "number", text: operation[each] ? String(operation[each]) : "–" }),
+    ),
+    el("td", { class: "wrap small", text: operation.reason }),
+    el("td", {}, el("span", { class: "links" }, link("graph"), link("timeline"), link("events"), changes)),
+  );
+  return { element, changes, detail: null };
+}
+
+function show() {
+  let before = null;
+  for (const operation of operations) {
+    const told = JSON.stringify(operation);
+    let row = rows.get(operation.id);
+    if (row?.told !== told) {
+      const made = { ...newRow(operation), told, operation };
+      if (row) {
+        row.element.replaceWith(made.element);
+        made.detail = row.detail;
+        made.changes.setAttribute("aria-expanded", String(Boolean(row.detail)));
+      } else if (before) before.after(made.element);
+      else body.prepend(made.element);
+      rows.set(operation.id, made);
+      row = made;
+    }
+    before = row.detail ?? row.element;
+  }
+  setText(byId("history-range"), `${counted(operations.length, "operation")}${more ? "" : ", all there are"}`);
+  byId("history-older").disabled = !more;
+  tick();
+}
+
+function tick() {
+  for (const { element, operation } of rows.values()) {
+    const took = operation.duration_seconds;
+    setText(element.querySelector(".took"), took === null ? elapsed(now() - operation.begun_at) : duration(took));
+  }
+}
+
+/** Show what an operation changed below it, or hide that again. */
+async function toggle(id) {
+  const row = rows.get(id);
+  if (row.detail) {
+    row.detail.remove();
+    row.detail = null;
+    row.changes.setAttribute("aria-expanded", "false");
+    return;
+  }
+  const cell = el("td", { colspan: "9" }, el("p", { class: "muted", text: "Comparing …" }));
+  row.detail = el("tr", { class: "changes-row" }, cell);
+  row.changes.setAttribute("aria-expanded", "true");
+  row.element.after(row.detail);
+  try {
+    const changes = await fetchJson(`${page().stack}/changes.json?traversal=${encodeURIComponent(id)}`);
+    cell.replaceChildren(changesView(changes));
+  } catch (error) {
+    cell.replaceChildren(el("p", { class: "trouble", text: error.message }));
+  }
+}
+
+byId("history-older").addEventListener("click", async (click) => {
+  click.target.disabled = true;
+  const last = operations.at(-1).id;
+  const address = `${page().stack}/history.json?limit=${PAGE}&after=${encodeURIComponent(last)}`;
+  const answer = await fetchJson(address).catch(() => null);
+  if (answer) {
+    operations = [...operations, ...answer.operations];
+    more = answer.more;
+  }
+  show();
+});
+
+const followed = follow(`${page().stack}/stream`, {
+  async load(signal) {
+    const answer = await fetchJson(`${page().stack}/history.json?limit=${PAGE}`, { signal });
+    // Older ones that were asked for stay.
+    const told = new Set(answer.operations.map((each) => each.id));
+    const older = answer.more ? operations.filter((each) => !told.has(each.id)) : [];
+    operations = [...answer.operations, ...older];
+    more = older.length ? more : answer.more;
+    show();
+    return answer;
+  },
+  apply: () => followed.refresh(),
+  every: 1000,
+});
+setInterval(tick, 1000);
