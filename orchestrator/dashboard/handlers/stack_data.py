@@ -117,6 +117,17 @@ class DefinitionData(DataHandler):
         self.answer({**shown.to_dict(), "cursor": cursor, "as_of": as_of})
 
 
+class ChangesData(DataHandler):
+    """What an operation's definition changed. Whoever is not known sees no values of parameters."""
+
+    async def get(self, name: str) -> None:
+        """Send it."""
+        traversal, sees = self.text("traversal"), self.visitor.sees_values
+        cursor, as_of = await self.ask(self.observer.moment)
+        shown = await self.ask(lambda: self.observer.changes(name, traversal, shows_values=sees))
+        self.answer({**shown.to_dict(), "cursor": cursor, "as_of": as_of})
+
+
 class OutputsData(DataHandler):
     """A stack's outputs. Whoever is not known sees their names alone."""
 
@@ -137,5 +148,6 @@ ROUTES: Final[list[Any]] = [
     ),
     url(r"/stack/([^/]+)/events-file\.json", EventsFile),
     url(r"/stack/([^/]+)/template\.json", DefinitionData),
+    url(r"/stack/([^/]+)/changes\.json", ChangesData),
     url(r"/stack/([^/]+)/outputs\.json", OutputsData),
 ]
