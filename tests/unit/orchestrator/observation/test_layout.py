@@ -86,6 +86,20 @@ def test_what_requires_one_alone_is_straight_below_it() -> None:
     assert places[9][0] == places[7][0]
 
 
+def test_what_requires_nothing_is_just_above_what_requires_it() -> None:
+    # A chain of four, whose last requires another as well.
+    layout = drawn(5, ((1, 0), (2, 1), (3, 2), (3, 4)))
+    assert layout.layers[4] == 0
+    assert layout.places[4][1] == layout.places[2][1]
+
+
+def test_clusters_stay_together() -> None:
+    # Two networks with three ports each, numbered in turn.
+    edges = tuple((no, no % 2) for no in range(2, 8))
+    places = drawn(8, edges).places
+    assert max(places[no][0] for no in (2, 4, 6)) < min(places[no][0] for no in (3, 5, 7))
+
+
 def test_edges_between_two_layers_do_not_cross_where_they_need_not() -> None:
     # Each of the lower ones requires one of the upper ones, in another order.
     edges = ((4, 2), (5, 0), (6, 3), (7, 1))
