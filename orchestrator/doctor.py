@@ -15,6 +15,7 @@ from orchestrator.doctor_clients import check_clients
 from orchestrator.doctor_hooks import check_hooks
 from orchestrator.doctor_nodes import check_nodes
 from orchestrator.doctor_sinks import check_event_sinks
+from orchestrator.doctor_tracing import check_tracing
 from orchestrator.errors import InvalidInput, IsothermError, Unavailable
 from orchestrator.messages import CHECKS_QUEUE, STACKS_QUEUE
 from orchestrator.settings import Settings, settings_file
@@ -38,6 +39,7 @@ def checks(settings: Settings) -> Iterator[Check]:
     yield check_cache(settings)
     yield from check_clients(settings)
     yield from check_constraint_caches(settings)
+    yield from check_tracing(settings)
     broker = check_broker(settings)
     yield broker
     if broker.ok and not settings.embedded:
