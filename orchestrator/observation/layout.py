@@ -19,10 +19,10 @@ LAYER: Final = 2.4
 SCREEN_SHAPE: Final = 1.6
 #: Layers of that many boxes are never folded.
 NARROW: Final = 8
-#: How often all layers are put in order: by their ties to one side, and after that by all ties. The former gets the whole
-#: into shape, the latter shortens edges by a fifth more. In a large graph nobody could follow an edge anyway.
+#: How often all layers are put in order: by their ties to one side, and after that by all ties. The former gets the
+#: whole into shape, the latter shortens edges by a fifth more. In a large graph nobody could follow an edge anyway.
 _SWEEPS: Final = (8, 4)
-_SWEEPS_IF_LARGE: Final = (2, 2)
+_SWEEPS_IF_LARGE: Final = (2, 1)
 _LARGE: Final = 3000
 #: How many graphs' places are remembered.
 _REMEMBERED: Final = 16
@@ -134,12 +134,7 @@ def _number(row: Sequence[int], at: dict[int, float]) -> None:
 
 
 def _middle(others: Sequence[int], at: Mapping[int, float], otherwise: float) -> float:
-    if not others:
-        return otherwise
-    total = 0.0
-    for other in others:
-        total += at[other]
-    return total / len(others)
+    return sum(map(at.__getitem__, others)) / len(others) if others else otherwise
 
 
 #: The boxes of a layer: columns, each from top to bottom.
@@ -183,7 +178,8 @@ def _across(folded: Sequence[Columns]) -> dict[int, float]:
 
 def _straighten(folded: Sequence[Columns], across: dict[int, float], above: Ties, below: Ties) -> None:
     """Move boxes towards the middle of what they are tied to, as near as the order allows."""
-    for ties, layers in ((above, folded), (below, folded[::-1]), (above, folded)):
+    passes = ((above, folded), (below, folded[::-1]), (above, folded))
+    for ties, layers in passes if len(across) <= _LARGE else passes[:1]:
         for columns in layers:
             wanted = []
             for column in columns:
