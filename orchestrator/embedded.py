@@ -61,6 +61,7 @@ class Embedded:
             runtime.store.sweeper.take_over(is_dead_here)
             assert runtime.checker  # noqa: S101  # loads the plugins before the first order
             assert runtime.coordinator  # noqa: S101
+            runtime.attendance.begin()
             # Whoever is to be told is known before anything happens.
             runtime.pump.register()
             runtime.pump.start()

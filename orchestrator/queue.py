@@ -4,16 +4,16 @@ Every queue is reached through the broker's default exchange, by its name alone.
 which lost its memory could forget: what is sent next arrives.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_process_init, worker_process_shutdown, worker_shutdown
 from celery.utils.nodenames import default_nodename, host_format
 from kombu.entity import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES
 
+from orchestrator.celery_worker import note_worker_name
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.hook_loading import all_at_once, event_sinks, lifecycle_plugins
 from orchestrator.messages import (
@@ -149,6 +149,7 @@ def _transport_options(settings: Settings) -> dict[str, Any]:
 @cache
 def default_app() -> Celery:
     """Return this process's app, from the settings of its environment."""
+    note_worker_name()
     return make_app(load_settings())
 
 
@@ -260,25 +261,6 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
 def node_name(name: str) -> str:
     """Return the name that Celery's tools show: ``name@host``, unless the host was named too."""
     return str(host_format(default_nodename(name if "@" in name else f"{name}@%h")))
-
-
-def at_the_beginning(call: Callable[[], None]) -> None:
-    """Have something called when a process begins that a worker has work done in; it must not take long."""
-
-    def begin(**_: Any) -> None:
-        call()
-
-    worker_process_init.connect(begin, weak=False)
-
-
-def at_the_end(call: Callable[[], None]) -> None:
-    """Have something called when a process of a worker ends in good order, or the worker itself does."""
-
-    def end(**_: Any) -> None:
-        call()
-
-    worker_process_shutdown.connect(end, weak=False)
-    worker_shutdown.connect(end, weak=False)
 
 
 def require_broker(settings: Settings) -> None:

@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Mapping
 from functools import cached_property
+from importlib.metadata import version
 from typing import Any, Protocol
 
 import psutil
@@ -11,6 +12,7 @@ from stevedore.driver import DriverManager
 
 from hooks.events import EventSink
 from hooks.lifecycle import LifecyclePlugin
+from orchestrator.attendance import Attendance
 from orchestrator.constraint_caches import ConstraintCaches
 from orchestrator.coordinator import Coordinator
 from orchestrator.hook_loading import all_at_once, event_sinks, lifecycle_plugins
@@ -28,6 +30,7 @@ from orchestrator.publishing import Publisher
 from orchestrator.settings import Settings
 from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.pumps import Pumps
+from orchestrator.store.processes import Speaker
 from orchestrator.store.store import Store
 from orchestrator.tracing import Tracing, tracing_of
 
@@ -71,12 +74,23 @@ class Runtime:
     """What a process of the engine has; each part is made when it is first asked for."""
 
     def __init__(
-        self, settings: Settings, publisher: Publisher, *, kind: str, store: Store | None = None
+        self,
+        settings: Settings,
+        publisher: Publisher,
+        *,
+        kind: str,
+        store: Store | None = None,
+        celery_name: str = "",
+        queues: tuple[str, ...] = (),
     ) -> None:
+        """Keep what is needed; ``celery_name`` and ``queues`` are those of the Celery worker that it belongs to."""
         self.settings = settings
         self.publisher = publisher
         self.name = process_name(kind)
+        self._kind = kind
         self._store = store
+        self._celery_name = celery_name
+        self._queues = queues
 
     @cached_property
     def store(self) -> Store:
@@ -143,6 +157,20 @@ class Runtime:
         return tracing_of(self.settings, self.name)
 
     @cached_property
+    def attendance(self) -> Attendance:
+        """What says that this process is there; nothing is said before it is begun."""
+        speaker = Speaker(
+            name=self.name,
+            kind=self._kind,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            celery_name=self._celery_name,
+            version=version("isotherm"),
+            queues=self._queues,
+        )
+        return Attendance(self.store.processes, speaker)
+
+    @cached_property
     def node_watcher(self) -> NodeWatcher:
         """What looks after nodes."""
         cache_settings = self.settings.node_state_cache
@@ -198,6 +226,8 @@ class Runtime:
             self.caches.close()
         if "store" in self.__dict__:
             self.node_tally.tell()
+        if "attendance" in self.__dict__:
+            self.attendance.end()
 
     def close(self) -> None:
         """Close what was opened."""

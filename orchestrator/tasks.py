@@ -16,12 +16,13 @@ import structlog
 from celery.exceptions import Reject
 
 from cache.node_state.errors import StateStoreFailed
+from orchestrator.celery_worker import at_the_beginning, at_the_end, queues_of, worker_name
 from orchestrator.errors import HooksNotLoaded, IsothermError, Unavailable
 from orchestrator.jobs import KINDS
 from orchestrator.messages import FINISH_TASK, SWEEP_TASK, CheckOrder
 from orchestrator.names import is_name
 from orchestrator.nodes.messages import WATCH_TASK
-from orchestrator.queue import QueuePublisher, at_the_beginning, at_the_end, default_app
+from orchestrator.queue import QueuePublisher, default_app
 from orchestrator.refusals import refusal_of
 from orchestrator.runtime import Runtime
 from orchestrator.settings import load_settings
@@ -36,7 +37,14 @@ OTHERS_SECONDS = 1.0
 @cache
 def runtime() -> Runtime:
     """Return this process's share of the engine; made in the process that uses it, never before a fork."""
-    return Runtime(load_settings(), QueuePublisher(default_app()), kind="coordinator")
+    app = default_app()
+    return Runtime(
+        load_settings(),
+        QueuePublisher(app),
+        kind="coordinator",
+        celery_name=worker_name(),
+        queues=queues_of(app),
+    )
 
 
 def carry_out(task: str, job: Mapping[str, Any]) -> None:
@@ -125,6 +133,7 @@ def _refuse(job: Mapping[str, Any], error: Exception) -> None:
 
 def _begin() -> None:
     # Here, and not in a thread: no task of this process is begun before, so there is one runtime.
+    runtime().attendance.begin()
     with _told_if_not_loaded():
         runtime().pump.start()
 

@@ -6,8 +6,9 @@ A message that is lost with its worker is published again by the sweep, so it is
 from functools import cache
 from typing import Any
 
+from orchestrator.celery_worker import at_the_beginning, at_the_end, queues_of, worker_name
 from orchestrator.messages import CHECK_TASK, CheckOrder
-from orchestrator.queue import QueuePublisher, at_the_end, default_app
+from orchestrator.queue import QueuePublisher, default_app
 from orchestrator.runtime import Runtime
 from orchestrator.settings import load_settings
 
@@ -15,7 +16,14 @@ from orchestrator.settings import load_settings
 @cache
 def runtime() -> Runtime:
     """Return this process's share of the engine; made in the process that uses it, never before a fork."""
-    return Runtime(load_settings(), QueuePublisher(default_app()), kind="worker")
+    app = default_app()
+    return Runtime(
+        load_settings(),
+        QueuePublisher(app),
+        kind="worker",
+        celery_name=worker_name(),
+        queues=queues_of(app),
+    )
 
 
 def check_resource(order: list[Any]) -> None:
@@ -23,10 +31,15 @@ def check_resource(order: list[Any]) -> None:
     runtime().checker.check(CheckOrder.from_wire(order))
 
 
+def _begin() -> None:
+    runtime().attendance.begin()
+
+
 def _end() -> None:
     if runtime.cache_info().currsize:
         runtime().say_last_words()
 
 
+at_the_beginning(_begin)
 at_the_end(_end)
 default_app().task(name=CHECK_TASK)(check_resource)

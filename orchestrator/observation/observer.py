@@ -17,8 +17,10 @@ from orchestrator.observation.views import (
     FailureView,
     GraphPicture,
     OperationView,
+    ProcessView,
     ResourceDetails,
     StackPage,
+    StuckView,
     Timeline,
 )
 from orchestrator.settings import Settings
@@ -198,6 +200,17 @@ class Observer:
         """Return the ids of the stacks in a stack, those in them left out, by the ids of the resources they are."""
         children = self._store.families.children(self._past(name).id)
         return {child.parent_resource: child.id for child in children if child.parent_resource}
+
+    def processes(self) -> tuple[ProcessView, ...]:
+        """Return the engine's processes, those that are there first.
+
+        What they work on in other projects is left out.
+        """
+        return self._store.processes.all(project=self.settings.project)
+
+    def stuck(self) -> tuple[StuckView, ...]:
+        """Return the work that nobody does though somebody should, the longest first."""
+        return self._store.stuck.all(project=self.settings.project)
 
     def moment(self) -> tuple[int, float]:
         """Return the id up to which no event is missing, and the time by the database's clock."""

@@ -20,6 +20,7 @@ from orchestrator.store.nodes import Nodes
 from orchestrator.store.observing import Observations
 from orchestrator.store.past import Past
 from orchestrator.store.presences import Presences
+from orchestrator.store.processes import Processes
 from orchestrator.store.purging import Purger
 from orchestrator.store.reservations import Reservations
 from orchestrator.store.scalings import Scalings
@@ -27,6 +28,7 @@ from orchestrator.store.sink_cursors import SinkCursors
 from orchestrator.store.snapshots import Snapshots
 from orchestrator.store.stack_pages import StackPages
 from orchestrator.store.stacks import Stacks
+from orchestrator.store.stuck import Stuck
 from orchestrator.store.sweeping import Sweeper
 from orchestrator.store.tables import metadata
 from orchestrator.store.taken_jobs import TakenJobs
@@ -72,6 +74,8 @@ class Store:
         self.events = Events(self.database, horizon)
         self.past = Past(self.database, self.stacks)
         self.observations = Observations(self.database, horizon)
+        self.processes = Processes(self.database, timings)
+        self.stuck = Stuck(self.database, timings)
         self.stack_pages = StackPages(self.database, horizon)
         self.event_log = EventLog(self.database, self.observations)
         self.annotations = Annotations(self.database, codec)

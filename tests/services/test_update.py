@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.service import Service
 from orchestrator.settings import Settings
+from orchestrator.store.store import Store
 from tests.services.engine import running
 from tests.unit.docs.pages import Session
 from tests.warm import warm_program
@@ -40,6 +41,9 @@ def session(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[Sessi
     with running([session.start(each) for each in processes]) as engines:
         yield session
     assert "Traceback" not in "".join(engine.log for engine in engines)
+    store = Store(postgres_url)
+    assert {view.state for view in store.processes.all(project="default")} == {"stopped"}
+    store.close()
 
 
 def isotherm(session: Session, *words: str, code: int = 0) -> str:
@@ -64,6 +68,21 @@ def service(redis_url: str, postgres_url: str, tmp_path: Path) -> Iterator[Servi
         yield service
 
 
+def are_there(service: Service) -> None:
+    """Find that every process that was started says so, and that what was done tells which of them did it."""
+    views = service.observer.processes()
+    assert {view.state for view in views} == {"present"}
+    belonging = {(view.kind, view.celery_name.partition("@")[0], view.queues) for view in views}
+    assert belonging == {
+        ("coordinator", "coordinator", ("coordinator", "stacks")),
+        ("worker", "one", ("checks",)),
+        ("worker", "two", ("checks",)),
+    }
+    did = {event.worker for event in service.events("s") if event.resource}
+    assert did <= {view.name for view in views if view.kind == "worker"}
+    assert did
+
+
 def physical_ids(service: Service) -> dict[str, str | None]:
     listed = service.resources("s")
     assert len(listed) == 3
@@ -76,6 +95,7 @@ def outputs(service: Service) -> dict[str, Any]:
 
 def test_a_stack_is_updated_with_a_replacement(session: Session, service: Service) -> None:
     isotherm(session, "stack", "create", "s", "-t", "t.yaml")
+    are_there(service)
     before, first = physical_ids(service), outputs(service)
 
     words = ("stack", "update", "s", "--existing", "-P", "length=12", "-P", "said=bye")

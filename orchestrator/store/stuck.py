@@ -1,0 +1,89 @@
+"""Work that nobody does though somebody should."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from orchestrator.messages import END
+from orchestrator.observation.views import StuckView
+from orchestrator.store import tables
+from orchestrator.store.claims import Timings
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.sweeping import DOUBLINGS
+
+#: How many are told at most, the longest first.
+MOST: Final = 200
+LOST, UNDELIVERED, OVERDUE = "lost", "undelivered", "overdue"
+_WHY: Final = {"running": LOST, "ready": UNDELIVERED, "waiting": OVERDUE}
+
+
+class Stuck:
+    """Reads what the sweep should have seen to, or what it has published and nobody takes."""
+
+    def __init__(self, database: Database, timings: Timings) -> None:
+        self._db = database
+        self._timings = timings
+
+    @retrying
+    def all(self, *, project: str) -> tuple[StuckView, ...]:
+        """Return what nobody does in a project, the longest first, at most ``MOST``.
+
+        What is due is given as long as it takes to deliver a message: a sweep may come late.
+        """
+        with self._db.snapshot() as connection:
+            now = database_time(connection, self._db)
+            rows = self._rows(connection, project, now - self._timings.redeliver_seconds)
+        views = [self._view(row, now) for row in rows]
+        return tuple(sorted(views, key=lambda view: -view.seconds))
+
+    @staticmethod
+    def _rows(connection: sa.Connection, project: str, late: float) -> Sequence[Any]:
+        node, traversal, stack, resource = tables.node, tables.traversal, tables.stack, tables.resource
+        unheeded = (node.c.state == "ready") & (node.c.published > 0)
+        # What was begun in an operation that has failed is carried to its end.
+        goes_on = (traversal.c.status == "IN_PROGRESS") | (node.c.attempt > 0) | (node.c.phase == END)
+        sql = (
+            sa.select(
+                node.c.state,
+                node.c.due_at,
+                node.c.published,
+                node.c.worker,
+                sa.case((node.c.phase == END, ""), else_=node.c.key).label("resource"),
+                sa.case(
+                    (node.c.phase == END, traversal.c.action),
+                    (node.c.action != "", node.c.action),
+                    else_=sa.func.coalesce(resource.c.action, ""),
+                ).label("action"),
+                stack.c.name,
+                stack.c.id,
+            )
+            .select_from(node)
+            .join(traversal, traversal.c.id == node.c.traversal_id)
+            .join(stack, stack.c.id == traversal.c.stack_id)
+            .outerjoin(resource, resource.c.id == node.c.resource_id)
+            .where(node.c.due_at.is_not(None), node.c.state.in_(_WHY), (node.c.due_at < late) | unheeded)
+            .where(stack.c.project == project, traversal.c.status != "SUPERSEDED", goes_on)
+            .order_by(node.c.due_at, node.c.traversal_id, node.c.no)
+            .limit(MOST)
+        )
+        return connection.execute(sql).all()
+
+    def _view(self, row: Any, now: float) -> StuckView:
+        since = row.due_at
+        if row.state == "ready":
+            since -= self._unheeded_seconds(row.published)
+        return StuckView(
+            stack=row.name,
+            stack_id=row.id,
+            resource=row.resource,
+            action=row.action,
+            why=_WHY[row.state],
+            seconds=max(0.0, now - since),
+            worker=(row.worker or "") if row.state == "running" else "",
+        )
+
+    def _unheeded_seconds(self, published: int) -> float:
+        """Return how long at least before it is due again a node became ready: each pause was twice the last."""
+        pauses = (1 << min(number, DOUBLINGS) for number in range(published + 1))
+        return self._timings.redeliver_seconds * sum(pauses)

@@ -1,0 +1,190 @@
+"""What every store promises of processes: who is there, who is silent, what each works on, and what nobody does."""
+
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.observation.views import ProcessView
+from orchestrator.store.claims import Ending, Outcome
+from orchestrator.store.processes import GONE_SECONDS, Speaker
+from orchestrator.store.traversals import Traversals
+from tests.unit.orchestrator.store.conftest import Bench
+from tests.unit.orchestrator.store.test_update_contract import begin_delete
+
+SPEAKER = Speaker(
+    name="worker@host:7:12.50",
+    kind="worker",
+    host="host",
+    pid=7,
+    celery_name="worker@host",
+    version="1.0",
+    queues=("checks",),
+)
+
+
+def named(name: str, kind: str = "worker") -> Speaker:
+    return replace(SPEAKER, name=name, kind=kind)
+
+
+def views(bench: Bench) -> dict[str, ProcessView]:
+    return {view.name: view for view in bench.store.processes.all(project="p")}
+
+
+def test_a_process_is_told_as_it_said_itself(bench: Bench) -> None:
+    began = bench.clock.now
+    bench.store.processes.say(SPEAKER)
+    bench.clock.pass_(20)
+    bench.store.processes.say(SPEAKER)
+    bench.clock.pass_(5)
+    assert bench.store.processes.all(project="p") == (
+        ProcessView(
+            name="worker@host:7:12.50",
+            kind="worker",
+            host="host",
+            pid=7,
+            celery_name="worker@host",
+            version="1.0",
+            queues=("checks",),
+            started_at=began,
+            seen_at=began + 20,
+            seen_seconds=5,
+            state="present",
+        ),
+    )
+
+
+def test_who_is_not_heard_of_for_longer_than_a_lease_is_silent_until_it_speaks(bench: Bench) -> None:
+    processes = bench.store.processes
+    processes.say(SPEAKER)
+    bench.clock.pass_(60)
+    assert views(bench)[SPEAKER.name].state == "present"
+    bench.clock.pass_(1)
+    assert views(bench)[SPEAKER.name].state == "silent"
+    processes.say(SPEAKER)
+    assert views(bench)[SPEAKER.name].state == "present"
+
+
+def test_who_said_that_it_ends_has_stopped_and_those_that_are_there_come_first(bench: Bench) -> None:
+    processes = bench.store.processes
+    for name in ("a", "b", "c"):
+        processes.say(named(name))
+    processes.end("a")
+    bench.clock.pass_(61)
+    processes.say(named("c"))
+    assert [(view.name, view.state) for view in processes.all(project="p")] == [
+        ("c", "present"),
+        ("b", "silent"),
+        ("a", "stopped"),
+    ]
+
+
+def test_who_is_long_gone_is_forgotten(bench: Bench) -> None:
+    processes = bench.store.processes
+    for name in ("silent", "stopped"):
+        processes.say(named(name))
+    processes.end("stopped")
+    bench.clock.pass_(GONE_SECONDS - 1)
+    processes.say(named("new"))
+    processes.forget()
+    assert set(views(bench)) == {"silent", "stopped", "new"}
+    bench.clock.pass_(1)
+    processes.forget()
+    assert set(views(bench)) == {"new"}
+
+
+def test_a_process_works_on_what_it_has_leases_of(bench: Bench) -> None:
+    a, _ = bench.begin({"a": set(), "b": set()})
+    (c,) = bench.begin({"c": set()}, stack="t")
+    bench.store.processes.say(named("w"))
+    bench.clock.pass_(3)
+    bench.claim(a, worker="w")
+    claimed = bench.clock.now
+    bench.clock.pass_(4)
+    claim = bench.claim(c, worker="w")
+    assert views(bench)["w"].works_on == (
+        ("s", "s-id", "a", "CREATE", claimed, claimed + 60),
+        ("t", "t-id", "c", "CREATE", claimed + 4, claimed + 64),
+    )
+    bench.finish(claim)
+    assert [work[2] for work in views(bench)["w"].works_on] == ["a"]
+    assert bench.store.processes.all(project="other")[0].works_on == ()
+
+
+def test_who_says_last_words_works_on_the_stack_itself(bench: Bench) -> None:
+    (a,) = bench.begin({"a": set()})
+    (end,) = bench.run(a)
+    bench.store.processes.say(named("c", "coordinator"))
+    traversals: Traversals = bench.store.traversals
+    traversals.complete(end.traversal_id)
+    assert traversals.claim_end(end, worker="c")
+    assert views(bench)["c"].works_on == (("s", "s-id", "", "CREATE", None, bench.clock.now + 60),)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("worker@some:host:8:100.25", ("worker", "some:host", 8, 100.25)), ("nobody", ("nobody", "", 0, None))],
+)
+def test_who_has_a_lease_and_never_spoke_is_told_by_the_lease(
+    name: str, told: tuple[str, str, int, float | None], bench: Bench
+) -> None:
+    (a,) = bench.begin({"a": set()})
+    bench.claim(a, worker=name)
+    claimed = bench.clock.now
+    bench.clock.pass_(10)
+    view = views(bench)[name]
+    kind, host, pid, started = told
+    assert (view.kind, view.host, view.pid, view.started_at) == (kind, host, pid, started or claimed)
+    assert (view.state, view.seen_at, view.seen_seconds) == ("present", claimed, 10)
+    bench.clock.pass_(51)
+    assert views(bench)[name].state == "silent"
+
+
+def stuck(bench: Bench) -> list[tuple[str, str, str, float]]:
+    return [
+        (view.resource, view.action, view.why, view.seconds) for view in bench.store.stuck.all(project="p")
+    ]
+
+
+def test_what_a_lost_worker_had_is_stuck_until_it_is_swept(bench: Bench) -> None:
+    (a,) = bench.begin({"a": set()})
+    bench.claim(a, worker="gone")
+    bench.clock.pass_(70)
+    assert stuck(bench) == []
+    bench.clock.pass_(1)
+    assert stuck(bench) == [("a", "CREATE", "lost", 11)]
+    assert bench.store.stuck.all(project="p")[0].worker == "gone"
+    assert bench.store.stuck.all(project="other") == ()
+    bench.sweep()
+    assert stuck(bench) == []
+
+
+def test_what_nobody_takes_though_it_was_published_again_is_undelivered(bench: Bench) -> None:
+    bench.begin({"a": set(), "b": {"a"}})
+    bench.clock.pass_(10)
+    assert stuck(bench) == []
+    bench.sweep()
+    assert stuck(bench) == [("a", "CREATE", "undelivered", 10)]
+    for seconds in (20, 40, 80):
+        bench.clock.pass_(seconds)
+        bench.sweep()
+    assert stuck(bench) == [("a", "CREATE", "undelivered", 150)]
+
+
+def test_what_was_to_be_looked_at_again_and_was_not_is_overdue(bench: Bench) -> None:
+    (a,) = bench.begin({"a": set()})
+    bench.store.nodes.finish(bench.claim(a), Outcome(ending=Ending.WAITING, seconds=5))
+    bench.clock.pass_(15)
+    assert stuck(bench) == []
+    bench.clock.pass_(1)
+    assert stuck(bench) == [("a", "CREATE", "overdue", 11)]
+
+
+def test_what_is_given_up_is_not_stuck(bench: Bench) -> None:
+    a, b = bench.begin({"a": set(), "b": set()})
+    bench.store.nodes.finish(bench.claim(a), Outcome(ending=Ending.FAILED, reason="no room"))
+    bench.clock.pass_(100)
+    # The stack's last words are to be said, and nobody does.
+    assert [(resource, why) for resource, _, why, _ in stuck(bench)] == [("", "undelivered")]
+    begin_delete(bench)
+    assert "b" not in {resource for resource, _, why, _ in stuck(bench) if why != "undelivered"}
+    assert b.key == "b"
