@@ -13,6 +13,7 @@ from orchestrator.dashboard.controls import controls
 from orchestrator.dashboard.fleet import Fleet
 from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.loader import StackLoader
+from orchestrator.dashboard.metrics import Metrics, Tally
 from orchestrator.dashboard.routes import routes
 from orchestrator.dashboard.waking import waking_events
 from orchestrator.errors import Unavailable
@@ -46,7 +47,8 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
 
     def __init__(self, capp: Celery, options: Any, settings: Settings, store: Store, **flowers: Any) -> None:
         loader = StackLoader(flowers["template_path"])
-        self.hub = Hub(store.event_log)
+        tally = Tally()
+        self.hub = Hub(store.event_log, observe=tally.add)
         super().__init__(
             options=options,
             capp=capp,
@@ -68,8 +70,10 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         self.fleet = Fleet(self.service, store.observations.moment)
         self._actors = ThreadPoolExecutor(ACTORS, thread_name_prefix="acting")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reading")
+        self.metrics = Metrics(self.hub, tally, store, self.service)
         # Once the loop runs.
         self.io_loop.add_callback(self.hub.start)
+        self.io_loop.add_callback(self.metrics.start)
 
     async def read(self, question: Callable[[], T]) -> T:
         """Return what a question to the store answers; the loop goes on meanwhile.
@@ -101,6 +105,7 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         super().stop()
         self.hub.stop()
         self.fleet.close()
+        self.metrics.stop()
         for executor in (self._readers, self._actors):
             executor.shutdown(wait=False, cancel_futures=True)
         self.store.close()

@@ -99,6 +99,8 @@ class Hub:
         self.trouble = ""
         #: How often listeners were told how it stands.
         self.beats = 0
+        #: How many times one of them was told to begin anew.
+        self.resyncs = 0
 
     # -- its life ----------------------------------------------------------------------------------------------
 
@@ -114,7 +116,9 @@ class Hub:
         self.stop()
 
     def stop(self) -> None:
-        """Read no more; the loop has stopped."""
+        """Read no more; whether or not the loop still runs."""
+        if self._task is not None and not self._task.get_loop().is_closed():
+            self._task.cancel()
         for each in (self._reader, self._searchers):
             each.shutdown(wait=False, cancel_futures=True)
 

@@ -4,6 +4,7 @@ from orchestrator.codec import Codec
 from orchestrator.settings import Settings
 from orchestrator.store.annotations import Annotations
 from orchestrator.store.caches import CacheCounters, CacheFlushes
+from orchestrator.store.census import Census
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Clock, Database
 from orchestrator.store.event_log import EventLog
@@ -79,6 +80,7 @@ class Store:
         self.stack_pages = StackPages(self.database, horizon)
         self.event_log = EventLog(self.database, self.observations)
         self.annotations = Annotations(self.database, codec)
+        self.census = Census(self.database, timings)
         self.presences = Presences(self.database)
         self.purger = Purger(self.database, codec)
         self.scalings = Scalings(self.database, codec)

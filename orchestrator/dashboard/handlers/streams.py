@@ -116,7 +116,7 @@ class StreamHandler(DataHandler):
         while self._is_open and time.monotonic() < until:
             if heard.was_lost():
                 last = self.hub.position or 0
-                self.write(notice("resync", {}, last_id=last))
+                self._begin_anew(last)
             elif entries := heard.take(BATCH):
                 last = entries[-1].row.id
                 self._write_events(entries)
@@ -150,7 +150,7 @@ class StreamHandler(DataHandler):
                     await self.flush()
         except Missed:
             heard.known = 0
-            self.write(notice("resync", {}, last_id=position))
+            self._begin_anew(position)
             return position
         except IsothermError as error:
             # The browser comes again and says where it was.
@@ -161,6 +161,10 @@ class StreamHandler(DataHandler):
 
     def _write_events(self, entries: list[Entry]) -> None:
         self.write(events_message((each.text for each in entries), last_id=entries[-1].row.id))
+
+    def _begin_anew(self, last: int) -> None:
+        self.hub.resyncs += 1
+        self.write(notice("resync", {}, last_id=last))
 
     def _how_it_stands(self, last: int) -> None:
         if self.hub.trouble:

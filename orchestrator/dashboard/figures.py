@@ -1,0 +1,73 @@
+"""What is read again and again in the background, so that whoever asks gets an answer at once, and how old it is."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+import structlog
+
+from orchestrator.errors import IsothermError
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class Figures(Generic[T]):
+    """The last answer to one question, which is asked again and again.
+
+    Args:
+        name: What it is called in logs.
+        ask: The question; called in a thread.
+        every: How many seconds to pause between two answers.
+    """
+
+    def __init__(self, name: str, ask: Callable[[], T], *, every: float) -> None:
+        self._name = name
+        self._ask = ask
+        self._every = every
+        self._asker = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._task: asyncio.Task[None] | None = None
+        self._answer: T | None = None
+        self._answered_at = float("-inf")
+        #: Why there was no answer the last time; empty if there was.
+        self.trouble = ""
+
+    def start(self) -> None:
+        """Begin to ask; in a running loop."""
+        self._task = asyncio.get_running_loop().create_task(self._ask_on(), name=self._name)
+
+    def stop(self) -> None:
+        """Ask no more."""
+        if self._task is not None and not self._task.get_loop().is_closed():
+            self._task.cancel()
+        self._asker.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def age_seconds(self) -> float:
+        """How old the answer is; infinite if there is none."""
+        return time.monotonic() - self._answered_at
+
+    @property
+    def answer(self) -> T | None:
+        """The last answer; None if there is none, or it is so old that it tells nothing of the present."""
+        return self._answer if self.age_seconds < 4 * self._every else None
+
+    async def _ask_on(self) -> None:
+        while True:
+            trouble = ""
+            try:
+                self._answer = await asyncio.get_running_loop().run_in_executor(self._asker, self._ask)
+                self._answered_at = time.monotonic()
+            except IsothermError as error:
+                trouble = str(error)
+            except Exception:
+                # Whatever went wrong once, it is asked again.
+                log.exception("figures could not be read", figures=self._name)
+                trouble = "its log tells why"
+            if trouble and not self.trouble:
+                log.warning("figures cannot be read", figures=self._name, error=trouble)
+            self.trouble = trouble
+            await asyncio.sleep(self._every)

@@ -1,0 +1,91 @@
+"""How many there are of what, for those who watch an installation: three statements, none of which reads a value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+
+from orchestrator.messages import CHECKED_PHASES
+from orchestrator.store import tables
+from orchestrator.store.claims import Timings
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.sweeping import DOUBLINGS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """What there was at one moment, in all projects."""
+
+    #: When, by the database's clock.
+    at: float
+    #: Stacks that are not deleted, those in others among them, by action and status.
+    stacks: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    #: Resources of the operations that are under way, by the state of their node.
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    #: For how long the one that waits longest has been ready without a worker taking it; 0 if none waits.
+    queue_age_seconds: float = 0.0
+    #: How many are at work whose worker has not been heard of for a lease, and that nobody has taken over yet.
+    overdue: int = 0
+    #: How many machines are written down.
+    machines: int = 0
+
+
+class Census:
+    """Counts; nothing that the engine does depends on it."""
+
+    def __init__(self, database: Database, timings: Timings) -> None:
+        self._db = database
+        self._timings = timings
+
+    @retrying
+    def take(self) -> Count:
+        """Count once."""
+        stack, traversal, node = tables.stack, tables.traversal, tables.node
+        stacks = (
+            sa.select(stack.c.action, stack.c.status, sa.func.count())
+            .where(stack.c.deleted_at.is_(None))
+            .group_by(stack.c.action, stack.c.status)
+        )
+        under_way = sa.select(traversal.c.id).where(traversal.c.status == "IN_PROGRESS")
+        nodes = (
+            sa.select(node.c.state, sa.func.count())
+            .where(node.c.phase.in_(CHECKED_PHASES))
+            .group_by(node.c.state)
+        )
+        live = (
+            sa.select(node.c.state, node.c.published, sa.func.min(node.c.due_at))
+            .where(node.c.due_at.is_not(None), node.c.phase.in_(CHECKED_PHASES), node.c.state == "ready")
+            .group_by(node.c.state, node.c.published)
+        )
+        with self._db.read() as connection:
+            now = database_time(connection, self._db)
+            running = list(connection.execute(under_way).scalars())
+            lost = (node.c.due_at < now, node.c.state == "running", node.c.phase.in_(CHECKED_PHASES))
+            return Count(
+                at=now,
+                stacks={(row[0], row[1]): row[2] for row in connection.execute(stacks)},
+                nodes={
+                    row[0]: row[1] for row in connection.execute(nodes.where(tables.in_traversals(running)))
+                },
+                queue_age_seconds=max(
+                    (self._waited(row[1], row[2], now) for row in connection.execute(live)), default=0.0
+                ),
+                overdue=connection.execute(
+                    sa.select(sa.func.count()).select_from(node).where(*lost)
+                ).scalar_one(),
+                machines=connection.execute(
+                    sa.select(sa.func.count()).select_from(tables.machine)
+                ).scalar_one(),
+            )
+
+    def _waited(self, published: int, due_at: float, now: float) -> float:
+        return waited_seconds(published, due_at, now, self._timings.redeliver_seconds)
+
+
+def waited_seconds(published: int, due_at: float, now: float, redeliver_seconds: float) -> float:
+    """Return for how long at least a node has been ready that was published again so often, and is due then.
+
+    Each time it is published it is due again after twice as long as before, up to a most.
+    """
+    pauses: int = sum(2 ** min(times, DOUBLINGS) for times in range(published + 1))
+    return max(0.0, now - (due_at - pauses * redeliver_seconds))

@@ -1,0 +1,280 @@
+"""Numbers for Prometheus: right, of few labels, and never those of a past that nobody has looked after."""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import pytest
+from flower.events import get_prometheus_metrics
+from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from cache.counters import Counts
+from orchestrator.dashboard import metrics as subject
+from orchestrator.dashboard.figures import Figures
+from orchestrator.dashboard.hub import Hub
+from orchestrator.dashboard.metrics import Known, Metrics, Tally
+from orchestrator.errors import Unavailable
+from orchestrator.node_views import NodeView
+from orchestrator.settings import Settings
+from orchestrator.store.census import Count
+from orchestrator.store.node_counters import NodeTotals
+from orchestrator.store.store import Store
+from tests.unit.orchestrator.dashboard.listening import Log, happened
+from tests.unit.orchestrator.dashboard.serving import client, served
+
+DASHBOARD = Path(__file__).parents[4] / "docs" / "grafana.json"
+
+
+def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
+    return registry.get_sample_value(name, labels)
+
+
+@pytest.fixture
+def tally() -> Tally:
+    return Tally()
+
+
+@pytest.fixture
+def counted(tally: Tally) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(tally)
+    return registry
+
+
+def test_an_action_takes_from_its_first_attempt_to_its_end(tally: Tally, counted: CollectorRegistry) -> None:
+    tally.add(
+        [
+            happened(1, status="IN_PROGRESS", at=100.0),
+            happened(2, status="IN_PROGRESS", cause="retry", reason="503", at=101.0),
+            happened(3, status="IN_PROGRESS", cause="lost", at=102.0),
+            happened(4, status="IN_PROGRESS", at=103.0),
+            happened(5, status="COMPLETE", at=107.0),
+            # Of a stack itself, and of one that began before the dashboard did.
+            happened(6, resource="", resource_id=None, status="COMPLETE"),
+            happened(7, resource_id="other", status="FAILED"),
+        ]
+    )
+    labels = {"action": "CREATE", "outcome": "COMPLETE"}
+    assert value(counted, "isotherm_action_seconds_sum", **labels) == 7.0
+    assert value(counted, "isotherm_action_seconds_count", **labels) == 1.0
+    assert value(counted, "isotherm_action_seconds_count", action="CREATE", outcome="FAILED") is None
+    assert value(counted, "isotherm_retries_total", action="CREATE") == 1.0
+    assert value(counted, "isotherm_leases_lost_total") == 1.0
+
+
+def test_an_event_is_as_late_as_it_was_read_after_it_was_written(
+    tally: Tally, counted: CollectorRegistry
+) -> None:
+    tally.add([happened(1, at=100.0, read_at=100.5), happened(2, at=100.0, read_at=99.9)])
+    assert value(counted, "isotherm_dashboard_event_delay_seconds_sum") == 0.5
+    assert value(counted, "isotherm_dashboard_event_delay_seconds_count") == 2.0
+
+
+def test_actions_that_never_end_are_forgotten(tally: Tally, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "MOST_BEGUN", 3)
+    tally.add([happened(number, status="IN_PROGRESS", resource_id=str(number)) for number in range(1, 9)])
+    assert len(tally._begun) == 3
+
+
+class Told:
+    """Stands in for what is read in the background."""
+
+    def __init__(self, answer: Any, trouble: str = "") -> None:
+        self.answer, self.trouble = answer, trouble
+
+
+KNOWN = Known(
+    count=Count(
+        at=1.0,
+        stacks={("CREATE", "COMPLETE"): 2, ("UPDATE", "FAILED"): 1},
+        nodes={"running": 3, "blocked": 7},
+        queue_age_seconds=4.5,
+        overdue=1,
+        machines=2,
+    ),
+    caches={"nova": Counts(hits=9, misses=3, generated=2, refused=1, errors=4, garbage=5)},
+    nodes=NodeTotals(amounts={"hits": 8.0, "misses:expired": 1.0, "misses:void": 1.0}),
+)
+MACHINES = (NodeView(name="n1", state="up", age_seconds=3.0), NodeView(name="n2", state="unreachable"))
+
+
+def made(tally: Tally, known: Any, nodes: Any = ()) -> Metrics:
+    store = Store("sqlite://")
+    metrics = Metrics(Hub(Log()), tally, store, service=None)  # type: ignore[arg-type]
+    metrics.stop()
+    metrics._known, metrics._nodes = known, nodes
+    return metrics
+
+
+def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
+    return {
+        (sample.name, tuple(sample.labels.values())): sample.value
+        for family in metrics.collect()
+        for sample in family.samples
+    }
+
+
+def test_what_there_is_is_told_as_it_was_read(tally: Tally) -> None:
+    told = samples(made(tally, Told(KNOWN), Told(MACHINES)))
+    assert told["isotherm_stacks", ("CREATE", "COMPLETE")] == 2
+    assert told["isotherm_operation_nodes", ("running",)] == 3
+    # A state in which there is none is told as well: a line that ends is no line at zero.
+    assert told["isotherm_operation_nodes", ("failed",)] == 0
+    assert told["isotherm_queue_age_seconds", ()] == 4.5
+    assert told["isotherm_overdue_checks", ()] == 1
+    assert told["isotherm_cache_lookups_total", ("nova", "hit")] == 9
+    assert told["isotherm_cache_answers_total", ("nova", "no")] == 1
+    assert told["isotherm_cache_faults_total", ("nova", "garbage")] == 5
+    assert told["isotherm_node_state_lookups_total", ("miss",)] == 2
+    assert told["isotherm_machines", ("up",)] == told["isotherm_machines", ("unreachable",)] == 1
+    assert told["isotherm_node_state_age_seconds", ("oldest",)] == 3.0
+    assert told["isotherm_store_up", ()] == 1
+
+
+def test_while_the_database_is_away_only_that_is_told_and_no_number_of_the_past(tally: Tally) -> None:
+    told = samples(made(tally, Told(None, "away"), Told(None)))
+    assert told["isotherm_store_up", ()] == 0
+    assert not [name for name, _ in told if name.startswith(("isotherm_stacks", "isotherm_queue"))]
+
+
+def test_figures_are_asked_again_after_a_failure_and_told_while_they_are_young() -> None:
+    answers: Iterator[Any] = iter([1, Unavailable("away"), RuntimeError("a mistake"), 2, 3, 4, 5, 6])
+
+    def ask() -> int:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return int(answer)
+
+    async def story() -> None:
+        figures = Figures("figures", ask, every=0.002)
+        assert figures.answer is None
+        figures.start()
+        seen, troubles = set(), set()
+        while figures._answer != 2:
+            seen.add(figures._answer)
+            troubles.add(figures.trouble)
+            await asyncio.sleep(0.0005)
+        figures.stop()
+        assert seen <= {None, 1}
+        assert troubles & {"away", "its log tells why"}
+        figures._answered_at -= 1
+        assert figures.answer is None
+
+    asyncio.run(asyncio.wait_for(story(), 20))
+
+
+def test_flower_tells_them_with_its_own(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path / 'isotherm.db'}")
+    from orchestrator.store.tables import metadata
+
+    metadata.create_all(store.database.engine)
+    with served(Settings(state_directory=tmp_path), store) as dashboard, client(dashboard) as http:
+        text = http.get("/metrics").text
+    told = {family.name for family in text_string_to_metric_families(text)}
+    assert {"isotherm_store_up", "isotherm_dashboard_streams", "flower_events"} <= told
+    # Whoever asks after it has ended is told no more of it.
+    assert value(REGISTRY, "isotherm_store_up") is None
+
+
+# -- docs/grafana.json -------------------------------------------------------------------------------------------------
+
+
+def known_samples() -> dict[str, set[str]]:
+    """Return the labels of every sample that the dashboard tells of, by name."""
+    tally = Tally()
+    began = happened(1, status="IN_PROGRESS")
+    tally.add([began, happened(2), happened(3, status="IN_PROGRESS", cause="retry")])
+    flower = get_prometheus_metrics()
+    families = [*made(tally, Told(KNOWN), Told(MACHINES)).collect()]
+    labels: dict[str, set[str]] = {}
+    for family in families:
+        for sample in family.samples:
+            labels.setdefault(sample.name, set()).update(sample.labels)
+    for each in vars(flower).values():
+        for described in each.describe():
+            suffix = "_total" if described.type == "counter" else ""
+            labels[described.name + suffix] = set(each._labelnames)
+    return labels
+
+
+def panels() -> Iterator[Mapping[str, Any]]:
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        yield from panel.get("panels", [])
+        if panel["type"] != "row":
+            yield panel
+
+
+def expressions() -> list[str]:
+    return [target["expr"] for panel in panels() for target in panel["targets"]]
+
+
+def selectors(expression: str) -> list[tuple[str, set[str]]]:
+    """Return every metric that an expression names, with the labels that it is chosen by."""
+    parsed = promql_parser.parse(expression.replace("$__rate_interval", "5m"))
+    found: list[tuple[str, set[str]]] = []
+
+    def note(node: promql_parser.Expr) -> bool:
+        if isinstance(node, promql_parser.VectorSelector):
+            found.append((str(node.name), {matcher.name for matcher in node.matchers.matchers}))
+        return True
+
+    promql_parser.walk(parsed, note)
+    return found
+
+
+@pytest.mark.parametrize("expression", expressions())
+def test_every_expression_of_the_grafana_dashboard_names_what_there_is(expression: str) -> None:
+    known = known_samples()
+    chosen = selectors(expression)
+    assert chosen
+    for name, labels in chosen:
+        assert name in known, f"{name} is told by nobody"
+        assert labels <= known[name], f"{name} has no label {labels - known[name]}"
+    grouped = {
+        label.strip()
+        for labels in re.findall(r"\bby\s*\(([^)]*)\)", expression)
+        for label in labels.split(",")
+    }
+    everywhere = set.intersection(*(known[name] for name, _ in chosen))
+    assert grouped <= everywhere, f"{expression} groups by {grouped - everywhere}"
+
+
+def test_the_grafana_dashboard_shows_every_metric_of_ours() -> None:
+    shown = {name for expression in expressions() for name, _ in selectors(expression)}
+    stems = {re.sub(r"_(bucket|count|sum|created)$", "", name) for name in shown}
+    ours = {name for name in known_samples() if not name.startswith("flower_")}
+    told = {re.sub(r"_(bucket|count|sum|created)$", "", name) for name in ours}
+    assert {name for name in told if f"{name}_total" not in ours} <= stems
+
+
+def test_the_grafana_dashboard_can_be_imported_as_it_is() -> None:
+    board = json.loads(DASHBOARD.read_text())
+    assert board["uid"] == "isotherm"
+    assert [each["type"] for each in board["templating"]["list"]] == ["datasource"]
+    ids = [panel["id"] for panel in panels()]
+    assert len(ids) == len(set(ids))
+    for panel in panels():
+        assert panel["title"]
+        assert panel["description"]
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+        assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
+
+
+def test_no_label_is_of_a_stack_or_a_resource() -> None:
+    told = [
+        sample for family in made(Tally(), Told(KNOWN), Told(MACHINES)).collect() for sample in family.samples
+    ]
+    assert {label for sample in told for label in labels_of(sample)} <= {
+        *("action", "outcome", "status", "state", "client", "result", "answer", "kind", "which", "le"),
+    }
+
+
+def labels_of(sample: Sample) -> set[str]:
+    return set(sample.labels)
