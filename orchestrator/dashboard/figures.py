@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from orchestrator.errors import IsothermError
+from orchestrator.store.database import impatient
 
 T = TypeVar("T")
 
@@ -55,11 +56,15 @@ class Figures(Generic[T]):
         """The last answer; None if there is none, or it is so old that it tells nothing of the present."""
         return self._answer if self.age_seconds < 4 * self._every else None
 
+    def _ask_once(self) -> T:
+        with impatient(0.0):
+            return self._ask()
+
     async def _ask_on(self) -> None:
         while True:
             trouble = ""
             try:
-                self._answer = await asyncio.get_running_loop().run_in_executor(self._asker, self._ask)
+                self._answer = await asyncio.get_running_loop().run_in_executor(self._asker, self._ask_once)
                 self._answered_at = time.monotonic()
             except IsothermError as error:
                 trouble = str(error)

@@ -17,6 +17,7 @@ import structlog
 
 from orchestrator.dashboard.subscription import ROOM, Entry, Subscription, Topic
 from orchestrator.errors import IsothermError, Unavailable
+from orchestrator.store.database import impatient
 from orchestrator.store.event_log import Extent
 from orchestrator.store.observing import ObservedEvent
 
@@ -61,6 +62,12 @@ class Pace:
 
 class Missed(Exception):
     """Too much was missed, or what was missed is gone: whoever missed it begins anew."""
+
+
+def at_once(question: Callable[[], T]) -> T:
+    """Return what the store answers now: whoever looks again in a moment need not wait for it to come back."""
+    with impatient(0.0):
+        return question()
 
 
 class Hub:
@@ -209,7 +216,7 @@ class Hub:
 
     async def _ask(self, question: Callable[[], T]) -> T:
         """Return what the store answers; those who listen are told when it takes long."""
-        answer = asyncio.get_running_loop().run_in_executor(self._reader, question)
+        answer = asyncio.get_running_loop().run_in_executor(self._reader, at_once, question)
         while True:
             done, _ = await asyncio.wait({answer}, timeout=self._pace.patience)
             if done:
@@ -267,4 +274,4 @@ class Hub:
         raise Missed("too much was missed")
 
     async def _search(self, question: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._searchers, question)
+        return await asyncio.get_running_loop().run_in_executor(self._searchers, at_once, question)

@@ -1,24 +1,13 @@
-"""The events of all stacks as somebody follows them: from where to where they go, and the next ones.
+"""The events of all stacks as somebody follows them: how far they go, and the next ones."""
 
-What is asked again and again is tried once, unlike elsewhere in the store: whoever follows looks again a moment later,
-and is to know at once that the database does not answer.
-"""
-
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
 
-from orchestrator.errors import Unavailable
 from orchestrator.store import tables
-from orchestrator.store.database import Database, is_transient, retrying
+from orchestrator.store.database import Database, retrying
 from orchestrator.store.observing import Observations, ObservedEvent
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,27 +20,6 @@ class Extent:
     now: float
 
 
-def once(read: Callable[P, T]) -> Callable[P, T]:
-    """Try a read once where the database is busy or gone.
-
-    Raises:
-        Unavailable: it does not answer, or refuses.
-    """
-    # Whatever is wrong beyond that is told as everywhere else.
-    patient = retrying(read)
-
-    @wraps(read)
-    def attempt(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return read(*args, **kwargs)
-        except DBAPIError as error:
-            if is_transient(error):
-                raise Unavailable(f"the database does not answer: {error.orig}") from error
-        return patient(*args, **kwargs)
-
-    return attempt
-
-
 class EventLog:
     """Follows the events of all stacks; threads may share it."""
 
@@ -59,16 +27,15 @@ class EventLog:
         self._db = database
         self._observations = observations
 
-    @once
     def look(self) -> int:
         """Return the highest id up to which no event is missing; see :class:`~orchestrator.store.horizon.Horizon`."""
-        return self._observations.horizon.glance()
+        return self._observations.horizon.look()
 
     def read(self, after: int, *, up_to: int, limit: int) -> list[ObservedEvent]:
         """Return the next events behind an id, oldest first, none above ``up_to``, which the horizon has said."""
         return self._observations.events_after(after, limit, up_to=up_to)
 
-    @once
+    @retrying
     def extent(self) -> Extent:
         """Return how far the history goes, and what time it is."""
         newest = _GIVEN_POSTGRES if self._db.postgres else _GIVEN_SQLITE
@@ -76,7 +43,7 @@ class EventLog:
             row = connection.execute(sa.text(f"SELECT {newest}, {self._db.now}")).one()
         return Extent(newest=row[0] or 0, now=float(row[1]))
 
-    @once
+    @retrying
     def oldest(self, stack_id: str | None = None) -> int | None:
         """Return the first id that is kept, of one stack or of all; None if there is none."""
         event = tables.event

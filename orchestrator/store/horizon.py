@@ -56,10 +56,6 @@ class Horizon:
 
         While transactions are open, it is as of the last moment whose transactions are over: ask again soon.
         """
-        return self.glance()
-
-    def glance(self) -> int:
-        """Return the same; tried once, with the driver's error if the database does not answer."""
         newest = sa.select(sa.func.coalesce(sa.func.max(tables.event.c.id), 0))
         with self._db.read() as connection:
             seen: int = connection.execute(newest).scalar_one()

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from orchestrator.dashboard.hub import Hub, Pace
+from orchestrator.dashboard.hub import Log as History
 from orchestrator.dashboard.subscription import Subscription
 from orchestrator.errors import Unavailable
 from orchestrator.store.event_log import Extent
@@ -83,14 +84,15 @@ class Log:
 
 
 @asynccontextmanager
-async def reading(log: Log, **given: Any) -> AsyncIterator[Hub]:
+async def reading(log: History, **given: Any) -> AsyncIterator[Hub]:
     """Have a hub read, once it knows where the history is."""
     hub = Hub(log, pace=FAST, **given)
     hub.start()
     try:
         yield hub
     finally:
-        log.answers.set()
+        if isinstance(log, Log):
+            log.answers.set()
         await hub.close()
 
 

@@ -12,6 +12,7 @@ from orchestrator.dashboard import hub as hubs
 from orchestrator.dashboard.hub import BATCH, MOST_MISSED, RING, Hub, Missed
 from orchestrator.dashboard.subscription import Topic
 from orchestrator.errors import Unavailable
+from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.listening import Log, happened, heard, placed, reading, until
 
 ALL = Topic("p")
@@ -242,5 +243,14 @@ def test_whoever_goes_and_comes_again_knows_everything_in_the_end(
                 last = listener.known = hub.position
             catch_up()
             assert known == {row.id for row in log.rows}
+
+    run(story())
+
+
+def test_a_real_database_that_is_away_is_told_at_once() -> None:
+    async def story() -> None:
+        log = Store("postgresql://nobody@127.0.0.1:1/none").event_log
+        async with reading(log) as hub:
+            await until(lambda: "the database does not answer" in hub.trouble)
 
     run(story())

@@ -5,7 +5,6 @@ import sqlalchemy as sa
 
 from orchestrator.errors import Unavailable
 from orchestrator.store import tables
-from orchestrator.store.database import RETRY_FOR_SECONDS
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.store.conftest import Bench
 
@@ -48,14 +47,6 @@ def test_a_history_that_is_another_one_is_read_from_where_it_is(bench: Bench) ->
         connection.execute(tables.event.delete().where(tables.event.c.id > 1))
     log.begin_again()
     assert log.look() == 1
-
-
-def test_whoever_follows_is_told_at_once_that_the_database_is_away() -> None:
-    assert RETRY_FOR_SECONDS > 10
-    away = Store("postgresql://nobody@127.0.0.1:1/none").event_log
-    for ask in (away.look, away.extent, away.oldest):
-        with pytest.raises(Unavailable, match="does not answer"):
-            ask()
 
 
 def test_a_schema_that_is_missing_is_told_with_what_makes_it() -> None:
