@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
 #: How long a check waits for an answer that does not come: a container has more time than a test.
 HASTE = ("--timeout 5", "--timeout 1")
-#: The port that Flower's service has in its container.
-FLOWER_PORT = "5555"
+#: The port that the dashboard has in its container.
+DASHBOARD_PORT = "5555"
 
 pytestmark = pytest.mark.slow
 
@@ -28,13 +28,13 @@ class Installation:
     """Runs the commands of services as compose would, but without containers."""
 
     def __init__(self, environment: Mapping[str, str], directory: Path) -> None:
-        self.flower_port = str(free_port())
-        self.environment = {**environment, "FLOWER_PORT": self.flower_port}
+        self.dashboard_port = str(free_port())
+        self.environment = {**environment, "FLOWER_PORT": self.dashboard_port}
         self.directory = directory
 
     def start(self, name: str) -> subprocess.Popen[bytes]:
         """Start a service in the background."""
-        command = [*SERVICES[name]["command"], *([] if name == "flower" else ["--concurrency", "1"])]
+        command = [*SERVICES[name]["command"], *([] if name == "dashboard" else ["--concurrency", "1"])]
         with (self.directory / f"{name}.log").open("wb") as log:
             return subprocess.Popen(command, env=self.environment, cwd=self.directory, stdout=log, stderr=log)
 
@@ -42,7 +42,7 @@ class Installation:
         """Run a service's health check once."""
         kind, *words = SERVICES[name]["healthcheck"]["test"]
         command = ["sh", "-c", words[0].replace("$$", "$").replace(*HASTE)] if kind == "CMD-SHELL" else words
-        command = [word.replace(f":{FLOWER_PORT}/", f":{self.flower_port}/") for word in command]
+        command = [word.replace(f":{DASHBOARD_PORT}/", f":{self.dashboard_port}/") for word in command]
         result = subprocess.run(
             command, env=self.environment, cwd=self.directory, capture_output=True, check=False
         )
@@ -73,7 +73,7 @@ def installation(tmp_path: Path, redis_server: RedisServer, postgres_url: str) -
     return installation
 
 
-@pytest.mark.parametrize("name", ["worker", "coordinator", "flower"])
+@pytest.mark.parametrize("name", ["worker", "coordinator", "dashboard"])
 def test_process_is_healthy_until_it_is_stopped(name: str, installation: Installation) -> None:
     process = installation.start(name)
     try:

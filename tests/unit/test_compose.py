@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import click
-import flower.options  # noqa: F401  # defines Flower's options
 import pytest
 import yaml
 from celery.bin.celery import celery
-from celery.events.state import Task
 from tornado.options import options as flower_options
 
 from orchestrator.cli.main import isotherm
 from orchestrator.constraint_caches import make_constraint_cache
+from orchestrator.dashboard.access import Mode, Visitor, refusal
+from orchestrator.dashboard.options import argument_problems, define_options, problems_of
 from orchestrator.nodes.state_cache import where
 from orchestrator.process_caches import COMMON_STORES
 from orchestrator.settings import Settings
 from tests.services.servers import MemcachedServer
+from tests.unit.orchestrator.dashboard.serving import option_values
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -59,14 +60,20 @@ def health_check(name: str) -> list[str]:
 
 
 def test_the_services_are_those_of_an_installation() -> None:
-    assert set(OURS) == {"migrate", "coordinator", "worker", "agent", "flower"}
+    assert set(OURS) == {"migrate", "coordinator", "worker", "agent", "dashboard"}
     assert set(SERVICES) - set(OURS) == {"postgres", "redis", "memcached"}
     assert SERVICES["worker"]["deploy"]["replicas"] == 3
 
 
 @pytest.mark.parametrize(
     ("name", "command"),
-    [("migrate", "upgrade"), ("coordinator", "coordinator"), ("worker", "worker"), ("agent", "agent")],
+    [
+        ("migrate", "upgrade"),
+        ("coordinator", "coordinator"),
+        ("worker", "worker"),
+        ("agent", "agent"),
+        ("dashboard", "dashboard"),
+    ],
 )
 def test_command_is_one_that_isotherm_has(name: str, command: str) -> None:
     program, *arguments = OURS[name]["command"]
@@ -74,13 +81,30 @@ def test_command_is_one_that_isotherm_has(name: str, command: str) -> None:
     assert parse(isotherm, arguments).command.name == command
 
 
-def test_flower_knows_its_options() -> None:
-    name, context = celery_command(OURS["flower"]["command"])
-    given = dict(word.removeprefix("--").split("=", 1) for word in context.params["tornado_argv"])
-    assert name == "flower"
-    assert set(given) <= set(flower_options)
-    # Flower leaves a column that it does not know empty, and says nothing.
-    assert set(given["tasks_columns"].split(",")) <= set(Task._fields)
+def test_the_dashboard_knows_its_options_and_is_reached_from_outside_of_its_container() -> None:
+    define_options()
+    given = OURS["dashboard"]["command"][2:]
+    assert list(argument_problems(given)) == []
+    assert given == ["--address=0.0.0.0"]
+    assert SERVICES["dashboard"]["ports"] == [f"127.0.0.1:{flower_options.port}:{flower_options.port}"]
+
+
+def test_what_the_header_says_of_the_dashboard_lets_an_operator_act() -> None:
+    """The lines that it proposes for .env are options, and go together."""
+    header = (ROOT / "compose.yaml").read_text().partition("name: isotherm")[0]
+    given = dict(re.findall(r"^#   FLOWER_(\w+)=(\S+)$", header, flags=re.MULTILINE))
+    assert set(given) == {"BASIC_AUTH", "STACK_ACTIONS", "STACK_OPERATORS"}
+    arguments = [f"--{name.lower()}={value}" for name, value in given.items()]
+    define_options()
+    assert list(argument_problems(arguments)) == []
+    options = option_values(
+        basic_auth=[given["BASIC_AUTH"]],
+        stack_actions=given["STACK_ACTIONS"] == "true",
+        stack_operators=[given["STACK_OPERATORS"]],
+    )
+    assert list(problems_of(options, embedded=False)) == []
+    mode = Mode.of(options, embedded=settings_of("dashboard").embedded)
+    assert refusal(mode, Visitor.of(mode, given["STACK_OPERATORS"]), "delete", "web") is None
 
 
 @pytest.mark.parametrize(

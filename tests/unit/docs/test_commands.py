@@ -14,6 +14,7 @@ from celery.events.state import Task
 from tornado.options import options as flower_options
 
 from orchestrator.cli.main import isotherm
+from orchestrator.dashboard.options import argument_problems, define_options
 from tests.unit.docs.pages import PAGES, ROOT, SHELLS, Block, Session, Step, blocks, normal, written_commands
 
 KINDS = {"embedded", "distributed", "checked"}
@@ -59,6 +60,13 @@ def parse(words: list[str]) -> str:
 
 def check_isotherm(words: list[str]) -> None:
     assert parse(words) == ""
+    if words[:1] == ["dashboard"]:
+        check_dashboard(words[1:])
+
+
+def check_dashboard(arguments: list[str]) -> None:
+    define_options()
+    assert [str(problem) for problem in argument_problems(arguments)] == []
 
 
 def check_make(words: list[str]) -> None:
@@ -75,6 +83,8 @@ def check_celery(words: list[str]) -> None:
         assert set(given) <= set(flower_options)
         # Flower leaves a column that it does not know empty, and says nothing.
         assert set(given.get("tasks_columns", "name").split(",")) <= set(Task._fields)
+    if name == "dashboard":
+        check_dashboard(options)
 
 
 def check_docker(words: list[str]) -> None:
