@@ -61,6 +61,8 @@ function tick() {
 }
 
 setInterval(tick, 1000);
+// On a narrow screen the open tab may be out of sight.
+document.querySelector(".tab[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 const followed = follow(streamUrl(), {
   async load(signal) {

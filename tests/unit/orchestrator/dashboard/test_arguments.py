@@ -1,0 +1,44 @@
+"""What an address asks for, as it is read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.dashboard.arguments import event_filter, stack_query, whole
+from orchestrator.errors import InvalidInput
+from orchestrator.event_filter import ALL_EVENTS
+from orchestrator.observation.observer import StackQuery
+
+
+def test_who_asks_for_nothing_gets_the_usual() -> None:
+    assert stack_query({}) == StackQuery()
+    assert event_filter({}) == ALL_EVENTS
+
+
+def test_states_have_commas_between_them() -> None:
+    query = stack_query({"states": "CREATE_FAILED,,UPDATE_FAILED", "descending": "0", "deleted": "1"})
+    assert query.states == ("CREATE_FAILED", "UPDATE_FAILED")
+    assert (query.descending, query.deleted, query.nested) == (False, True, False)
+
+
+def test_a_part_of_a_name_finds_it_and_a_pattern_is_one() -> None:
+    assert event_filter({"resource": " web "}).resources == ("*web*",)
+    assert event_filter({"resource": "web_?"}).resources == ("web_?",)
+    assert event_filter({"resource": "  "}).resources == ()
+
+
+@given(sent=st.text(max_size=30))
+def test_a_number_is_one_within_its_bounds_or_is_refused(sent: str) -> None:
+    try:
+        found = whole({"limit": sent}, "limit", 7, least=1, most=500)
+    except InvalidInput as error:
+        assert str(error).startswith("limit: expected a whole number from 1 to 500, found ")  # noqa: PT017
+        assert not (sent.isascii() and sent.isdigit() and 1 <= int(sent) <= 500)
+    else:
+        assert found == (int(sent) if sent else 7)
+
+
+@pytest.mark.parametrize("sent", ["501", "0", "+3", "٣", "1e2", "9" * 400])
+def test_a_number_that_looks_like_one_is_refused_all_the_same(sent: str) -> None:
+    with pytest.raises(InvalidInput, match="limit: expected a whole number"):
+        whole({"limit": sent}, "limit", 7, least=1, most=500)
