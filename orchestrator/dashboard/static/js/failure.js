@@ -83,15 +83,27 @@ function rootPanel(failure, root) {
     ),
     blocked(root),
     beyond(failure, root),
-    el(
-      "p",
-      { class: "failure-links" },
-      el("a", { class: "btn btn-sm btn-outline-primary", href: graphUrl(root, 1), text: "In the graph" }),
-      el("a", { class: "btn btn-sm btn-outline-secondary", href: stackUrl("events", { resource: root.name }), text: "Its events" }),
-      el("a", { class: "btn btn-sm btn-outline-secondary", href: tasksUrl(root), text: "Its tasks" }),
-      inner && el("a", { class: "btn btn-sm btn-outline-secondary", href: `${inner}/failure`, text: "Failure of the stack that it is in" }),
-    ),
+    links(root, deep, inner),
   );
+}
+
+/** Where to go on; `inner`: the address of the stack in which the root is, where that is not this one. */
+function links(root, deep, inner) {
+  const button = (look, href, text) => el("a", { class: `btn btn-sm btn-outline-${look}`, href, text });
+  const name = encodeURIComponent(deep.name);
+  const all = inner
+    ? [
+        button("primary", `${inner}/failure`, "Failure of the stack that it is in"),
+        button("secondary", `${inner}/graph?focus=${name}`, "In that stack's graph"),
+        button("secondary", `${inner}/events?resource=${name}`, "Its events"),
+        button("secondary", graphUrl(root, 1), "That stack in the graph of this one"),
+      ]
+    : [
+        button("primary", graphUrl(root, 1), "In the graph"),
+        button("secondary", stackUrl("events", { resource: root.name }), "Its events"),
+        button("secondary", tasksUrl(root), "Its tasks"),
+      ];
+  return el("p", { class: "failure-links" }, ...all);
 }
 
 function fact(word, value, more = "") {

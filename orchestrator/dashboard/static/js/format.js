@@ -54,9 +54,11 @@ export function ago(at) {
   return seconds < 1 ? "just now" : `${elapsed(seconds)} ago`;
 }
 
+const WITH_THOUSANDS = new Intl.NumberFormat("en-GB");
+
 /** A number with its thousands apart: `2,000`. */
 export function count(number) {
-  return Number(number).toLocaleString("en-GB");
+  return WITH_THOUSANDS.format(number);
 }
 
 /** `1 resource`, `2 resources`. */

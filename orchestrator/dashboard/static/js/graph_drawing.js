@@ -25,14 +25,19 @@ export function shortened(text, longest) {
 
 const measuring = document.createElement("canvas").getContext("2d");
 
+/** A text that is no longer than so many letters: its beginning. */
+function begun(text, longest) {
+  return text.length <= longest ? text : `${text.slice(0, longest - 1)}…`;
+}
+
 /** As much of a text as there is room for. */
-function fitted(text, { width, size }, font) {
+function fitted(text, { width, size }, font, shorten = shortened) {
   measuring.font = `500 ${size}px ${font}`;
   const wide = measuring.measureText(text).width;
   if (wide <= width) return text;
   let longest = Math.ceil((text.length * width) / wide);
-  while (longest > 3 && measuring.measureText(shortened(text, longest)).width > width) longest -= 1;
-  return shortened(text, longest);
+  while (longest > 3 && measuring.measureText(shorten(text, longest)).width > width) longest -= 1;
+  return shorten(text, longest);
 }
 
 /** A type without what all types have in front: `Server` of `OS::Nova::Server`. */
@@ -158,13 +163,13 @@ export class Drawing {
     if (vertex.kind !== "resource") return "";
     const { operation } = this.picture;
     const same = vertex.action === operation.action || !vertex.action;
-    const kind = vertex.nested_stack_id ? `${shortType(vertex.type)} (stack)` : shortType(vertex.type);
+    const kind = vertex.nested_stack_id ? `stack · ${shortType(vertex.type)}` : shortType(vertex.type);
     const second = same ? kind : `${vertex.action.toLowerCase()} · ${kind}`;
-    return `${this.fitted(vertex.name, NEAR_LABEL)}\n${this.fitted(second, NEAR_LABEL)}`;
+    return `${this.fitted(vertex.name, NEAR_LABEL)}\n${this.fitted(second, NEAR_LABEL, begun)}`;
   }
 
-  fitted(text, label) {
-    return fitted(text, label, this.theme.font);
+  fitted(text, label, shorten = shortened) {
+    return fitted(text, label, this.theme.font, shorten);
   }
 
   groupData(group) {
@@ -172,8 +177,8 @@ export class Drawing {
     const failed = group.counts.failed ?? 0;
     const told = `${count(done)} of ${count(group.total)} done${failed ? `, ${count(failed)} failed` : ""}`;
     return {
-      label: `${this.fitted(shortType(group.type), CARD_LABEL)}\n${told}`,
-      far: `${this.fitted(shortType(group.type), FAR_CARD_LABEL)}\n${count(done)} of ${count(group.total)}${failed ? ` · ${count(failed)} failed` : ""}`,
+      label: `${this.fitted(shortType(group.type), CARD_LABEL, begun)}\n${told}`,
+      far: `${this.fitted(shortType(group.type), FAR_CARD_LABEL, begun)}\n${count(done)} of ${count(group.total)}${failed ? ` · ${count(failed)} failed` : ""}`,
       bar: barImage(group.counts, group.total, this.theme),
       failed: failed > 0,
     };
@@ -262,13 +267,27 @@ export class Drawing {
   fit() {
     const { cy } = this;
     cy.resize();
-    cy.fit(undefined, PADDING);
-    if (cy.zoom() > LARGEST_AT_FIRST) {
-      cy.zoom(LARGEST_AT_FIRST);
-      cy.center();
+    const { left, right, top, bottom } = this.extent();
+    const room = { x: Math.max(1, cy.width() - 2 * PADDING), y: Math.max(1, cy.height() - 2 * PADDING) };
+    const zoom = Math.min(LARGEST_AT_FIRST, room.x / (right - left), room.y / (bottom - top));
+    const above = Math.min((cy.height() - (bottom - top) * zoom) / 2, LOWEST_TOP);
+    cy.viewport({ zoom, pan: { x: (cy.width() - (left + right) * zoom) / 2, y: above - top * zoom } });
+  }
+
+  /** Where the outermost boxes are: reckoned from their places, for Cytoscape would measure every edge. */
+  extent() {
+    const { vertices, groups, part } = this.picture;
+    const grouped = part === "groups";
+    const [across, down] = grouped ? [CARD.width, CARD.unit] : [BOX.width, BOX.height];
+    const box = grouped ? CARD : BOX;
+    const found = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
+    for (const { x, y } of (grouped ? groups : vertices).values()) {
+      found.left = Math.min(found.left, x * across - box.width / 2);
+      found.right = Math.max(found.right, x * across + box.width / 2);
+      found.top = Math.min(found.top, y * down - box.height / 2);
+      found.bottom = Math.max(found.bottom, y * down + box.height / 2);
     }
-    const { y1: top } = cy.elements().renderedBoundingBox({ includeLabels: false });
-    if (top > LOWEST_TOP) cy.panBy({ x: 0, y: LOWEST_TOP - top });
+    return found.left < found.right ? found : { left: 0, right: box.width, top: 0, bottom: box.height };
   }
 
   zoomBy(factor) {
