@@ -33,6 +33,19 @@ def option_values(**given: Any) -> SimpleNamespace:
 
 
 @contextmanager
+def fresh_options() -> Iterator[None]:
+    """Let options be as they are in a new process, and keep nothing of what becomes of them."""
+    define_options()
+    for each in options._options.values():
+        each._value = each.UNSET
+    try:
+        yield
+    finally:
+        for each in options._options.values():
+            each._value = each.UNSET
+
+
+@contextmanager
 def served(
     settings: Settings, store: Store, *, app: Celery | None = None, **given: Any
 ) -> Iterator[Dashboard]:

@@ -7,20 +7,17 @@ from typing import Any
 import pytest
 from tornado.options import options
 
-from orchestrator.dashboard.options import define_options, problems_of, read_options
+from orchestrator.dashboard.options import problems_of, read_options
 from orchestrator.errors import InvalidInput
-from tests.unit.orchestrator.dashboard.serving import option_values
+from tests.unit.orchestrator.dashboard.serving import fresh_options, option_values
 
 
 @pytest.fixture(autouse=True)
-def fresh_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def new_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Options as they are in a new process, wherever it was started."""
-    define_options()
     monkeypatch.chdir(tmp_path)
-    before = {name: option._value for name, option in options._options.items()}
-    yield
-    for name, option in options._options.items():
-        option._value = before.get(name, option.UNSET)
+    with fresh_options():
+        yield
 
 
 def refused(*arguments: str, embedded: bool = False) -> list[str]:
