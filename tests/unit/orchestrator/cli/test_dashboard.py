@@ -49,12 +49,9 @@ def test_actions_without_authentication_do_not_start(command: Command, words: tu
     assert "Traceback" not in result.output
 
 
-@each_way
-def test_a_wrong_setting_is_told(
-    command: Command, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_setting_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISOTHERM_LEASE_SECONDS", "soon")
-    result = CliRunner().invoke(command, list(words), prog_name="program")
+    result = CliRunner().invoke(isotherm, ["dashboard"], prog_name="program")
     assert result.exit_code == 2, result.output
     assert "lease_seconds" in result.output
     assert "Traceback" not in result.output
