@@ -15,7 +15,7 @@ from orchestrator.queue import default_app
 from orchestrator.service import Service
 from orchestrator.settings import load_settings
 from orchestrator.store import migrations
-from tests.bench import constraints, hooks, language, nodes, noop, update
+from tests.bench import constraints, dashboard, hooks, language, nodes, noop, update
 from tests.bench.installation import (
     CONCURRENCY,
     Processes,
@@ -31,7 +31,7 @@ from tests.bench.shapes import SHAPES, template
 from tests.services.servers import PostgresServer, RedisServer
 
 INSTALLATIONS = (
-    *("language", "update", "constraints", "hooks", "nodes"),
+    *("language", "update", "constraints", "hooks", "nodes", "dashboard"),
     *("sqlite", "sqlite+redis", "postgres+redis"),
 )
 RESULT = Path("build") / "bench.json"
@@ -241,6 +241,9 @@ def main() -> None:
         if "nodes" in installations:
             installations.remove("nodes")
             nodes.main([])
+        if "dashboard" in installations:
+            installations.remove("dashboard")
+            dashboard.main([])
         for installation in installations:
             for row in measure(installation, asked.shapes.split(","), sizes, Path(directory), log):
                 rows.append(row)
