@@ -67,7 +67,7 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         #: What acts on stacks; it hands jobs to coordinators and does nothing itself.
         self.service = Service(settings, store=store, embedded=None)
         #: What is told of nodes, caches and workers.
-        self.fleet = Fleet(self.service, store.observations.moment)
+        self.fleet = Fleet(self.service, self.observer, store.observations.moment)
         self._actors = ThreadPoolExecutor(ACTORS, thread_name_prefix="acting")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reading")
         self.metrics = Metrics(self.hub, tally, store, self.service)

@@ -5,7 +5,7 @@ Nodes and caches are asked in threads of their own: one that hangs holds up no o
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -13,6 +13,8 @@ from typing import Any, Final, TypeVar
 from orchestrator.dashboard.recent import Answer, Recent
 from orchestrator.errors import Unavailable
 from orchestrator.node_views import UP, InstancesView, NodeView
+from orchestrator.nodes.names import node_of_agent
+from orchestrator.observation.observer import Observer
 from orchestrator.observation.views import ProcessView
 from orchestrator.service import Service
 
@@ -21,6 +23,9 @@ T = TypeVar("T")
 #: How many questions about nodes and caches are under way at once, and of how many nodes answers are kept.
 ASKERS: Final = 4
 REMEMBERED_NODES: Final = 64
+#: Of each worker, so many processes that have stopped are told, the latest: every command without a broker is one.
+STOPPED_SHOWN: Final = 5
+_STOPPED: Final = "stopped"
 #: Asking a node, or a store, is dearer than a look at the database.
 KEEP_SECONDS: Final = 4.0
 
@@ -70,19 +75,27 @@ def workers_told(processes: Iterable[ProcessView], heartbeats: Mapping[str, Hear
     for process in processes:
         members.setdefault(process.celery_name, []).append(process)
     return [
-        {
-            "name": name,
-            "kind": next((each.kind for each in members[name]), ""),
-            "heartbeat": heartbeats[name].to_dict() if name in heartbeats else None,
-            "processes": [_process_told(each) for each in sorted(members[name], key=_place)],
-        }
+        _worker_told(name, members[name], heartbeats.get(name))
         for name in sorted(members, key=lambda name: (not name, name))
     ]
 
 
-def _place(process: ProcessView) -> tuple[int, str, int]:
-    order = ("present", "silent", "stopped")
-    return order.index(process.state) if process.state in order else len(order), process.host, process.pid
+def _worker_told(name: str, members: Sequence[ProcessView], heartbeat: Heartbeat | None) -> Told:
+    stopped = [each for each in members if each.state == _STOPPED]
+    latest = sorted(stopped, key=lambda each: each.seen_at, reverse=True)[:STOPPED_SHOWN]
+    shown = [*sorted((each for each in members if each.state != _STOPPED), key=_place), *latest]
+    return {
+        "name": name,
+        # An agent has no database in which its processes could say anything.
+        "node": "" if members else node_of_agent(name),
+        "heartbeat": heartbeat.to_dict() if heartbeat else None,
+        "processes": [_process_told(each) for each in shown],
+        "not_shown": len(members) - len(shown),
+    }
+
+
+def _place(process: ProcessView) -> tuple[bool, str, int]:
+    return process.state != "present", process.host, process.pid
 
 
 def _process_told(process: ProcessView) -> Told:
@@ -101,14 +114,17 @@ class Fleet:
 
     Args:
         service: Knows nodes and caches.
+        observer: Knows processes.
         moment: Returns the id of the last event that nothing is missing before, and the database's time.
     """
 
-    def __init__(self, service: Service, moment: Callable[[], tuple[int, float]]) -> None:
-        self._service, self._moment = service, moment
+    def __init__(self, service: Service, observer: Observer, moment: Callable[[], tuple[int, float]]) -> None:
+        self._service, self._observer, self._moment = service, observer, moment
         self._executor = ThreadPoolExecutor(ASKERS, thread_name_prefix="asking")
         self._nodes = self._recent(self._all_nodes)
         self._cache = self._recent(self._caches)
+        # The database alone is asked for these, and always answers or fails in time.
+        self._workers = self._recent(self._processes, keep_seconds=1.0)
         self._node: OrderedDict[str, Recent[Told]] = OrderedDict()
 
     async def nodes(self) -> Told:
@@ -131,6 +147,17 @@ class Fleet:
     async def caches(self) -> Told:
         """Return what is remembered of other systems and of nodes, and how well that serves."""
         return _told(await self._cache.get())
+
+    async def workers(self, celery: Mapping[str, Any]) -> Told:
+        """Return workers as they say themselves, and as Celery's ``celery`` says; and what is stuck."""
+        answer = await self._workers.get()
+        processes, stuck = answer.value
+        return {
+            **answer.to_dict(),
+            "workers": workers_told(processes, heartbeats_of(celery)),
+            "counts": Counter(each.state for each in processes),
+            "stuck": [each.to_dict() for each in stuck],
+        }
 
     def close(self) -> None:
         """Ask nothing more; what hangs is not waited for."""
@@ -168,6 +195,9 @@ class Fleet:
             "caches": [view.to_dict() for view in self._service.cache_stats()],
             "node_states": self._service.nodes.stats().to_dict(),
         }
+
+    def _processes(self) -> tuple[Any, Any]:
+        return self._observer.processes(), self._observer.stuck()
 
 
 def _told(answer: Answer[Told]) -> Told:

@@ -40,6 +40,18 @@ class CachePage(PageHandler):
         self.page("cache.html")
 
 
+class WorkersPage(PageHandler):
+    """The processes of the engine."""
+
+    section: ClassVar[str] = "workers"
+
+    async def get(self) -> None:
+        """Show them."""
+        self.page(
+            "workers.html", flowers=self.reverse_url("workers"), worker=self.reverse_url("worker", "")[:-1]
+        )
+
+
 class FleetData(DataHandler):
     """Data of one of these pages."""
 
@@ -85,6 +97,15 @@ class CacheData(FleetData):
         await self.tell(self.fleet.caches())
 
 
+class WorkersData(FleetData):
+    """The processes of the engine, and what is stuck."""
+
+    async def get(self) -> None:
+        """Send them."""
+        # Flower's memory is its loop's, which is where this runs.
+        await self.tell(self.fleet.workers(self.application.events.state.workers))
+
+
 ROUTES: Final[list[Any]] = [
     url(r"/stacks/nodes", NodesPage, name="stacks_nodes"),
     # A node that is called so is reached by another spelling of its name: %64ata.
@@ -93,4 +114,6 @@ ROUTES: Final[list[Any]] = [
     url(r"/stacks/nodes/([^/]+)/data", NodeData, name="stacks_node_data"),
     url(r"/stacks/cache", CachePage, name="stacks_cache"),
     url(r"/stacks/cache/data", CacheData, name="stacks_cache_data"),
+    url(r"/stacks/workers", WorkersPage, name="stacks_workers"),
+    url(r"/stacks/workers/data", WorkersData, name="stacks_workers_data"),
 ]

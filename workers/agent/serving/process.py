@@ -16,7 +16,7 @@ from orchestrator.codec import UnreadableSecret
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.nodes.kombu_transport import LISTEN_SECONDS, queue_of
 from orchestrator.nodes.messages import NODE_TASK, node_queue
-from orchestrator.nodes.names import agent_directory, check_node_name
+from orchestrator.nodes.names import agent_directory, agent_worker, check_node_name
 from orchestrator.nodes.sealing import Seal
 from orchestrator.nodes.state_cache import MEMORY, make_node_state_cache, where
 from orchestrator.queue import make_app, node_name, require_broker
@@ -91,7 +91,7 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
             queues=[node_queue(node)],
             concurrency=settings.agent.threads,
             pool="threads",
-            hostname=node_name(f"agent-{node}"),
+            hostname=node_name(agent_worker(node)),
             loglevel=settings.log_level,
             without_mingle=True,
             without_gossip=True,

@@ -3,7 +3,7 @@
 import { meter, mib, pairs, showMeter } from "./amounts.js";
 import { byId, el, page, setText } from "./dom.js";
 import { dateTime, duration, elapsed } from "./format.js";
-import { showRawState, showState } from "./node_states.js";
+import { nodeUrl, showRawState, showState } from "./node_states.js";
 import { poll } from "./poll.js";
 import { showRows } from "./rows.js";
 
@@ -18,7 +18,7 @@ function stackUrl(stack, tab = "") {
 function showFacts(node, answer, version) {
   const told = node.age_seconds === null ? null : answer.as_of - node.age_seconds;
   const facts = [
-    ["Its state was told", told === null ? "never" : `${dateTime(told)} (${elapsed(node.age_seconds + answer.age_seconds)} ago)`],
+    ["Its state was told", told === null ? "not remembered" : `${dateTime(told)} (${elapsed(node.age_seconds + answer.age_seconds)} ago)`],
     ["Agent last seen", node.seen_at === null ? "never" : `${dateTime(node.seen_at)} (${elapsed((node.seen_seconds ?? 0) + answer.age_seconds)} ago)`],
     ["Agent", [node.incarnation, node.holder].filter(Boolean).join(" ") || "–"],
     ["Version", version || "–"],
@@ -160,6 +160,4 @@ function show(answer) {
   showTable("instances", found?.instances ?? [], INSTANCES);
 }
 
-const { node } = page();
-const path = node === "data" ? "%64ata" : encodeURIComponent(node);
-poll(`${page().stacks}/nodes/${path}/data`, { every: EVERY, show });
+poll(`${nodeUrl(page().node)}/data`, { every: EVERY, show });

@@ -1,5 +1,6 @@
-// The states of nodes, caches and processes: their words, and whose look each has.
+// Where nodes are shown, and the states of nodes, caches and processes: whose look each has.
 
+import { page } from "./dom.js";
 import { showBadge } from "./states.js";
 
 const LOOKS = {
@@ -25,6 +26,12 @@ const LOOKS = {
   undelivered: "ready",
   overdue: "retrying",
 };
+
+/** The address of a node's page. One that is called as the data of all are has another spelling. */
+export function nodeUrl(name) {
+  const path = name === "data" ? "%64ata" : encodeURIComponent(name);
+  return `${page().stacks}/nodes/${path}`;
+}
 
 /** Make an element show such a state; of several, as `unreachable, drained`, it looks like the first. */
 export function showState(element, word) {

@@ -3,18 +3,12 @@
 import { meter, mib, pairs, showMeter } from "./amounts.js";
 import { byId, el, page, setText } from "./dom.js";
 import { counted, now, showAgo } from "./format.js";
-import { showState } from "./node_states.js";
+import { nodeUrl, showState } from "./node_states.js";
 import { poll } from "./poll.js";
 import { showRows } from "./rows.js";
 
 const EVERY = 5000; // Milliseconds.
 let nodes = [];
-
-/** The address of a node's page. One that is called as the data of all is has another spelling. */
-function nodeUrl(name) {
-  const path = name === "data" ? "%64ata" : encodeURIComponent(name);
-  return `${page().stacks}/nodes/${path}`;
-}
 
 function make(node) {
   const cells = ["state", "labels", "memory", "free", "vcpus", "instances", "age", "reason"];

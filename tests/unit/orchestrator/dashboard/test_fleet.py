@@ -48,7 +48,6 @@ def test_processes_stand_with_the_worker_that_they_belong_to() -> None:
     processes = [process(3), process(1), process(2, "coordinator@h", kind="coordinator")]
     told = workers_told(processes, {"worker@h": beat(), "coordinator@h": beat()})
     assert shape(told) == [("coordinator@h", True, [2]), ("worker@h", True, [1, 3])]
-    assert told[0]["kind"] == "coordinator"
 
 
 def test_what_only_one_of_the_two_knows_is_told_all_the_same() -> None:
@@ -56,10 +55,26 @@ def test_what_only_one_of_the_two_knows_is_told_all_the_same() -> None:
     assert shape(told) == [("stranger@h", True, []), ("worker@h", False, [1]), ("", False, [2])]
 
 
+def test_an_agent_is_known_by_its_name_and_leads_to_its_node() -> None:
+    told = workers_told([process(1, "agent-odd@h")], {"agent-host1@h": beat(), "agent-@h": beat()})
+    assert {each["name"]: each["node"] for each in told} == {
+        "agent-host1@h": "host1",
+        "agent-@h": "",
+        "agent-odd@h": "",
+    }
+
+
 def test_those_who_are_there_come_first_and_those_who_said_good_bye_last() -> None:
     processes = [process(1, state="stopped"), process(2, state="silent"), process(3)]
     [told] = workers_told(processes, {})
     assert [each["state"] for each in told["processes"]] == ["present", "silent", "stopped"]
+
+
+def test_of_those_that_have_stopped_the_latest_are_told_and_the_others_counted() -> None:
+    gone = [process(pid, "", kind="embedded", state="stopped", seen_at=float(pid)) for pid in range(40)]
+    [told] = workers_told([*gone, process(99, "", kind="embedded")], {})
+    assert [each["pid"] for each in told["processes"]] == [99, 39, 38, 37, 36, 35]
+    assert told["not_shown"] == 35
 
 
 def test_what_a_process_works_on_is_told_with_the_end_of_its_lease() -> None:
@@ -100,7 +115,7 @@ def browser(dashboard: Dashboard) -> Iterator[httpx.Client]:
         yield made
 
 
-@pytest.mark.parametrize("page", ["nodes", "nodes/local", "nodes/%64ata", "cache"])
+@pytest.mark.parametrize("page", ["nodes", "nodes/local", "nodes/%64ata", "cache", "workers"])
 def test_a_page_says_of_what_it_is_and_runs_no_script_of_its_own(browser: httpx.Client, page: str) -> None:
     answer = browser.get(f"/stacks/{page}")
     assert answer.status_code == 200
@@ -138,3 +153,16 @@ def test_every_client_has_its_cache_told_and_nodes_their_states(browser: httpx.C
     assert {"http", "nodes"} <= {cache["client"] for cache in told["caches"]}
     assert all(cache["hit_rate"] is None for cache in told["caches"])
     assert "hits" in told["node_states"]
+
+
+def test_workers_of_celery_are_told_though_the_database_knows_none(
+    dashboard: Dashboard, browser: httpx.Client
+) -> None:
+    celery = dashboard.events.state.workers
+    celery["stranger@h"] = SimpleNamespace(heartbeats=[], alive=False, active=None, processed=None)
+    try:
+        told = browser.get("/stacks/workers/data").json()
+    finally:
+        celery.pop("stranger@h")
+    assert shape(told["workers"]) == [("stranger@h", True, [])]
+    assert told["stuck"] == []
