@@ -18,6 +18,7 @@ from orchestrator.errors import (
 )
 from orchestrator.lifecycle.brackets import Brackets
 from orchestrator.lifecycle_views import definition_shown, stack_shown, tags_shown
+from orchestrator.log_context import about_operation
 from orchestrator.matching import plan_row
 from orchestrator.messages import (
     END,
@@ -82,11 +83,12 @@ class Beginnings:
         new = replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {})
         shown = partial(self._shown, job, prepared)
         types = frozenset(prepared.types.values())
-        new = self._brackets.enter(new, shown=shown, now=None, keeps=True, types=types)
-        with self._given_up_on_error(new):
-            self._store.templates.save(prepared.stored, prepared.files)
-            self._store.traversals.begin_create(new)
-        self._publish_first(new)
+        with about_operation(new.stack, new.stack_id, new.id):
+            new = self._brackets.enter(new, shown=shown, now=None, keeps=True, types=types)
+            with self._given_up_on_error(new):
+                self._store.templates.save(prepared.stored, prepared.files)
+                self._store.traversals.begin_create(new)
+            self._publish_first(new)
         return new
 
     def _refuse_too_many(self, job: StackJob, prepared: Prepared) -> None:
@@ -155,10 +157,11 @@ class Beginnings:
         )
         shown = partial(self._shown, job, prepared, stack)
         types = {*prepared.types.values(), *(row.type for row in rows)}
-        new = self._brackets.enter(new, shown=shown, now=stack, keeps=True, types=types)
-        with self._given_up_on_error(new):
-            self._store.templates.save(prepared.stored, prepared.files)
-        return self._begin_next(stack, new)
+        with about_operation(stack.name, stack.id, new.id):
+            new = self._brackets.enter(new, shown=shown, now=stack, keeps=True, types=types)
+            with self._given_up_on_error(new):
+                self._store.templates.save(prepared.stored, prepared.files)
+            return self._begin_next(stack, new)
 
     def _shown(self, job: StackJob, prepared: Prepared, stack: StackRow | None = None) -> FrozenStack:
         """Return what lifecycle plugins are shown of a stack as it is to be; ``stack`` is what it is now."""
@@ -173,8 +176,9 @@ class Beginnings:
             Conflict: a lifecycle plugin refused.
         """
         shown = partial(stack_shown, self._store, stack, self._settings)
-        new = self._brackets.enter(new, shown=shown, now=stack, keeps=False, types=types)
-        return self._begin_next(stack, new) is not None
+        with about_operation(stack.name, stack.id, new.id):
+            new = self._brackets.enter(new, shown=shown, now=stack, keeps=False, types=types)
+            return self._begin_next(stack, new) is not None
 
     def _begin_next(self, stack: StackRow, new: NewTraversal) -> NewTraversal | None:
         """Begin what lifecycle plugins agreed to; None if another operation was faster."""

@@ -25,6 +25,7 @@ from orchestrator.errors import (
 from orchestrator.hooking import UNSET_HOOK, unset_hook
 from orchestrator.housekeeping import Housekeeping
 from orchestrator.lifecycle.brackets import Brackets
+from orchestrator.log_context import about_order
 from orchestrator.messages import (
     AdoptJob,
     CancelJob,
@@ -426,10 +427,13 @@ class Coordinator:
         Runs at least once for every traversal, with the traversal's id as the operation's; a coordinator that
         dies in the middle is followed by another when its lease ends.
         """
-        self._store.traversals.complete(order.traversal_id)
-        ending = self._store.traversals.claim_end(order, worker=self._name)
-        if ending is None:
-            return
+        with about_order(order):
+            self._store.traversals.complete(order.traversal_id)
+            ending = self._store.traversals.claim_end(order, worker=self._name)
+            if ending is not None:
+                self._say_last_words(ending)
+
+    def _say_last_words(self, ending: Ending) -> None:
         self._brackets.leave(ending)
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)

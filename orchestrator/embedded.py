@@ -12,6 +12,7 @@ import structlog
 
 from orchestrator.errors import IsothermError
 from orchestrator.jobs import KINDS, Job
+from orchestrator.log_context import about_job
 from orchestrator.messages import END, CheckOrder
 from orchestrator.runtime import Runtime, is_dead_here
 from orchestrator.settings import Settings
@@ -71,7 +72,7 @@ class Embedded:
             for thread in self._threads:
                 thread.start()
 
-    def take(self, task: str, job: Job, *, stack: str) -> str:  # noqa: ARG002  # the other desk wants to name it
+    def take(self, task: str, job: Job, *, stack: str) -> str:
         """Begin what a job says, with all threads at work, and return the id of its stack.
 
         Raises:
@@ -79,7 +80,8 @@ class Embedded:
         """
         self.start()
         try:
-            return KINDS[task].begin(self.runtime.coordinator, job)
+            with about_job(task, job_id=job.job_id, stack=stack):
+                return KINDS[task].begin(self.runtime.coordinator, job)
         finally:
             self.runtime.pump.wake()
 

@@ -19,6 +19,7 @@ from cache.node_state.errors import StateStoreFailed
 from orchestrator.celery_worker import at_the_beginning, at_the_end, queues_of, worker_name
 from orchestrator.errors import HooksNotLoaded, IsothermError, Unavailable
 from orchestrator.jobs import KINDS
+from orchestrator.log_context import about_job
 from orchestrator.messages import FINISH_TASK, SWEEP_TASK, CheckOrder
 from orchestrator.names import is_name
 from orchestrator.nodes.messages import WATCH_TASK
@@ -58,7 +59,8 @@ def carry_out(task: str, job: Mapping[str, Any]) -> None:
             runtime().pump.register()
         kind.begin(runtime().coordinator, read)
 
-    _carry_out(job, begin)
+    with about_job(task, job_id=_name_in(job, "job_id"), stack=_name_in(job, "name")):
+        _carry_out(job, begin)
     with _told_if_not_loaded():
         runtime().pump.wake()
 
@@ -101,10 +103,10 @@ def _told_if_not_loaded() -> Iterator[None]:
 
 def _carry_out(job: Mapping[str, Any], begin: Callable[[], object]) -> None:
     """Begin what the job says, or tell its sender why not."""
-    job_id = job.get("job_id") if isinstance(job, Mapping) else None
+    job_id = _name_in(job, "job_id")
     try:
         try:
-            if is_name(job_id):
+            if job_id:
                 # Its sender waits longer than for a coordinator that may not be there.
                 runtime().store.taken_jobs.take(job_id)
             begin()
@@ -120,14 +122,20 @@ def _carry_out(job: Mapping[str, Any], begin: Callable[[], object]) -> None:
         raise Reject(str(error), requeue=True) from error
 
 
+def _name_in(job: object, field: str) -> str:
+    """Return a name that a job holds; empty if there is none."""
+    name = job.get(field) if isinstance(job, Mapping) else None
+    return name if is_name(name) else ""
+
+
 def _refuse(job: Mapping[str, Any], error: Exception) -> None:
     """Write down under the job's id why it was refused, unless it was accepted before the error came."""
-    job_id = job.get("job_id") if isinstance(job, Mapping) else None
+    job_id = _name_in(job, "job_id")
     if isinstance(error, IsothermError):
         log.warning("a job was refused", job_id=job_id, error=str(error))
     else:
         log.error("a job met a bug", job_id=job_id, exc_info=error)
-    if is_name(job_id):
+    if job_id:
         runtime().store.stacks.refuse_job(job_id, refusal_of(error))
 
 

@@ -17,6 +17,7 @@ from orchestrator.children import Children
 from orchestrator.coordinator import Coordinator
 from orchestrator.definition import LazyFiles
 from orchestrator.errors import PluginMistake
+from orchestrator.log_context import about_attempt, about_order
 from orchestrator.messages import END, JOIN, CheckOrder
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
@@ -124,10 +125,14 @@ class Checker:
         """Take one step of one node; return the orders for what became ready, joins already passed on."""
         if order.phase == JOIN:
             return self._pass_on(self._store.nodes.release_join(order).ready)
-        claim = self._store.nodes.claim(order, worker=self._worker)
-        if claim is None:
-            return ()
-        with self._tracing.check(claim, self._worker) as told:
+        with about_order(order):
+            claim = self._store.nodes.claim(order, worker=self._worker)
+            return () if claim is None else self._carry_out(claim)
+
+    def _carry_out(self, claim: Claim) -> tuple[CheckOrder, ...]:
+        """Take the step that was claimed, and write down what came of it."""
+        order = claim.order
+        with about_attempt(claim.attempt), self._tracing.check(claim, self._worker) as told:
             with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt)):
                 outcome = self.act(claim)
             told.came_to(outcome)

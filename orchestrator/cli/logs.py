@@ -42,6 +42,8 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
     # A tenth of a second to import, which help and completion would pay too.
     import structlog
 
+    from orchestrator.log_context import merge_context
+
     number = logging.getLevelNamesMapping()[level_of(settings, quiet=quiet)]
     logging.basicConfig(
         level=number, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True
@@ -49,6 +51,7 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            merge_context,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *_renderers(settings.log_format),
