@@ -19,6 +19,7 @@ from orchestrator.dashboard import metrics as subject
 from orchestrator.dashboard.figures import Figures
 from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.metrics import Known, Metrics, Tally
+from orchestrator.dashboard.sse import event_text
 from orchestrator.errors import Unavailable
 from orchestrator.node_views import NodeView
 from orchestrator.settings import Settings
@@ -28,7 +29,8 @@ from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.listening import Log, happened
 from tests.unit.orchestrator.dashboard.serving import client, served
 
-DASHBOARD = Path(__file__).parents[4] / "docs" / "grafana.json"
+DOCS = Path(__file__).parents[4] / "docs"
+DASHBOARD, PAGE = DOCS / "grafana.json", DOCS / "dashboard.md"
 
 
 def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
@@ -189,15 +191,13 @@ def test_flower_tells_them_with_its_own(tmp_path: Path) -> None:
 def known_samples() -> dict[str, set[str]]:
     """Return the labels of every sample that the dashboard tells of, by name."""
     tally = Tally()
-    began = happened(1, status="IN_PROGRESS")
-    tally.add([began, happened(2), happened(3, status="IN_PROGRESS", cause="retry")])
-    flower = get_prometheus_metrics()
-    families = [*made(tally, Told(KNOWN), Told(MACHINES)).collect()]
+    under_way = {"status": "IN_PROGRESS"}
+    tally.add([happened(1, **under_way), happened(2), happened(3, **under_way, cause="retry")])
     labels: dict[str, set[str]] = {}
-    for family in families:
+    for family in made(tally, Told(KNOWN), Told(MACHINES)).collect():
         for sample in family.samples:
             labels.setdefault(sample.name, set()).update(sample.labels)
-    for each in vars(flower).values():
+    for each in vars(get_prometheus_metrics()).values():
         for described in each.describe():
             suffix = "_total" if described.type == "counter" else ""
             labels[described.name + suffix] = set(each._labelnames)
@@ -246,12 +246,32 @@ def test_every_expression_of_the_grafana_dashboard_names_what_there_is(expressio
     assert grouped <= everywhere, f"{expression} groups by {grouped - everywhere}"
 
 
+def by_metric() -> dict[str, set[str]]:
+    """Return the labels of every metric of ours, by its name."""
+    labels: dict[str, set[str]] = {}
+    for name, found in known_samples().items():
+        if name.startswith("isotherm_") and not name.endswith("_created"):
+            labels.setdefault(metric_of(name), set()).update(found - {"le"})
+    return labels
+
+
+def metric_of(sample: str) -> str:
+    return re.sub(r"_(bucket|count|sum)$", "", sample)
+
+
 def test_the_grafana_dashboard_shows_every_metric_of_ours() -> None:
-    shown = {name for expression in expressions() for name, _ in selectors(expression)}
-    stems = {re.sub(r"_(bucket|count|sum|created)$", "", name) for name in shown}
-    ours = {name for name in known_samples() if not name.startswith("flower_")}
-    told = {re.sub(r"_(bucket|count|sum|created)$", "", name) for name in ours}
-    assert {name for name in told if f"{name}_total" not in ours} <= stems
+    shown = {metric_of(name) for expression in expressions() for name, _ in selectors(expression)}
+    assert set(by_metric()) <= shown
+
+
+def test_the_page_about_the_dashboard_names_every_metric_and_its_labels() -> None:
+    told = re.findall(r"^\| `(isotherm_\w+)` \| \w+ \| (.*?) ?\|", PAGE.read_text(), re.MULTILINE)
+    assert {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in told} == by_metric()
+
+
+def test_the_page_about_the_dashboard_names_what_streams_tell() -> None:
+    (told,) = re.findall(r"^\| `events` \| a list of `\{(.*?)\}`", PAGE.read_text(), re.MULTILINE)
+    assert told.split(", ") == list(json.loads(event_text(happened(1))))
 
 
 def test_the_grafana_dashboard_can_be_imported_as_it_is() -> None:
