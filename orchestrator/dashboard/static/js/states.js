@@ -84,5 +84,6 @@ export function showBadge(element, name, word = stateOf(name).word) {
 /** Icon and word of a stack's, a resource's or an event's state: `CREATE_COMPLETE`. */
 export function actionBadge(action, status, cause = "") {
   const word = cause ? `${action}_${status} · ${cause}` : `${action}_${status}`;
-  return badge(lookOf(status, cause), word);
+  // What is only planned has nothing done to it.
+  return badge(action === "INIT" ? "blocked" : lookOf(status, cause), word);
 }

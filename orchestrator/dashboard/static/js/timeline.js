@@ -124,17 +124,16 @@ function showDetails() {
 }
 
 function showNote() {
-  const { start, until } = extent();
   const parts = [];
   if (timeline.critical.length) {
     const spent = Object.entries(timeline.critical_seconds)
       .filter(([, seconds]) => seconds > 0)
-      .sort((one, other) => other[1] - one[1])
-      .map(([kind, seconds]) => `${kind} ${duration(seconds)}`);
-    parts.push(
-      `Critical path: ${counted(timeline.critical.length, "resource")} decided how long all of it took, ` +
-        `${duration(until - start)}${spent.length ? ` (${spent.join(", ")})` : ""}.`,
-    );
+      .sort((one, other) => other[1] - one[1]);
+    const all = spent.reduce((sum, [, seconds]) => sum + seconds, 0);
+    const kinds = spent.map(([kind, seconds]) => `${kind} ${duration(seconds)}`).join(", ");
+    const told = timeline.operation.ended_at ? "decided how long it all took" : "decide how long it all takes so far";
+    const word = timeline.critical.length === 1 && !timeline.operation.ended_at ? told.replace("decide", "decides") : told;
+    parts.push(`Critical path: ${counted(timeline.critical.length, "resource")} ${word}, ${duration(all)} (${kinds}).`);
   }
   parts.push(`${count(bars.length)} of ${counted(timeline.bars.length, "resource")} shown.`);
   if (timeline.trimmed) parts.push("Events of this operation have been removed from the history: some spans are missing.");
@@ -196,7 +195,17 @@ function move(by) {
   const room = chart.clientHeight - byId("timeline-axis").offsetHeight - ROW_HEIGHT - 16;
   if (top < chart.scrollTop) chart.scrollTop = top;
   else if (top > chart.scrollTop + room) chart.scrollTop = top - room;
+  reveal(bars[next]);
   draw();
+}
+
+/** Bring the beginning of a bar into sight; what it waited before may be out of it. */
+function reveal(bar) {
+  const { start, seconds } = extent();
+  const begun = (bar.spans.find((span) => span.kind !== "waiting") ?? bar.spans[0])?.start ?? start;
+  const x = ((begun - start) * chartWidth()) / seconds;
+  const room = chart.clientWidth - NAMES_WIDTH;
+  if (x < chart.scrollLeft || x > chart.scrollLeft + room - EDGE) chart.scrollLeft = x - room / 4;
 }
 
 const KEYS = {
