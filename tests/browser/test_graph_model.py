@@ -1,0 +1,139 @@
+"""What the graph's page makes of events by itself, until the server tells it how all stands."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.site import Site
+from tests.browser.visit import visiting
+
+#: Two resources that a third requires, through a point where edges meet; and one that is replaced.
+VERTICES = (
+    {"no": 0, "name": "net", "resource_id": "n", "state": "running"},
+    {"no": 1, "name": "disk", "resource_id": "d", "state": "ready"},
+    {"no": 2, "name": "", "kind": "join", "resource_id": None, "state": "blocked"},
+    {"no": 3, "name": "server", "resource_id": "new", "action": "CREATE", "state": "blocked"},
+    {
+        "no": 4,
+        "name": "server",
+        "resource_id": "old",
+        "action": "DELETE",
+        "phase": "cleanup",
+        "state": "blocked",
+    },
+)
+EDGES = ((2, 0), (2, 1), (3, 2), (4, 3))
+
+#: Makes a picture, lets a test do something with it, and tells what came of it.
+MODEL = """async ({ answer, steps }) => {
+  const { Picture } = await import("/stacks/static/js/graph_model.js");
+  const picture = new Picture(answer);
+  const changed = [];
+  for (const [how, what] of steps) {
+    if (how === "apply") changed.push(picture.apply(what).map((vertex) => vertex.no).sort());
+    else changed.push(picture.merge(what).ahead);
+  }
+  const states = Object.fromEntries([...picture.vertices.values()].map(({ no, state }) => [no, state]));
+  const counts = Object.fromEntries(Object.entries(picture.counts).filter(([, number]) => number));
+  return { changed, states, counts, retries: [...picture.vertices.values()].map((vertex) => vertex.retries) };
+}"""
+
+
+def answer(vertices: Any = VERTICES, **fields: Any) -> dict[str, Any]:
+    common = {
+        "kind": "resource",
+        "phase": "converge",
+        "action": "CREATE",
+        "reason": "",
+        "retries": 0,
+        "layer": 0,
+    }
+    return {
+        "part": "all",
+        "operation": {"traversal_id": "t", "action": "UPDATE"},
+        "vertices": [{**common, **vertex} for vertex in vertices],
+        "edges": EDGES,
+        "groups": [],
+        "group_edges": [],
+        "total": 4,
+        "counts": {},
+        "cursor": 10,
+        **fields,
+    }
+
+
+def event(
+    no: int, resource: str, state: str, resource_id: str | None = None, **fields: Any
+) -> dict[str, Any]:
+    action, _, status = state.partition("_")
+    told = {"action": action, "status": status, "resource_id": resource_id, "traversal_id": "t"}
+    return {"id": no, "resource": resource, "reason": "", "cause": "", "worker": "", **told, **fields}
+
+
+class Model:
+    def __init__(self, page: Page) -> None:
+        self._page = page
+
+    def after(self, *steps: tuple[str, Any]) -> Any:
+        return self._page.evaluate(MODEL, {"answer": answer(), "steps": steps})
+
+
+@pytest.fixture(scope="module")
+def model(browser: Browser, site: Site) -> Iterator[Model]:
+    with visiting(browser, site) as seen:
+        seen.open("/stacks")
+        yield Model(seen.page)
+
+
+def test_what_is_done_makes_ready_what_waited_for_nothing_else(model: Model) -> None:
+    first = model.after(("apply", [event(11, "net", "CREATE_COMPLETE", "n")]))
+    assert (first["changed"], first["states"]["3"]) == ([[0]], "blocked")
+    both = [event(11, "net", "CREATE_COMPLETE", "n"), event(12, "disk", "CREATE_COMPLETE", "d")]
+    told = model.after(("apply", both))
+    assert told["states"] == {"0": "done", "1": "done", "2": "done", "3": "ready", "4": "blocked"}
+    # The point where edges meet is no resource.
+    assert told["counts"] == {"done": 2, "ready": 1, "blocked": 1}
+
+
+def test_events_told_twice_change_nothing(model: Model) -> None:
+    twice = [
+        event(11, "net", "CREATE_IN_PROGRESS", "n", cause="retry"),
+        event(12, "net", "CREATE_COMPLETE", "n"),
+    ]
+    once, again = model.after(("apply", twice)), model.after(("apply", twice), ("apply", twice))
+    assert again["changed"] == [[0], []]
+    assert again["states"] == once["states"]
+    assert again["retries"] == once["retries"] == [1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("cause", "state"), [("retry", "retrying"), ("lost", "ready"), ("", "running")], ids=str
+)
+def test_a_cause_says_what_an_attempt_has_come_to(model: Model, cause: str, state: str) -> None:
+    told = model.after(("apply", [event(11, "net", "CREATE_IN_PROGRESS", "n", cause=cause)]))
+    assert told["states"]["0"] == state
+
+
+def test_of_one_name_the_incarnation_is_meant_that_the_event_names(model: Model) -> None:
+    told = model.after(("apply", [event(11, "server", "DELETE_IN_PROGRESS", "old")]))
+    assert (told["states"]["4"], told["states"]["3"]) == ("running", "blocked")
+    # One that is not known yet by its id is told by what is done to it.
+    told = model.after(("apply", [event(11, "server", "CREATE_IN_PROGRESS", "newer")]))
+    assert (told["states"]["4"], told["states"]["3"]) == ("blocked", "running")
+
+
+def test_other_operations_and_the_stack_itself_change_no_resource(model: Model) -> None:
+    others = [event(11, "net", "CREATE_FAILED", "n", traversal_id="u"), event(12, "", "UPDATE_FAILED")]
+    assert model.after(("apply", others))["changed"] == [[]]
+
+
+def test_an_older_answer_does_not_undo_what_an_event_told(model: Model) -> None:
+    done = event(15, "net", "CREATE_COMPLETE", "n")
+    old = answer([{"no": no, "state": "running"} for no in range(5)], cursor=14)
+    told = model.after(("apply", [done]), ("merge", old))
+    assert (told["changed"][1], told["states"]["0"], told["states"]["1"]) == (True, "done", "running")
+    new = {**old, "cursor": 15}
+    told = model.after(("apply", [done]), ("merge", new))
+    assert (told["changed"][1], told["states"]["0"]) == (False, "running")
