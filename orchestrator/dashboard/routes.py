@@ -1,9 +1,10 @@
 """Which address is answered by what."""
 
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
-from tornado.web import StaticFileHandler, url
+from tornado.web import HTTPError, StaticFileHandler, url
 
 from orchestrator.dashboard.handlers import (
     actions,
@@ -14,8 +15,17 @@ from orchestrator.dashboard.handlers import (
     stacks,
     streams,
 )
+from orchestrator.dashboard.handlers.base import PageHandler
 
 STATIC: Final = Path(__file__).parent / "static"
+
+
+class Nowhere(PageHandler):
+    """An address below ours that there is no page of."""
+
+    async def get(self) -> None:
+        """Say so."""
+        raise HTTPError(HTTPStatus.NOT_FOUND, "%s", "there is no page at this address")
 
 
 class StaticHandler(StaticFileHandler):
@@ -44,4 +54,6 @@ def routes() -> list[Any]:
         *graphs.ROUTES,
         *actions.ROUTES,
         *stack_data.ROUTES,
+        # Last: what is below our addresses, and none of them.
+        url(r"/stacks?/.*", Nowhere, name="nowhere"),
     ]

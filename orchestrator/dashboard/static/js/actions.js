@@ -35,6 +35,12 @@ function show() {
     place.replaceChildren();
     return;
   }
+  const refusals = new Set(Object.values(offers.actions));
+  if (refusals.size === 1 && !refusals.has("")) {
+    // One reason for all: nothing here would ever be theirs to press.
+    place.replaceChildren(el("p", { class: "act-said", text: [...refusals][0] }));
+    return;
+  }
   for (const action of Object.keys(WORDS)) {
     const button = document.getElementById(`act-${action}`) ?? place.appendChild(buttonFor(action));
     const why = obstacle(action);
@@ -49,11 +55,10 @@ function show() {
 }
 
 function buttonFor(action) {
-  const look = action === "delete" ? "btn-outline-danger" : "btn-outline-secondary";
   return el("button", {
     id: `act-${action}`,
     type: "button",
-    class: `btn btn-sm ${look}`,
+    class: `btn btn-sm btn-outline-secondary act-${action}`,
     text: WORDS[action].button,
     "aria-describedby": `why-${action}`,
     "aria-haspopup": "dialog",

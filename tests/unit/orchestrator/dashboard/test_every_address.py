@@ -45,7 +45,9 @@ def addresses() -> dict[str, type[Any]]:
     """Return an address for each of our routes but static files, with what answers it."""
     found = {}
     for rule in routes():
-        pattern = rule.regex.pattern.removesuffix("$").replace(r"\.", ".")
+        pattern = (
+            rule.regex.pattern.removesuffix("$").replace(r"\.", ".").replace("s?/.*", "/valued/no/where")
+        )
         if not issubclass(rule.handler_class, StaticFileHandler):
             address = re.sub(r"\(\\d[^)]*\)", "0", pattern).replace("([^/]+)", "valued")
             found[re.sub(r"\((\w+)\|[^)]*\)", r"\1", address)] = rule.handler_class
