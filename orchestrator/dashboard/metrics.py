@@ -4,6 +4,7 @@ Nothing is asked when Prometheus asks: it is told what was read in the backgroun
 history as the hub read it. No label has a value of which there are as many as stacks or resources.
 """
 
+from collections import Counter as Counted
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,6 +47,8 @@ class Known:
     count: Count
     caches: Mapping[str, Counts] = field(default_factory=dict)
     nodes: NodeTotals = field(default_factory=NodeTotals)
+    #: Processes of the engine by kind and state.
+    processes: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 class Tally:
@@ -134,6 +137,7 @@ class Metrics(Collector):
             yield from _stacks(known.count)
             yield from _caches(known.caches)
             yield from _node_states(known.nodes)
+            yield _processes(known.processes)
         nodes = self._nodes.answer
         if nodes:
             yield from _machines(nodes)
@@ -166,6 +170,7 @@ def known_of(store: Store) -> Known:
         count=store.census.take(),
         caches={client: totals.counts for client, totals in store.cache_counters.read().items()},
         nodes=store.node_counters.read(),
+        processes=Counted((each.kind, each.state) for each in store.processes.all(project="")),
     )
 
 
@@ -234,6 +239,17 @@ def _node_states(totals: NodeTotals) -> Iterator[Metric]:
     lookups.add_metric(("hit",), stats.hits)
     lookups.add_metric(("miss",), sum(stats.misses.values()))
     yield lookups
+
+
+def _processes(processes: Mapping[tuple[str, str], int]) -> Metric:
+    told = GaugeMetricFamily(
+        "isotherm_processes",
+        "Processes of the engine: present, silent (not heard of for a lease), or stopped (they said so).",
+        labels=("kind", "state"),
+    )
+    for labels, number in sorted(processes.items()):
+        told.add_metric(labels, number)
+    return told
 
 
 def _machines(nodes: Sequence[NodeView]) -> Iterator[Metric]:

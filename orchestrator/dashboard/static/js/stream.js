@@ -242,7 +242,8 @@ class Stream {
     on("tick", ({ as_of: asOf }) => {
       this.#troubles.delete(this);
       this.#current(asOf);
-      if (blind) for (const each of this.#followers) if (each.cursor !== null && each.cursor < this.#lastId) each.refresh();
+      const behind = [...this.#followers].filter((each) => each.cursor !== null && each.cursor < this.#lastId);
+      if (blind) for (const each of behind) each.refresh();
       blind = false;
     });
     on("trouble", ({ error }) => {
@@ -306,8 +307,10 @@ class Stream {
 
   /** Say how current it all is. */
   #show() {
-    const [trouble] = this.#troubles.values();
-    showAsOf(this.#state(), this.#asOf, trouble);
+    const state = this.#state();
+    const silent = state === "stale" ? "the dashboard was not heard of for a while: this is what was known then" : undefined;
+    const [trouble = silent] = this.#troubles.values();
+    showAsOf(state, this.#asOf, trouble);
   }
 }
 

@@ -102,6 +102,7 @@ KNOWN = Known(
     ),
     caches={"nova": Counts(hits=9, misses=3, generated=2, refused=1, errors=4, garbage=5)},
     nodes=NodeTotals(amounts={"hits": 8.0, "misses:expired": 1.0, "misses:void": 1.0}),
+    processes={("worker", "present"): 2, ("worker", "silent"): 1},
 )
 MACHINES = (NodeView(name="n1", state="up", age_seconds=3.0), NodeView(name="n2", state="unreachable"))
 
@@ -134,6 +135,7 @@ def test_what_there_is_is_told_as_it_was_read(tally: Tally) -> None:
     assert told["isotherm_cache_answers_total", ("nova", "no")] == 1
     assert told["isotherm_cache_faults_total", ("nova", "garbage")] == 5
     assert told["isotherm_node_state_lookups_total", ("miss",)] == 2
+    assert told["isotherm_processes", ("worker", "silent")] == 1
     assert told["isotherm_machines", ("up",)] == told["isotherm_machines", ("unreachable",)] == 1
     assert told["isotherm_node_state_age_seconds", ("oldest",)] == 3.0
     assert told["isotherm_store_up", ()] == 1
