@@ -170,6 +170,7 @@ class Stream {
   #asOf = null;
   #heardAt = performance.now();
   #attempts = 0;
+  #wasOpen = false;
   #over = false;
   #hiddenTimer = null;
   #retryTimer = null;
@@ -250,6 +251,10 @@ class Stream {
       this.#troubles.set(this, error);
       this.#show();
     });
+    source.onopen = () => {
+      this.#wasOpen = true;
+      this.#show();
+    };
     source.onerror = () => {
       this.#show();
       // The browser tries again by itself, unless it was refused.
@@ -302,7 +307,7 @@ class Stream {
     if (this.#over || performance.now() - this.#heardAt > STALE_AFTER) return "stale";
     if (this.#troubles.size) return "reconnecting";
     if (this.#source?.readyState === EventSource.OPEN) return "live";
-    return this.#asOf === null ? "connecting" : "reconnecting";
+    return this.#wasOpen ? "reconnecting" : "connecting";
   }
 
   /** Say how current it all is. */
