@@ -5,11 +5,11 @@ among them.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from flower.command import apply_env_options, apply_options, is_flower_envvar
+from flower.command import apply_env_options, apply_options
 from flower.options import DEFAULT_CONFIG_FILE
 from flower.utils import strtobool
 from flower.utils.authentication import validate_auth_option
@@ -31,6 +31,8 @@ DEFAULTS: Final = {
     "tasks_columns": "name,kwargs,state,received,started,runtime,worker",
 }
 
+#: Variables, or beginnings of such, that Flower reads besides.
+_READ_ELSEWHERE: Final = ("FLOWER_UNAUTHENTICATED_API", "FLOWER_OAUTH2_", "FLOWER_GITHUB_", "FLOWER_GITLAB_")
 #: What Tornado writes for yes and no.
 _WORDS: Final = frozenset({"true", "t", "1", "false", "f", "0"})
 _HINTS: Final = {"bool": "write true or false", "int": "a whole number is expected"}
@@ -64,7 +66,7 @@ def read_options(program: str, arguments: Sequence[str], *, embedded: bool) -> N
         InvalidInput: there are unknown ones or bad values, or they contradict each other.
     """
     define_options()
-    problems = [*argument_problems(arguments), *_bad_variables()]
+    problems = [*argument_problems(arguments), *variable_problems(os.environ)]
     if problems:
         raise InvalidInput(problems)
     apply_env_options()
@@ -87,8 +89,7 @@ def argument_problems(arguments: Sequence[str]) -> Iterator[Problem]:
 
     Flower would leave the one out without a word, and take any word for yes.
     """
-    known = {option.name.replace("-", "_"): option for option in options._options.values()}  # noqa: SLF001
-    nearest = Nearest()
+    known, nearest = _by_name(), Nearest()
     for argument in arguments:
         name, has_value, value = argument.lstrip("-").partition("=")
         name = name.replace("-", "_")
@@ -105,6 +106,10 @@ def argument_problems(arguments: Sequence[str]) -> Iterator[Problem]:
         elif has_value and not _fits(known[name], value, _WORDS.__contains__):
             kind = known[name].type.__name__
             yield Problem(path=f"--{name}", message=f"its value is no {kind}", hint=_HINTS.get(kind, ""))
+
+
+def _by_name() -> dict[str, Any]:
+    return {option.name.replace("-", "_"): option for option in options._options.values()}  # noqa: SLF001
 
 
 def _fits(option: Any, value: str, is_word: Callable[[str], bool]) -> bool:
@@ -172,14 +177,24 @@ def _problems_of_roles(mode: Mode) -> Iterator[Problem]:
             yield Problem(path="--stack_operators", message=f"{option} lets no {name!r} in", hint=hint)
 
 
-def _bad_variables() -> Iterator[Problem]:
-    """Yield a problem for each variable whose value its option does not take."""
-    for variable, value in os.environ.items():
-        if not is_flower_envvar(variable):
+def variable_problems(variables: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield a problem for each variable whose value its option does not take, and for each with a slip in its name.
+
+    Flower would leave the latter out without a word: with it may go the authentication.
+    """
+    known = {f"FLOWER_{name.upper()}": option for name, option in _by_name().items()}
+    short, nearest = [name.removeprefix("FLOWER_") for name in (*known, *_READ_ELSEWHERE)], Nearest()
+    for variable, value in variables.items():
+        if not variable.startswith("FLOWER_") or variable.startswith(_READ_ELSEWHERE):
             continue
-        option = options._options[variable.removeprefix("FLOWER_").lower().replace("_", "-")]  # noqa: SLF001
-        if not _fits(option, value, _is_word_of_flower):
-            kind = option.type.__name__
+        if variable not in known:
+            # Others have such variables, too: Kubernetes, for each service that is called flower.
+            near = nearest.among(variable.removeprefix("FLOWER_"), short)
+            if near:
+                hint = f"did you mean FLOWER_{near}?"
+                yield Problem(path=variable, message="there is no option of this name", hint=hint)
+        elif not _fits(known[variable], value, _is_word_of_flower):
+            kind = known[variable].type.__name__
             yield Problem(path=variable, message=f"its value is no {kind}", hint=_HINTS.get(kind, ""))
 
 

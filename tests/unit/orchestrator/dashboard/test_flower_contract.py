@@ -60,7 +60,6 @@ def test_the_application_takes_what_we_hand_it() -> None:
         "setup_logging",
         "print_banner",
         "sigterm_handler",
-        "is_flower_envvar",
     ],
 )
 def test_the_steps_of_flowers_command_are_there(name: str) -> None:
