@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 from orchestrator.messages import JOIN
 from orchestrator.observation.facts import Facts, NodeFact
@@ -112,7 +113,7 @@ def timeline_of(facts: Facts) -> Timeline:
         as_of=facts.as_of,
         bars=tuple(sorted(bars, key=_place)),
         critical=critical,
-        critical_seconds=_seconds([moments.spans[no] for no in critical], facts.as_of),
+        critical_seconds=_seconds([moments.spans[no] for no in critical], _until(facts)),
         trimmed=facts.trimmed,
     )
 
@@ -120,17 +121,24 @@ def timeline_of(facts: Facts) -> Timeline:
 def critical_path(moments: Moments) -> tuple[int, ...]:
     """Return the chain of resources that decided how long an operation took, first to last.
 
-    Its last is that which ended last; while any are under way, of these the one that was begun first.
+    Its last is that which ended last before the operation was over; what goes on after a failure decided nothing. While
+    any are under way, it is of these the one that was begun first.
     """
-    facts = moments.seen.facts
     begun = {no: spans for no, spans in moments.spans.items() if _begun_at(spans) is not None}
+    until = _until(moments.seen.facts)
+    in_time = {no: spans for no, spans in begun.items() if _end(spans) <= until}
+    # An operation that failed, and at nothing that failed, ran out of time, or was told to end: what was under way then
+    # is what it waited for.
+    states, operation = moments.seen.states, moments.seen.facts.operation
+    if operation.status == "COMPLETE" or any(states[no] == FAILED for no in in_time):
+        begun = in_time
     if not begun:
         return ()
 
     def rank(no: int) -> tuple[float, float, int]:
-        end, begun_at = begun[no][-1].end, _begun_at(begun[no]) or 0.0
+        end, begun_at = min(_end(begun[no]), until), _begun_at(begun[no]) or 0.0
         # Of those that ended at the same time, it is that which may have waited for the others.
-        return (-facts.as_of, begun_at, no) if end is None else (-end, -begun_at, -no)
+        return (-end, begun_at, no) if _end(begun[no]) > until else (-end, -begun_at, -no)
 
     no: int | None = min(begun, key=rank)
     chain: list[int] = []
@@ -140,18 +148,30 @@ def critical_path(moments: Moments) -> tuple[int, ...]:
     return tuple(chain)
 
 
+def _until(facts: Facts) -> float:
+    """Return when an operation was over; now, if it is not."""
+    ended_at = facts.operation.ended_at
+    return facts.as_of if ended_at is None else ended_at
+
+
 def _begun_at(spans: Sequence[Span]) -> float | None:
     """Return when anything was done first; None if nothing was yet."""
     return next((span.start for span in spans if span.kind not in (SPAN_WAITING, SPAN_QUEUED)), None)
 
 
-def _seconds(chain: Sequence[Sequence[Span]], as_of: float) -> dict[str, float]:
+def _end(spans: Sequence[Span]) -> float:
+    end = spans[-1].end
+    return inf if end is None else end
+
+
+def _seconds(chain: Sequence[Sequence[Span]], until: float) -> dict[str, float]:
     """Return how long a chain took, by kind of span. Each waited for the one before: that is told of that one."""
     seconds = dict.fromkeys(SPANS[1:], 0.0)
     for spans in chain:
         for span in spans:
             if span.kind in seconds:
-                seconds[span.kind] += (as_of if span.end is None else span.end) - span.start
+                end = until if span.end is None else min(span.end, until)
+                seconds[span.kind] += max(0.0, end - span.start)
     return {kind: round(took, 6) for kind, took in seconds.items()}
 
 

@@ -119,6 +119,38 @@ def test_while_it_is_under_way_the_path_leads_to_what_has_been_under_way_longest
     assert sum(timeline.critical_seconds.values()) == NOW - BEGUN_AT
 
 
+def test_what_goes_on_after_a_failure_did_not_decide_how_long_it_took() -> None:
+    nodes = [
+        node(0, state="failed", attempt=1),
+        node(1, state="running", attempt=1),
+        node(2, state="done", attempt=1),
+    ]
+    events = [
+        event(1, BEGUN_AT, "r1", "CREATE_IN_PROGRESS"),
+        event(2, BEGUN_AT + 1, "r0", "CREATE_IN_PROGRESS"),
+        event(3, BEGUN_AT + 2, "r2", "CREATE_IN_PROGRESS"),
+        event(4, BEGUN_AT + 4, "r0", "CREATE_FAILED", "no luck"),
+        event(5, BEGUN_AT + 9, "r2", "CREATE_COMPLETE"),
+    ]
+    timeline = timeline_of(facts(nodes, events, failed_at(BEGUN_AT + 4)))
+    assert timeline.critical == (0,)
+    assert timeline.critical_seconds == {"queued": 1.0, "running": 3.0, "retrying": 0.0, "held": 0.0}
+
+
+def test_what_was_under_way_when_time_ran_out_decided_how_long_it_took() -> None:
+    nodes = wired(
+        [node(0, state="done", attempt=1), node(1, state="waiting", attempt=9), node(2)], {1: (0,), 2: (1,)}
+    )
+    events = [
+        event(1, BEGUN_AT, "r0", "CREATE_IN_PROGRESS"),
+        event(2, BEGUN_AT + 2, "r0", "CREATE_COMPLETE"),
+        event(3, BEGUN_AT + 2, "r1", "CREATE_IN_PROGRESS"),
+    ]
+    timeline = timeline_of(facts(nodes, events, failed_at(BEGUN_AT + 60)))
+    assert timeline.critical == (0, 1)
+    assert timeline.critical_seconds["running"] == 60
+
+
 def test_what_was_never_begun_waits_until_the_operation_failed() -> None:
     nodes = wired([node(0, state="failed", attempt=1), node(1)], {1: (0,)})
     events = [
