@@ -140,6 +140,8 @@ def show_event(shell: Shell, name: str, event_id: int, form: str) -> None:
         "state": view.state,
         "reason": view.reason,
         "physical id": view.physical_id,
+        "cause": view.cause,
+        "worker": view.worker,
     }
     show(form, view.to_dict(), fields_table(fields))
 

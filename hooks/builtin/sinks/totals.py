@@ -61,6 +61,9 @@ class Totals:
             if event.id <= self.last_id:
                 continue
             self.last_id, self.last_at = event.id, event.at
+            if event.cause:
+                # The action that it tells of was counted when it began.
+                continue
             if event.resource:
                 self.resources[event.action, event.status, self._kind(event.type)] += 1
             elif event.status != "IN_PROGRESS" or not event.reason:

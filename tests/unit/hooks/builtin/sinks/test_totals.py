@@ -55,6 +55,19 @@ def test_events_are_counted_by_what_they_say() -> None:
     assert (counted.last_id, counted.last_at) == (4, 1_700_000_004.5)
 
 
+def test_an_action_that_is_tried_again_is_counted_once() -> None:
+    counted = Totals()
+    again = [
+        event(number, status="IN_PROGRESS", cause=cause) for number, cause in ((2, "retry"), (3, "lost"))
+    ]
+    counted.count([event(1, status="IN_PROGRESS"), *again, event(4)])
+    assert counted.resources == {
+        ("CREATE", "IN_PROGRESS", "OS::Heat::Value"): 1,
+        ("CREATE", "COMPLETE", "OS::Heat::Value"): 1,
+    }
+    assert counted.last_id == 4
+
+
 def test_an_operation_is_timed_from_its_beginning_to_its_end() -> None:
     counted = Totals()
     begun, ended = stack_event(1, status="IN_PROGRESS", at=100.0), stack_event(9, status="COMPLETE", at=103.0)
