@@ -39,6 +39,14 @@ export function setText(element, text) {
   if (element.textContent !== told) element.textContent = told;
 }
 
+/** Put something else in the place of an element's children; whoever was at the third thing to press stays at the third. */
+export function keepFocus(element, change) {
+  const reachable = () => [...element.querySelectorAll("a[href], button, summary, input, select, [tabindex]")];
+  const at = reachable().indexOf(document.activeElement);
+  change();
+  if (at >= 0) reachable()[at]?.focus({ preventScroll: true });
+}
+
 /** An element of the page that must be there. */
 export function byId(id) {
   const element = document.getElementById(id);

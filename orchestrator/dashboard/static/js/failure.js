@@ -1,8 +1,9 @@
 // The failure page: the likely root first, with what it blocks; then what failed besides.
 
-import { byId, el, page, setText, stackUrl } from "./dom.js";
+import { byId, el, keepFocus, setText, stackUrl } from "./dom.js";
 import { ANY_DEPTH } from "./focus.js";
 import { count, counted, dateTime, duration } from "./format.js";
+import { streamUrl } from "./head.js";
 import { stackOf, tasksUrl } from "./panel.js";
 import { badge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
@@ -14,7 +15,7 @@ let shown = ""; // What is shown now, as text: it is left alone while it stays t
 let operation = null;
 let asks = null;
 
-const followed = follow(`${page().stack}/stream`, { load, apply, every: 500 });
+const followed = follow(streamUrl(), { load, apply, every: 500 });
 
 async function load(signal) {
   const failure = await fetchJson(stackUrl("failure.json"), { signal });
@@ -47,7 +48,7 @@ function show(failure) {
         failure.later.length && table(failure, failure.later, "Failed afterwards", "Steps that were under way when the operation had failed already, and what required something that failed."),
       ]
     : [nothing(failure)];
-  place.replaceChildren(...parts.filter(Boolean));
+  keepFocus(place, () => place.replaceChildren(...parts.filter(Boolean)));
   setText(byId("failure-said"), root ? `${(failure.innermost ?? root).name} failed; ${counted(root.blocks, "resource")} never begun because of it` : "nothing failed");
 }
 

@@ -5,6 +5,7 @@ import { Focus } from "./focus.js";
 import { count, counted } from "./format.js";
 import { Drawing } from "./graph_drawing.js";
 import { Picture } from "./graph_model.js";
+import { streamUrl } from "./head.js";
 import { Legend } from "./legend.js";
 import { Panel } from "./panel.js";
 import { stateOf } from "./states.js";
@@ -60,7 +61,7 @@ const list = new VertexList(listFrame, (item) => {
 drawing.filter(legend.states);
 list.filter(legend.states);
 
-const followed = follow(`${page().stack}/stream`, { load, apply, every: PAINT_MILLISECONDS });
+const followed = follow(streamUrl(), { load, apply, every: PAINT_MILLISECONDS });
 
 function loadAnew() {
   anew = true;

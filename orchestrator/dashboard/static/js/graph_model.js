@@ -57,7 +57,7 @@ export class Picture {
   differs(states) {
     if (states.operation.traversal_id !== this.operation.traversal_id || states.part !== this.part) return true;
     if (states.groups.length !== this.groups.size || states.vertices.length !== this.vertices.size) return true;
-    return states.vertices.some((vertex) => !this.vertices.has(vertex.no));
+    return states.vertices.some(({ no }) => !this.vertices.has(no)) || states.groups.some(({ id }) => !this.groups.has(id));
   }
 
   /**

@@ -1,6 +1,6 @@
 // The panel beside a graph: all there is to say about one resource, or about one group.
 
-import { el, page, setText, stackUrl } from "./dom.js";
+import { el, keepFocus, page, setText, stackUrl } from "./dom.js";
 import { agoElement, count, dateTime, duration, now } from "./format.js";
 import { actionBadge, badge, showBadge, STATES, stateOf } from "./states.js";
 
@@ -95,7 +95,9 @@ export class Panel {
       this.events(details, open),
       this.properties(details, open),
     ];
-    this.body.replaceChildren(...parts.filter(Boolean));
+    const { scrollTop } = this.frame;
+    keepFocus(this.body, () => this.body.replaceChildren(...parts.filter(Boolean)));
+    this.frame.scrollTop = scrollTop;
   }
 
   links(vertex) {
@@ -160,11 +162,12 @@ export class Panel {
     const names = group.names.map((name) => el("li", {}, el("button", { type: "button", class: "btn btn-link", text: name, on: { click: () => this.heard.focus({ name }) } })));
     const more = group.total - group.names.length;
     setText(this.title, group.type);
-    this.body.replaceChildren(
+    const parts = [
       el("p", { class: "muted", text: `${count(group.total)} in step ${count(group.layer + 1)}` }),
       el("ul", { class: "chips" }, ...states),
       el("section", { class: "vertex-part" }, el("h3", { text: "Show what is around one" }), el("ul", { class: "vertex-names" }, ...names), more > 0 ? el("p", { class: "muted small", text: `and ${count(more)} more: find them by their names above` }) : null),
-    );
+    ];
+    keepFocus(this.body, () => this.body.replaceChildren(...parts));
   }
 }
 

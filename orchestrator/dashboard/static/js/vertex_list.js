@@ -72,18 +72,28 @@ export class VertexList {
   }
 
   groupRow(group) {
-    const states = STATES.filter(({ name }) => group.counts[name]).map(({ name, word }) => badge(name, `${count(group.counts[name])} ${word}`));
+    const cells = { states: el("span", { class: "chips" }), names: el("td", { class: "wrap muted" }) };
+    // It is not the group of then that is opened, but what has become of it.
+    const open = () => this.open(this.picture.groups.get(group.id));
     const row = el(
       "tr",
       {},
-      el("th", { scope: "row", class: "wrap" }, el("button", { type: "button", class: "btn btn-link vertex-name", text: group.type, on: { click: () => this.open(group) } })),
+      el("th", { scope: "row", class: "wrap" }, el("button", { type: "button", class: "btn btn-link vertex-name", text: group.type, on: { click: open } })),
       el("td", { class: "number", text: group.layer + 1 }),
       el("td", { class: "number", text: count(group.total) }),
-      el("td", {}, el("span", { class: "chips" }, ...states)),
-      el("td", { class: "wrap muted", text: group.names.join(", ") }),
+      el("td", {}, cells.states),
+      cells.names,
     );
-    this.rows.set(group.id, { row });
+    this.rows.set(group.id, { row, cells });
+    this.fillGroup(group);
     return row;
+  }
+
+  fillGroup(group) {
+    const { cells } = this.rows.get(group.id);
+    const there = STATES.filter(({ name }) => group.counts[name]);
+    cells.states.replaceChildren(...there.map(({ name, word }) => badge(name, `${count(group.counts[name])} ${word}`)));
+    setText(cells.names, group.names.join(", "));
   }
 
   /** Show the present states of vertices. */
@@ -95,7 +105,9 @@ export class VertexList {
 
   /** Show the present counts of all groups. */
   updateGroups() {
-    if (this.picture) this.show(this.picture);
+    if (!this.picture) return;
+    for (const group of this.picture.groups.values()) this.fillGroup(group);
+    if (this.shown) this.filter(this.shown);
   }
 
   /** List those in these states alone; null for all. */
