@@ -15,6 +15,7 @@ from tornado.options import options
 from orchestrator.cli.errors import exit_code, report
 from orchestrator.cli.logs import configure_logs
 from orchestrator.dashboard.app import Dashboard
+from orchestrator.dashboard.leaving import leave_in_time
 from orchestrator.dashboard.options import read_options
 from orchestrator.embedded_database import prepare_database
 from orchestrator.errors import InvalidInput, IsothermError, Problem
@@ -73,6 +74,7 @@ def serve(
         served.start()
     except (KeyboardInterrupt, SystemExit):
         served.stop()
+        leave_in_time()
 
 
 def _with_broker(settings: Settings) -> Settings:

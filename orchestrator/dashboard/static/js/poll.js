@@ -21,7 +21,7 @@ export function poll(url, { every, show }) {
   async function look() {
     timer = null;
     try {
-      const answer = await fetchJson(url);
+      const answer = await fetchJson(url, { signal: AbortSignal.timeout(STALE_AFTER) });
       failures = 0;
       heardAt = performance.now();
       asOf = answer.as_of;
@@ -30,8 +30,7 @@ export function poll(url, { every, show }) {
       show(answer);
     } catch (error) {
       failures += 1;
-      if (!(error instanceof Refused)) console.error(error);
-      trouble = error instanceof Refused ? error.message : "this page cannot be drawn";
+      trouble = told(error);
       if (error.status === 401) return tell();
     }
     tell();
@@ -57,4 +56,11 @@ export function poll(url, { every, show }) {
   });
   setInterval(tell, 1000);
   look();
+}
+
+function told(error) {
+  if (error instanceof Refused) return error.message;
+  if (error.name === "TimeoutError") return "the dashboard does not answer";
+  console.error(error);
+  return "this page cannot be drawn";
 }
