@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import psycopg
 import sqlalchemy as sa
 
@@ -51,6 +52,11 @@ class Site(Installation):
         self.engines.append(self.dashboard)
         until(self.answers)
 
+    def kill_dashboard(self) -> None:
+        """End the dashboard as a power cut would."""
+        assert self.dashboard is not None
+        self.dashboard.kill()
+
     def answers(self) -> bool:
         """Whether the dashboard answers."""
         assert self.dashboard is not None
@@ -59,6 +65,16 @@ class Site(Installation):
             return httpx.get(f"{self.url}/healthcheck", timeout=5, trust_env=False).status_code == 200
         except httpx.TransportError:
             return False
+
+    def named(self, process: str) -> str:
+        """Return which of ``PROCESSES`` a process belongs to, by the name that it has in leases."""
+        pid = int(process.rsplit(":", 2)[1])
+        families = {name: psutil.Process(self.engine(name).process.pid) for name in PROCESSES}
+        return next(
+            name
+            for name, root in families.items()
+            if pid in {root.pid, *(child.pid for child in root.children(recursive=True))}
+        )
 
     # -- stacks ------------------------------------------------------------------------------------------------
 
@@ -132,3 +148,18 @@ def layers(width: int, deep: int) -> dict[str, dict[str, Any]]:
             given = {"depends_on": sorted(required)} if required else {}
             resources[f"r{layer}-{place}"] = nothing(**given)
     return resources
+
+
+#: What fails in a stack, once all is done that it does not block; and what is never begun because of it.
+ROOT = "address"
+BLOCKED = ("server", "volume", "backup", "alarm")
+BROKEN: Mapping[str, Mapping[str, Any]] = {
+    "network": nothing(),
+    "router": after("network"),
+    "file": nothing(),
+    ROOT: after("network", "router", "file", fail=True),
+    "server": after(ROOT),
+    "volume": after(ROOT),
+    "backup": after("server", "volume"),
+    "alarm": after("backup", "router"),
+}

@@ -1,7 +1,11 @@
 """A stack is watched from its first event to its last."""
 
+import pytest
+
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, layers
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 #: How many resources it has, the one at the gate besides.
 WIDTH, DEEP = 30, 10
@@ -16,9 +20,9 @@ def test_a_large_stack_is_watched_from_the_first_to_the_last_event(site: Site, v
         before = site.event_ids(stack)
         site.let_on(stack)
         sums = set()
-        while seen.text("#stack-state") != "CREATE_COMPLETE":
-            sums.add(sum(seen.legend().values()))
-        seen.until_legend(done=total)
+        while (counts := seen.legend()) != {"done": total}:
+            sums.add(sum(counts.values()))
+        seen.until_stack("CREATE_COMPLETE")
         # No picture in between lost a resource, or had one twice.
         assert sums == {total}
         told = [each for each in seen.told() if each > before[-1]]

@@ -47,13 +47,19 @@ class Visit:
 
     def open(self, path: str) -> None:
         """Open a page, and return once its data are there."""
-        self.page.goto(self.site.page(path))
+        answer = self.page.goto(self.site.page(path))
+        assert answer is not None
+        assert answer.ok, f"{path} is answered with {answer.status}"
         self.until_data()
 
     def until_data(self, *states: str) -> None:
         """Return once the page says how old its data are, and that they are in one of these states."""
         wanted = list(states or ("live", "past"))
         self.until("(wanted) => wanted.includes(document.getElementById('as-of').dataset.state)", wanted)
+
+    def until_stack(self, state: str) -> None:
+        """Return once the head says that the stack is in this state."""
+        self.until("(state) => document.getElementById('stack-state').innerText.trim() === state", state)
 
     def until(self, question: str, argument: Any = None) -> None:
         """Return once a question, a function in JavaScript, is answered with something true."""
@@ -98,9 +104,10 @@ class Visit:
         )
         return said
 
-    def findings(self) -> list[str]:
-        """Return what Axe finds on our part of the page that keeps people out: serious and critical findings."""
-        results = Axe().run(self.page).response["violations"]
+    def findings(self, *rules: str) -> list[str]:
+        """Return what Axe finds on the page that keeps people out: serious and critical findings of these rules."""
+        more = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
+        results = Axe().run(self.page, options={"resultTypes": ["violations"], **more}).response["violations"]
         return [
             f"{each['id']}: {node['target']} {node['html'][:160]}"
             for each in results

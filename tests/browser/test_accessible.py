@@ -1,0 +1,49 @@
+"""Every page, in both themes: nothing on it keeps people out, and nothing on it goes wrong."""
+
+import pytest
+
+from orchestrator.dashboard.handlers.stack import TABS
+from orchestrator.views import StackView
+from tests.browser.conftest import Visiting
+from tests.browser.site import BROKEN, Site
+from tests.browser.visit import THEMES
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+STACK = "broken"
+PAGES = (
+    *("/stacks", "/stacks/nodes", "/stacks/cache", "/stacks/workers"),
+    *(f"/stack/{STACK}/{tab}" for tab, _ in TABS),
+    f"/stack/{STACK}/graph?view=list",
+    f"/stack/{STACK}/graph?part=groups",
+)
+
+
+@pytest.fixture(scope="package")
+def broken(site: Site) -> StackView:
+    """A stack in which everything is there that pages show: done, failed, never begun."""
+    return site.made(STACK, BROKEN)
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize("theme", THEMES)
+def test_no_page_keeps_anybody_out(visit: Visiting, theme: str) -> None:
+    with visit(theme=theme) as seen:
+        for path in PAGES:
+            seen.open(path)
+            assert seen.page.locator("html").get_attribute("data-bs-theme") == theme
+            # What a page is made of is the same in both; its colours are not.
+            findings = seen.findings() if theme == "light" else seen.findings("color-contrast")
+            assert findings == [], f"{path} in the theme {theme}"
+            assert seen.page.locator("h1").count() == 1
+            assert seen.page.locator("#trouble").is_hidden(), seen.text("#trouble")
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_theme_that_was_chosen_stays_on_every_page(visit: Visiting) -> None:
+    with visit(theme="light") as seen:
+        seen.open(f"/stack/{STACK}/graph")
+        seen.page.get_by_role("button", name="Select theme").click()
+        seen.page.locator('[data-bs-theme-value="dark"]').click()
+        seen.open("/stacks")
+        assert seen.page.locator("html").get_attribute("data-bs-theme") == "dark"

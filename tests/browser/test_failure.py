@@ -1,0 +1,53 @@
+"""A stack that failed: which resource it was, what never began because of it, and what is around it."""
+
+import pytest
+
+from tests.browser.conftest import Visiting
+from tests.browser.site import BLOCKED, BROKEN, ROOT, Site
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+#: Whether so many resources are listed.
+LISTED = "(number) => document.querySelectorAll('#graph-list tr[data-no]').length === number"
+
+
+def test_the_failure_page_names_the_root_and_what_it_blocks(site: Site, visit: Visiting) -> None:
+    stack = site.made("unlucky", BROKEN)
+    told = site.service.observer.failure(stack.id).roots[0]
+    assert (told.name, told.blocks, set(told.blocked)) == (ROOT, len(BLOCKED), set(BLOCKED))
+    with visit() as seen:
+        seen.open("/stack/unlucky/failure")
+        seen.until("(root) => document.getElementById('failure').innerText.includes(root)", ROOT)
+        page = seen.text("#failure")
+        assert "as the property 'fail' asks" in page
+        assert str(len(BLOCKED)) in page
+        for name in BLOCKED:
+            assert name in page
+        # The likely root is named before anything that it blocks.
+        assert page.index(ROOT) < min(page.index(name) for name in BLOCKED)
+
+
+def test_a_focus_shows_what_is_around_a_resource_and_nothing_else(site: Site, visit: Visiting) -> None:
+    site.made("around", BROKEN)
+    with visit() as seen:
+        seen.open(f"/stack/around/graph?view=list&focus={ROOT}")
+        seen.until("() => !document.getElementById('graph-focus').hidden")
+        assert seen.text("#graph-focus-name") == ROOT
+        assert set(seen.names_listed()) == {ROOT, "network", "router", "file", "server", "volume"}
+        seen.page.locator("#graph-depth").select_option("99")
+        seen.until(LISTED, len(BROKEN))
+        # The whole stack's counts stand in the legend all the same, and one of its states can be had alone.
+        assert seen.legend() == {
+            "done": len(BROKEN) - 1 - len(BLOCKED),
+            "failed": 1,
+            "unreached": len(BLOCKED),
+        }
+        seen.page.locator('#legend [data-state="failed"]').click()
+        assert seen.names_listed() == [ROOT]
+        seen.page.locator("#graph-unfocus").click()
+        seen.page.locator("#graph-every-state").click()
+        seen.until("() => document.getElementById('graph-focus').hidden")
+        assert set(seen.names_listed()) == set(BROKEN)
+        # The browser's way back leads back.
+        seen.page.go_back()
+        seen.until("() => !document.getElementById('graph-focus').hidden")

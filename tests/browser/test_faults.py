@@ -1,0 +1,85 @@
+"""Something dies, and pages tell the truth: that their data are old, and then what happened meanwhile."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Visiting
+from tests.browser.site import Site, layers, nothing
+from tests.browser.visit import PATIENCE
+from tests.faults.installation import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+#: What a browser says by itself of an address that does not answer.
+UNREACHED = ("Failed to load resource", "ERR_CONNECTION", "ERR_INCOMPLETE_CHUNKED_ENCODING")
+
+
+def test_a_dashboard_that_was_killed_has_missed_nothing(site: Site, visit: Visiting) -> None:
+    width, deep = 10, 4
+    total = width * deep + 1
+    stack = site.gated("surviving", layers(width, deep))
+    with visit(expected=UNREACHED) as seen:
+        seen.open("/stack/surviving/graph")
+        seen.until_legend(blocked=total - 1, held=1)
+        before = site.event_ids(stack)
+        site.kill_dashboard()
+        seen.until_data("reconnecting", "stale")
+        site.let_on(stack)
+        assert site.ended(stack.id).state == "CREATE_COMPLETE"
+        # What is shown is as old as it says.
+        assert seen.legend() == {"blocked": total - 1, "held": 1}
+        site.start_dashboard()
+        seen.until_data()
+        seen.until_legend(done=total)
+        seen.until_stack("CREATE_COMPLETE")
+        told = [each for each in seen.told() if each > before[-1]]
+        assert told == [each for each in site.event_ids(stack) if each > before[-1]]
+
+
+def test_an_emptied_redis_costs_a_page_nothing(site: Site, visit: Visiting) -> None:
+    width, deep = 20, 10
+    total = width * deep + 1
+    stack = site.gated("flushed", layers(width, deep))
+    with visit() as seen:
+        seen.open("/stack/flushed/graph")
+        seen.until_legend(blocked=total - 1, held=1)
+        site.let_on(stack)
+        site.until_done(stack.id, width)
+        with site.broker() as broker:
+            broker.flushdb()
+        assert site.ended(stack.id).state == "CREATE_COMPLETE"
+        seen.until_legend(done=total)
+        seen.until_stack("CREATE_COMPLETE")
+        assert seen.legend() == {state: number for state, number in site.states(stack).items() if number}
+        assert seen.page.locator("#as-of").get_attribute("data-state") == "live"
+
+
+def test_a_worker_that_was_killed_is_seen_to_be_lost(site: Site, visit: Visiting) -> None:
+    busy = nothing(properties={"value": "text", "attr_wait_secs": 4})
+    reader = nothing(properties={"value": {"get_attr": ["busy", "output"]}})
+    stack = site.gated("bereft", {"busy": busy, "reader": reader})
+    with visit() as seen:
+        seen.open("/stack/bereft/graph?view=list")
+        seen.until_legend(blocked=2, held=1)
+        site.let_on(stack)
+        at_work = "SELECT worker FROM node WHERE traversal_id = %s AND key = 'busy' AND state = 'running'"
+        ((holder,),) = until(lambda: site.rows(at_work, stack.traversal_id))
+        name = site.named(holder)
+        site.engine(name).kill()
+        seen.until_legend(done=3)
+        row = seen.page.locator("#graph-list tr", has_text="busy")
+        seen.until("(row) => row.innerText.includes('done')", row.element_handle())
+        # It was begun twice, by two processes; the second is the one that is told.
+        assert "2" in row.locator("td.number").all_inner_texts()
+        assert holder not in row.inner_text()
+        lost = site.rows("SELECT reason FROM event WHERE stack_id = %s AND cause = 'lost'", stack.id)
+        assert len(lost) == 1
+        seen.open("/stack/bereft/events")
+        seen.until(
+            "(reason) => document.getElementById('stacks-page').innerText.includes(reason)", lost[0][0]
+        )
+        # Its processes are told apart from those that work.
+        seen.open("/stacks/workers")
+        gone = seen.page.locator("tr", has=seen.page.locator(f'th[title="{holder}"]'))
+        expect(gone).to_contain_text("silent", timeout=PATIENCE)
+    site.start_another(name)
