@@ -1,0 +1,89 @@
+"""An operator acts on a stack with the keyboard alone, is asked before, and sees on the page what came of it."""
+
+import pytest
+
+from orchestrator.errors import NotFound
+from tests.browser.conftest import Visiting
+from tests.browser.site import Site, nothing
+from tests.browser.visit import THEMES, Visit
+
+pytestmark = pytest.mark.slow
+
+
+def press(visit: Visit, action: str) -> None:
+    """Go to an action's button, and press it by the keyboard."""
+    visit.page.wait_for_selector(f"#act-{action}")
+    visit.page.focus(f"#act-{action}")
+    visit.page.keyboard.press("Enter")
+
+
+def until_offered(visit: Visit, action: str) -> None:
+    visit.until(
+        "(id) => document.getElementById(id)?.getAttribute('aria-disabled') === 'false'", f"act-{action}"
+    )
+
+
+def until_said(visit: Visit, sentence: str) -> None:
+    visit.until("(said) => document.getElementById('act-said')?.textContent === said", sentence)
+
+
+def test_a_hook_is_cleared_and_a_stack_deleted_by_the_keyboard(visit: Visiting, site: Site) -> None:
+    stack = site.gated("acted-on", {"one": nothing()})
+    with visit() as visited:
+        visited.open("/stack/acted-on/events")
+        keys = visited.page.keyboard
+
+        # What has no point now says so, and asks nothing.
+        until_offered(visited, "clear_hook")
+        press(visited, "retry")
+        until_said(visited, "there is nothing to try again: the stack is CREATE_IN_PROGRESS")
+        assert visited.page.locator("dialog").count() == 0
+
+        press(visited, "clear_hook")
+        assert visited.text("#act-title") == "Clear hooks of acted-on?"
+        assert visited.page.locator("#act-hook option").all_inner_texts() == [
+            "All that stand (1)",
+            "gate (pre-create)",
+        ]
+        visited.page.focus("#act-hook")
+        keys.press("ArrowDown")
+        keys.press("Tab")
+        assert visited.focused() == "Leave it"
+        keys.press("Tab")
+        assert visited.focused() == "Clear hooks of acted-on"
+        keys.press("Enter")
+        until_said(visited, "let on: gate (pre-create)")
+        site.ended(stack.id)
+        visited.until("() => document.getElementById('stack-state').textContent.includes('CREATE_COMPLETE')")
+
+        # Another name confirms nothing, and Escape leaves all as it is.
+        press(visited, "delete")
+        assert visited.focused() == "act-name"
+        keys.type("acted-onn")
+        keys.press("Enter")
+        assert visited.page.locator("dialog").count() == 1
+        keys.press("Escape")
+        assert visited.page.locator("dialog").count() == 0
+        assert visited.focused() == "act-delete"
+        assert site.service.stack(stack.id).status == "COMPLETE"
+
+        press(visited, "delete")
+        keys.type("acted-on")
+        keys.press("Enter")
+        until_said(visited, "acted-on is being deleted")
+        visited.until("() => document.getElementById('act-delete').title === 'the stack is deleted'")
+    with pytest.raises(NotFound):
+        site.service.stack("acted-on")
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_question_is_open_to_all(theme: str, visit: Visiting, site: Site) -> None:
+    name = f"asked-of-{theme}"
+    site.made(name, {"one": nothing()})
+    with visit(theme=theme) as visited:
+        visited.open(f"/stack/{name}/events")
+        until_offered(visited, "signal")
+        for action in ("delete", "signal"):
+            press(visited, action)
+            assert visited.findings() == []
+            visited.page.keyboard.press("Escape")
