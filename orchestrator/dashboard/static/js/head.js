@@ -30,7 +30,7 @@ function show(head) {
   showBadge(byId("stack-state"), head.deleted_at ? "unreached" : lookOf(status), `${action}_${status}`);
   showBar(byId("stack-bar"), head.counts, head.total);
   setText(byId("stack-percent"), percent(head.done, head.total));
-  showCounts(byId("stack-counts"), head.counts);
+  showCounts(byId("stack-counts"), head.counts, operation.status === "IN_PROGRESS");
   setText(byId("stack-operation"), `${operation.action} ${operation.status}`);
   showAgo(byId("stack-begun"), operation.begun_at);
   const reason = byId("stack-reason");

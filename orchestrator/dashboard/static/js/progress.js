@@ -35,13 +35,17 @@ export function countsInWords(counts) {
     .join(", ");
 }
 
-/** Show the counts as a list of icons and words; elements are kept, and those of states with none are taken away. */
-export function showCounts(list, counts) {
+/**
+ * Show the counts as a list of icons and words. While `goesOn`, a state in which none is any more keeps its place, so
+ * that the others keep theirs.
+ */
+export function showCounts(list, counts, goesOn = false) {
   const items = new Map([...list.children].map((item) => [item.dataset.state, item]));
   let before = null;
   for (const { name, meaning } of STATES) {
     let item = items.get(name);
-    if (!counts[name]) {
+    const number = counts[name] ?? 0;
+    if (!number && !(item && goesOn)) {
       item?.remove();
       continue;
     }
@@ -51,7 +55,8 @@ export function showCounts(list, counts) {
       if (before) before.after(item);
       else list.prepend(item);
     }
-    setText(item.querySelector(".number"), count(counts[name]));
+    item.classList.toggle("is-none", !number);
+    setText(item.querySelector(".number"), count(number));
     before = item;
   }
 }

@@ -1,0 +1,103 @@
+"""The pages of a stack but for its graph: what they show is what the store has, also while it changes."""
+
+import json
+from contextlib import closing
+
+from orchestrator.messages import StackJob
+from orchestrator.observation.observer import Observer
+from orchestrator.store.store import Store
+from tests.browser.conftest import Visiting
+from tests.browser.site import Site, after, nothing
+
+SLOW = {"properties": {"wait_secs": 0.4}}
+CHAIN = {"a": nothing(**SLOW), "b": after("a", wait_secs=0.4), "c": after("b"), "aside": nothing()}
+NAMES = "rows => rows.map((row) => row.querySelector('th').textContent.trim())"
+#: Of each row of the events: the id, as the page keeps it.
+IDS = "rows => rows.map((row) => Number(row.dataset.id))"
+
+
+def test_a_timeline_shows_each_resource_and_the_chain_that_decided(site: Site, visit: Visiting) -> None:
+    stack = site.made("chain", CHAIN)
+    with closing(Store.of(site.settings)) as store:
+        timeline = Observer(site.settings, store).timeline("chain")
+    by_number = {bar.no: bar.name for bar in timeline.bars}
+    with visit() as seen:
+        seen.open("/stack/chain/timeline")
+        seen.page.wait_for_selector(".gantt-row")
+        drawn = seen.page.locator(".gantt-row").evaluate_all(
+            "rows => rows.sort((one, other) => one.ariaPosInSet - other.ariaPosInSet).map((row) => row.id)"
+        )
+        assert drawn == [f"bar-{bar.no}" for bar in timeline.bars]
+        # By keyboard alone: the last bar, and its times in words.
+        seen.page.locator("#timeline-rows").focus()
+        seen.page.keyboard.press("End")
+        seen.page.keyboard.press("Enter")
+        assert seen.text("#timeline-details h2").startswith(timeline.bars[-1].name)
+        seen.page.locator("#timeline-critical").check()
+        seen.page.locator("#timeline-as-table").click()
+        rows = seen.page.locator("#timeline-table tbody tr")
+        assert rows.evaluate_all(NAMES) == [by_number[no] for no in timeline.critical]
+        assert {"a", "b", "c"} <= set(rows.evaluate_all(NAMES))
+    assert stack.status == "COMPLETE"
+
+
+def test_events_come_in_while_one_looks_and_can_be_saved(site: Site, visit: Visiting) -> None:
+    stack = site.gated("eventful", {f"part-{number}": nothing() for number in range(30)})
+    with visit() as seen:
+        seen.open("/stack/eventful/events")
+        rows = seen.page.locator("#events-rows tr")
+        seen.until("() => document.querySelectorAll('#events-rows tr').length > 0")
+        site.let_on(stack)
+        site.ended(stack.id)
+        ids = sorted(site.event_ids(stack), reverse=True)
+        seen.until("(wanted) => document.querySelectorAll('#events-rows tr').length === wanted", len(ids))
+        assert rows.evaluate_all(IDS) == ids
+        with seen.page.expect_download() as saving:
+            seen.page.locator("#events-file").click()
+        saved = json.loads(saving.value.path().read_text())
+        assert [event["id"] for event in saved] == ids[::-1]
+        seen.page.locator("[name=resource]").fill("part-1?")
+        seen.page.locator("[name=status]").select_option("COMPLETE")
+        seen.until("() => document.querySelectorAll('#events-rows tr').length === 10")
+        assert set(rows.evaluate_all(NAMES)) == {f"part-1{number}" for number in range(10)}
+
+
+def test_the_list_finds_sorts_and_follows(site: Site, visit: Visiting) -> None:
+    with visit() as seen:
+        seen.open("/stacks?search=listed")
+        assert seen.text("#stacks-empty").startswith("No stack")
+        site.made("listed-b", {"one": nothing()})
+        site.made("listed-a", {"one": nothing(properties={"fail": True})})
+        # Nobody loads the page again.
+        seen.until("() => document.querySelectorAll('#stacks-rows tr').length === 2")
+        seen.page.locator("th[data-sort=name] button").press("Enter")
+        seen.page.wait_for_selector("th[data-sort=name][aria-sort=ascending]")
+        names = seen.page.locator("#stacks-rows a")
+        assert names.all_inner_texts() == ["listed-a", "listed-b"]
+        seen.page.locator("th[data-sort=name] button").press("Enter")
+        seen.page.wait_for_selector("th[data-sort=name][aria-sort=descending]")
+        assert names.all_inner_texts() == ["listed-b", "listed-a"]
+        failed = "#stacks-states [data-name=CREATE_FAILED] button"
+        seen.page.locator(failed).click()
+        seen.until("() => document.querySelectorAll('#stacks-rows tr').length === 1")
+        assert seen.text("#stacks-rows tr .state") == "CREATE_FAILED"
+        assert seen.page.locator(failed).get_attribute("aria-pressed") == "true"
+        assert "states=CREATE_FAILED" in seen.page.url
+
+
+def test_a_history_tells_what_an_operation_changed(site: Site, visit: Visiting) -> None:
+    site.made("changed", {"one": nothing()})
+    both = {"heat_template_version": "2021-04-16", "resources": {"one": nothing(), "two": nothing()}}
+    given = site.service.update(StackJob(name="changed", template=json.dumps(both, indent=1)))
+    site.ended(given.id)
+    with visit() as seen:
+        seen.open("/stack/changed/history")
+        seen.page.locator("#history-rows button").first.click()
+        seen.page.wait_for_selector(".diff .is-added")
+        assert "Added: two" in seen.text("#history-rows .changes")
+        seen.page.locator("#history-rows a", has_text="timeline").last.click()
+        seen.until_data("past")
+        assert seen.text("#stack-operation") == "CREATE COMPLETE"
+        assert "An operation of the past." in seen.text("#stack-past")
+        seen.page.wait_for_selector(".gantt-row")
+        assert seen.page.locator(".gantt-row").count() == 1
