@@ -41,7 +41,7 @@ def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
     """Return all that is shown of one resource, which the operation has under this number."""
     seen = Seen(facts)
     wiring = seen.wiring
-    events = seen.events.get(no, ())
+    happened = seen.happened.get(no, ())
     return ResourceDetails(
         operation=facts.operation,
         cursor=facts.cursor,
@@ -53,7 +53,7 @@ def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
         spans=tuple(Moments(seen).spans.get(no, ())),
         events=tuple(
             (event.id, event.at, f"{event.action}_{event.status}", event.reason)
-            for event in reversed(events[-_EVENTS:])
+            for event in reversed(happened[-_EVENTS:])
         ),
         created_at=recorded.created_at,
         updated_at=recorded.updated_at,

@@ -15,6 +15,7 @@ from orchestrator.observation.layout import lay_out
 from orchestrator.observation.states import (
     counter_state,
     events_by_node,
+    own_events,
     phase_of,
     reason_of,
     state_of,
@@ -41,9 +42,15 @@ class Seen:
         return Wiring.of(self.facts.nodes)
 
     @cached_property
-    def events(self) -> Mapping[int, Sequence[EventFact]]:
-        """What happened at each node where something did."""
+    def happened(self) -> Mapping[int, Sequence[EventFact]]:
+        """What happened at each node where something did, whoever did it."""
         return events_by_node(self.facts)
+
+    @cached_property
+    def events(self) -> Mapping[int, Sequence[EventFact]]:
+        """What each node did, where it did something."""
+        nodes = self.wiring.nodes
+        return {no: own_events(nodes[no], events) for no, events in self.happened.items() if no in nodes}
 
     @cached_property
     def states(self) -> Mapping[int, str]:

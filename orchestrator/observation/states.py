@@ -18,8 +18,11 @@ from orchestrator.observation.views import (
     WAITING,
     OperationView,
 )
+from orchestrator.operable import CHECK
 from orchestrator.store.stopping import HOOK, paused_until
 
+#: The action of events that tell of a signal.
+_SIGNAL: Final = "SIGNAL"
 #: Why a cleanup is there of which nothing may come.
 _ONLY_IF_REPLACED: Final = "deleted only if another has taken its place"
 #: What stands in the place of a reason of what was planned and never done.
@@ -64,6 +67,24 @@ def events_by_node(facts: Facts) -> Mapping[int, Sequence[EventFact]]:
         if no is not None:
             found.setdefault(no, []).append(event)
     return found
+
+
+def own_events(node: NodeFact, events: Sequence[EventFact]) -> Sequence[EventFact]:
+    """Return which of the events of a node tell of what the node did.
+
+    A resource may be signalled at any time, and marked as unhealthy, or sound, when nothing is done with it.
+    """
+    own: list[EventFact] = []
+    is_over = False
+    for event in events:
+        is_end = event.status in ("COMPLETE", "FAILED") and event.action != HOOK
+        is_aside = event.action == _SIGNAL or (event.action == CHECK and node.action != CHECK)
+        if is_aside or (is_end and is_over):
+            continue
+        own.append(event)
+        if event.action != HOOK:
+            is_over = is_end
+    return own
 
 
 class _Finder(dict[str | None, int]):

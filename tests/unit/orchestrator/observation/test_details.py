@@ -37,6 +37,11 @@ def test_the_last_events_are_told_newest_first() -> None:
     assert told[0] == (29, BEGUN_AT + 29, "CREATE_IN_PROGRESS", "29")
 
 
+def test_signals_are_told_among_the_events() -> None:
+    told = details_of(facts(NODES, [event(1, BEGUN_AT, "a", "SIGNAL_COMPLETE", "up")]), 0, Recorded())
+    assert [state for _, _, state, _ in told.events] == ["SIGNAL_COMPLETE"]
+
+
 @pytest.mark.parametrize("no", [2, 99], ids=["a-point-where-edges-meet", "nothing"])
 def test_what_is_no_resource_is_not_found(no: int) -> None:
     with pytest.raises(NotFound, match=f"no resource number {no}"):

@@ -224,6 +224,32 @@ def test_a_critical_path_is_a_chain_that_accounts_for_all_the_time(
     assert all(bar.spans[0].start == BEGUN_AT for bar in timeline.bars)
 
 
+def test_signals_and_what_is_said_of_a_resource_afterwards_are_no_part_of_its_bar() -> None:
+    nodes = [
+        node(0, "a", state="done", attempt=1),
+        node(1, "b"),
+        node(2, "c", state="done", attempt=1, action="CHECK"),
+    ]
+    events = [
+        event(1, BEGUN_AT, "a", "CREATE_IN_PROGRESS"),
+        event(2, BEGUN_AT + 1, "a", "SIGNAL_COMPLETE", "it is time"),
+        event(3, BEGUN_AT + 2, "a", "CREATE_COMPLETE"),
+        event(4, BEGUN_AT, "c", "CHECK_IN_PROGRESS"),
+        event(5, BEGUN_AT + 2, "c", "CHECK_COMPLETE"),
+        *(
+            event(no, BEGUN_AT + 60, name, "CHECK_FAILED", "it hums")
+            for no, name in ((6, "a"), (7, "b"), (8, "c"))
+        ),
+    ]
+    timeline = timeline_of(facts(nodes, events))
+    assert {bar.name: [(span.kind, span.end) for span in bar.spans] for bar in timeline.bars} == {
+        "a": [("running", BEGUN_AT + 2)],
+        "b": [("waiting", None)],
+        "c": [("running", BEGUN_AT + 2)],
+    }
+    assert [bar.reason for bar in timeline.bars] == ["", "", ""]
+
+
 def test_events_of_what_is_in_no_plan_change_nothing() -> None:
     stray: EventFact = event(1, BEGUN_AT, "other", "CREATE_COMPLETE")
     assert names(timeline_of(facts([node(0)], [stray]))) == ["r0"]
