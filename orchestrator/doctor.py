@@ -12,6 +12,7 @@ from typing import Any
 from orchestrator.diagnosis import PATIENCE_SECONDS, Check
 from orchestrator.doctor_caches import check_constraint_caches
 from orchestrator.doctor_clients import check_clients
+from orchestrator.doctor_dashboard import check_dashboard
 from orchestrator.doctor_hooks import check_hooks
 from orchestrator.doctor_nodes import check_nodes
 from orchestrator.doctor_sinks import check_event_sinks
@@ -40,6 +41,7 @@ def checks(settings: Settings) -> Iterator[Check]:
     yield from check_clients(settings)
     yield from check_constraint_caches(settings)
     yield from check_tracing(settings)
+    yield from check_dashboard()
     broker = check_broker(settings)
     yield broker
     if broker.ok and not settings.embedded:

@@ -5,6 +5,7 @@ import click
 from orchestrator.cli.logs import configure_logs
 from orchestrator.cli.options import example
 from orchestrator.cli.shell import Shell
+from orchestrator.dashboard.installed import require_flower
 
 
 @click.command(
@@ -26,6 +27,7 @@ def dashboard(shell: Shell, options: tuple[str, ...]) -> None:
     """
     settings = shell.settings
     configure_logs(settings)
+    require_flower()
     # Brings Flower and Tornado in, which no other command needs.
     from orchestrator.dashboard.command import serve
 

@@ -69,6 +69,10 @@ class Act(ActionHandler):
         refused = refusal(self.application.mode, self.visitor, action, name)
         if refused:
             raise HTTPError(refused.status, "%s", refused.sentence)
+        if self.request.headers.get("Content-Type", "").partition(";")[0].strip() != "application/json":
+            # No form of another site can send that, also not from a browser that tells of no other site.
+            message = "an order is sent as application/json"
+            raise HTTPError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "%s", message)
         try:
             order = read_order(action, self.request.body)
             stack, hooks = await self.look(name)

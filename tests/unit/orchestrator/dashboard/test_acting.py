@@ -1,5 +1,6 @@
 """Actions from the browser to the store: what is ordered happens to the stack, and to no other."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -95,6 +96,14 @@ def test_what_the_engine_says_against_it_is_told(operator: httpx.Client) -> None
     answer = act(operator, "web", "signal", resource="onee", details={})
     assert answer.status_code == 404
     assert "did you mean 'one'?" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_what_a_form_of_another_site_could_send_is_refused(kind: str, operator: httpx.Client) -> None:
+    order = json.dumps({"stack_id": "s", "traversal_id": "t", "confirm": "web"}).encode()
+    answer = operator.post("/stack/web/act/delete", content=order, headers={"Content-Type": kind})
+    assert answer.status_code == 415
+    assert answer.json() == {"error": "an order is sent as application/json"}
 
 
 def test_a_page_of_yesterday_acts_on_nothing(operator: httpx.Client, service: Service) -> None:
