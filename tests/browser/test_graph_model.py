@@ -1,6 +1,7 @@
 """What the graph's page makes of events by itself, until the server tells it how all stands."""
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -42,6 +43,10 @@ MODEL = """async ({ answer, steps }) => {
   return { changed, states, counts, retries: [...picture.vertices.values()].map((vertex) => vertex.retries) };
 }"""
 
+PLACES = """async ({ items, unit, room }) =>
+  (await import("/stacks/static/js/graph_places.js")).placesOf(items, unit, room)
+"""
+
 
 def answer(vertices: Any = VERTICES, **fields: Any) -> dict[str, Any]:
     common = {
@@ -74,6 +79,24 @@ def event(
     return {"id": no, "resource": resource, "reason": "", "cause": "", "worker": "", **told, **fields}
 
 
+def spread(wide: int, deep: int) -> list[tuple[float, float]]:
+    """Where so many boxes of each step are if nothing is folded."""
+    return [
+        (round(1.25 * across * 168, 6), round(2.4 * down * 46, 6))
+        for down in range(deep)
+        for across in range(wide)
+    ]
+
+
+def fitting(places: Sequence[tuple[float, float]]) -> float:
+    """Return in which size all of it is seen."""
+    across, down = ([place[axis] for place in places] for axis in (0, 1))
+    return min(
+        ROOM["x"] / (max(across) - min(across) + UNIT["width"]),
+        ROOM["y"] / (max(down) - min(down) + UNIT["height"]),
+    )
+
+
 class Model:
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -81,12 +104,44 @@ class Model:
     def after(self, *steps: tuple[str, Any]) -> Any:
         return self._page.evaluate(MODEL, {"answer": answer(), "steps": steps})
 
+    def places(self, wide: int, deep: int) -> list[tuple[float, float]]:
+        items = [
+            {"layer": down, "x": 1.25 * across, "y": 2.4 * down}
+            for down in range(deep)
+            for across in range(wide)
+        ]
+        told = self._page.evaluate(PLACES, {"items": items, "unit": UNIT, "room": ROOM})
+        return [(round(place["x"], 6), round(place["y"], 6)) for place in told]
+
 
 @pytest.fixture(scope="module")
 def model(browser: Browser, site: Site) -> Iterator[Model]:
     with visiting(browser, site) as seen:
         seen.open("/stacks")
         yield Model(seen.page)
+
+
+#: As graph_style.js has it, and the room of a frame.
+UNIT = {"across": 168, "down": 46, "width": 168, "height": 46}
+ROOM = {"x": 1200, "y": 700}
+
+
+@pytest.mark.parametrize(("wide", "deep"), [(1, 60), (3, 40), (2, 300)], ids=str)
+def test_what_is_far_too_tall_is_folded_and_seen_larger(model: Model, wide: int, deep: int) -> None:
+    places = model.places(wide, deep)
+    assert fitting(places) > 1.25 * fitting(spread(wide, deep))
+    boxes = sorted(places)
+    # No box is upon another, and those of one step stay side by side.
+    for (x, y), (other_x, other_y) in itertools.combinations(boxes, 2):
+        assert abs(x - other_x) >= UNIT["width"] or abs(y - other_y) >= UNIT["height"]
+    for step in range(deep):
+        (one, *others) = places[step * wide : (step + 1) * wide]
+        assert all(each == (one[0] + 1.25 * 168 * index, one[1]) for index, each in enumerate(others, 1))
+
+
+@pytest.mark.parametrize(("wide", "deep"), [(1, 1), (5, 4), (40, 10), (1, 6)], ids=str)
+def test_what_can_be_seen_is_left_as_it_is(model: Model, wide: int, deep: int) -> None:
+    assert model.places(wide, deep) == spread(wide, deep)
 
 
 def test_what_is_done_makes_ready_what_waited_for_nothing_else(model: Model) -> None:

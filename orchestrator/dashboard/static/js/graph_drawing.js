@@ -3,6 +3,7 @@
 import cytoscape from "./cytoscape.js";
 import { el } from "./dom.js";
 import { count } from "./format.js";
+import { placesOf } from "./graph_places.js";
 import { barImage, BOX, CARD, colours, FAR, styleSheet, VERY_FAR } from "./graph_style.js";
 import { stateOf } from "./states.js";
 
@@ -130,33 +131,28 @@ export class Drawing {
 
   vertexElements() {
     const { picture } = this;
-    const nodes = [...picture.vertices.values()].map((vertex) => ({
+    const all = [...picture.vertices.values()];
+    const places = this.places(all, { ...BOX, across: BOX.width, down: BOX.height });
+    const nodes = all.map((vertex, at) => ({
       group: "nodes",
       classes: `${vertex.kind} ${vertex.no === picture.focus ? "middle" : ""}`,
       data: { id: resourceId(vertex.no), state: vertex.state, label: this.label(vertex), far: this.fitted(vertex.name, FAR_LABEL) },
-      position: { x: vertex.x * BOX.width, y: vertex.y * BOX.height },
+      position: places[at],
     }));
-    // Drawn as work goes: from what is required to what requires it.
-    const edges = picture.edges.map(([requirer, required]) => ({
-      group: "edges",
-      data: { id: `e${requirer}-${required}`, source: resourceId(required), target: resourceId(requirer) },
-    }));
-    return [...nodes, ...edges];
+    return [...nodes, ...edgeElements(picture.edges, nodes, resourceId)];
   }
 
   groupElements() {
     const { picture } = this;
-    const nodes = [...picture.groups.values()].map((group) => ({
+    const all = [...picture.groups.values()];
+    const places = this.places(all, { ...CARD, across: CARD.width, down: CARD.unit });
+    const nodes = all.map((group, at) => ({
       group: "nodes",
       classes: "group",
       data: { id: groupId(group.id), ...this.groupData(group) },
-      position: { x: group.x * CARD.width, y: group.y * CARD.unit },
+      position: places[at],
     }));
-    const edges = picture.groupEdges.map(([requirer, required]) => ({
-      group: "edges",
-      data: { id: `e${requirer}-${required}`, source: groupId(required), target: groupId(requirer) },
-    }));
-    return [...nodes, ...edges];
+    return [...nodes, ...edgeElements(picture.groupEdges, nodes, groupId)];
   }
 
   label(vertex) {
@@ -266,28 +262,29 @@ export class Drawing {
   /** Show all of it. */
   fit() {
     const { cy } = this;
-    cy.resize();
-    const { left, right, top, bottom } = this.extent();
-    const room = { x: Math.max(1, cy.width() - 2 * PADDING), y: Math.max(1, cy.height() - 2 * PADDING) };
+    const room = this.room();
+    const { left, right, top, bottom } = this.extent;
     const zoom = Math.min(LARGEST_AT_FIRST, room.x / (right - left), room.y / (bottom - top));
     const above = Math.min((cy.height() - (bottom - top) * zoom) / 2, LOWEST_TOP);
     cy.viewport({ zoom, pan: { x: (cy.width() - (left + right) * zoom) / 2, y: above - top * zoom } });
   }
 
-  /** Where the outermost boxes are: reckoned from their places, for Cytoscape would measure every edge. */
-  extent() {
-    const { vertices, groups, part } = this.picture;
-    const grouped = part === "groups";
-    const [across, down] = grouped ? [CARD.width, CARD.unit] : [BOX.width, BOX.height];
-    const box = grouped ? CARD : BOX;
-    const found = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
-    for (const { x, y } of (grouped ? groups : vertices).values()) {
-      found.left = Math.min(found.left, x * across - box.width / 2);
-      found.right = Math.max(found.right, x * across + box.width / 2);
-      found.top = Math.min(found.top, y * down - box.height / 2);
-      found.bottom = Math.max(found.bottom, y * down + box.height / 2);
-    }
-    return found.left < found.right ? found : { left: 0, right: box.width, top: 0, bottom: box.height };
+  /** The places of all boxes; where the outermost are is kept, for Cytoscape would measure every edge. */
+  places(items, unit) {
+    const { x, y } = this.room();
+    const places = placesOf(items, unit, { x, y });
+    const edges = (axis, size) => {
+      const all = places.map((place) => place[axis]);
+      return all.length ? [Math.min(...all) - size / 2, Math.max(...all) + size / 2] : [0, size];
+    };
+    const [[left, right], [top, bottom]] = [edges("x", unit.width), edges("y", unit.height)];
+    this.extent = { left, right, top, bottom };
+    return places;
+  }
+
+  room() {
+    this.cy.resize();
+    return { x: Math.max(1, this.cy.width() - 2 * PADDING), y: Math.max(1, this.cy.height() - 2 * PADDING) };
   }
 
   zoomBy(factor) {
@@ -366,16 +363,15 @@ export class Drawing {
 
   nearest(now, [right, down]) {
     const at = now.position();
+    const along = down ? this.alongEdges(now, down) : this.cy.collection();
     const ahead = (node) => {
       const to = node.position();
       return right ? (to.x - at.x) * right > 1 && Math.abs(to.y - at.y) < BOX.height : (to.y - at.y) * down > 1;
     };
-    const all = this.cy.nodes(".resource, .group").filter(ahead);
-    const along = down ? all.intersection(this.alongEdges(now, down)) : all;
-    const candidates = along.length ? along : all;
+    const candidates = along.length ? along : this.cy.nodes(".resource, .group").filter(ahead);
     return candidates.min((node) => {
       const to = node.position();
-      return down ? Math.abs(to.y - at.y) * 4 + Math.abs(to.x - at.x) : Math.abs(to.x - at.x) + Math.abs(to.y - at.y);
+      return Math.abs(to.y - at.y) * (down ? 4 : 1) + Math.abs(to.x - at.x);
     }).ele;
   }
 
@@ -391,6 +387,17 @@ export class Drawing {
     }
     return found.filter(".resource, .group");
   }
+}
+
+/** Edges as work goes: from what is required to what requires it. */
+function edgeElements(edges, nodes, idOf) {
+  const down = new Map(nodes.map(({ data, position }) => [data.id, position.y]));
+  return edges.map(([requirer, required]) => {
+    const [source, target] = [idOf(required), idOf(requirer)];
+    // What is not below is in the next column.
+    const classes = down.get(target) > down.get(source) ? "" : "sideways";
+    return { group: "edges", classes, data: { id: `e${requirer}-${required}`, source, target } };
+  });
 }
 
 function before(one, other) {

@@ -196,20 +196,36 @@ function edges(theme, many) {
     "target-arrow-shape": "triangle",
     "arrow-scale": 0.8,
   };
-  return [{ selector: "edge", style: { ...line, ...shape, width: 1.25, opacity: 0.5 } }];
+  return [
+    { selector: "edge", style: { ...line, ...shape, width: 1.25, opacity: 0.5 } },
+    { selector: "edge.sideways", style: { "source-endpoint": "90deg", "target-endpoint": "270deg" } },
+  ];
 }
 
-/** Where an edge bends: it leaves a box straight down, and comes into the next from straight above. */
+/**
+ * Where an edge bends: it leaves a box straight down and comes into the next from straight above; or, to the next
+ * column, from side to side.
+ */
 function curve(edge) {
-  const [from, to] = [edge.source().position(), edge.target().position()];
-  const right = to.x - from.x;
-  const down = to.y - edge.target().height() / 2 - (from.y + edge.source().height() / 2);
+  const [source, target] = [edge.source(), edge.target()];
+  const [from, to] = [source.position(), target.position()];
+  if (edge.hasClass("sideways")) {
+    const right = to.x - target.width() / 2 - (from.x + source.width() / 2);
+    const bend = Math.max(right / 2, 24);
+    return bent({ x: right, y: to.y - from.y }, { x: bend, y: 0 }, { x: right - bend, y: to.y - from.y });
+  }
+  const down = to.y - target.height() / 2 - (from.y + source.height() / 2);
   const bend = Math.max(down / 2, 18);
-  const long = Math.hypot(right, down) || 1;
-  // Along the line between both ends, and aside from it.
-  const point = (x, y) => [(x * right + y * down) / long ** 2, (y * right - x * down) / long];
-  const [near, far] = [point(0, bend), point(right, down - bend)];
-  return { weights: [near[0], far[0]], distances: [near[1], far[1]] };
+  return bent({ x: to.x - from.x, y: down }, { x: 0, y: bend }, { x: to.x - from.x, y: down - bend });
+}
+
+/** The points that draw a line to its end away from itself: how far along it each is, and how far aside. */
+function bent(end, ...points) {
+  const long = Math.hypot(end.x, end.y) || 1;
+  return {
+    weights: points.map(({ x, y }) => (x * end.x + y * end.y) / long ** 2),
+    distances: points.map(({ x, y }) => (y * end.x - x * end.y) / long),
+  };
 }
 
 function marks(theme) {
