@@ -41,6 +41,7 @@ WATCHED, STREAMS = 300, (1, 100)
 #: How many events memory is measured over, after as many as fill every buffer that there is, and at what pace.
 EVENTS, WARM_UP, BATCH, PAUSE_SECONDS = 50_000, 10_000, 250, 0.05
 DRAWN: Final = (300, 2_000)
+WHAT: Final = ("delay", "memory", "drawn")
 
 say = Console(stderr=True, highlight=False).print
 
@@ -272,10 +273,10 @@ def measure(wanted: Sequence[str]) -> Iterator[Delay | Memory | Drawn]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what was asked for, and print and keep it."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.dashboard", description=__doc__)
-    parser.add_argument("--only", default="delay,memory,drawn", help="what to measure, with commas")
+    parser.add_argument("--only", nargs="+", choices=WHAT, default=WHAT, help="what to measure")
     asked = parser.parse_args(arguments)
     rows = []
-    for row in measure(asked.only.split(",")):
+    for row in measure(asked.only):
         rows.append({"what": type(row).__name__.lower(), **asdict(row)})
         figures = (f"{name}={value:.4g}" for name, value in asdict(row).items())
         say(f"dashboard       {type(row).__name__.lower():9}", *figures)
