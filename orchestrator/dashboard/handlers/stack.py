@@ -17,6 +17,8 @@ TABS: Final = (
     ("outputs", "Outputs"),
     ("history", "History"),
 )
+#: Those that tell of the stack as it is now, whatever operation of the past was looked at before.
+_OF_NOW: Final = frozenset({"resources", "outputs", "history"})
 
 
 class StackPage(PageHandler):
@@ -31,18 +33,19 @@ class StackPage(PageHandler):
 
     async def get(self, name: str) -> None:
         """Show it."""
-        traversal = self.text("traversal")
+        traversal = "" if self.tab in _OF_NOW else self.text("traversal")
         head = await self.ask(lambda: self.observer.head(name, traversal or None))
+        query = f"?traversal={head.operation.traversal_id}" if traversal else ""
         self.page(
             f"{self.tab}.html",
             head=head,
             tab=self.tab,
             tab_word=dict(TABS)[self.tab],
-            tabs=TABS,
+            tabs=[(tab, word, "" if tab in _OF_NOW else query) for tab, word in TABS],
             # A deleted stack is found by its id alone once another has its name.
             stack_path=head.operation.stack_id if head.deleted_at else name,
             traversal=traversal,
-            query=f"?traversal={head.operation.traversal_id}" if traversal else "",
+            query=query,
         )
 
 

@@ -47,11 +47,20 @@ export function dateTime(at) {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(at)}`;
 }
 
-/** `just now`, `12 s ago`, `3 h 05 min ago`; a dash where there is none. */
+/** How old something is, in its largest unit: `12 s`, `24 min`, `3 h`, `9 d`; a dash where there is none. */
+export function age(seconds) {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  const all = Math.max(0, seconds);
+  if (all < 60) return `${Math.floor(all)} s`;
+  if (all < 3600) return `${Math.floor(all / 60)} min`;
+  return all < 48 * 3600 ? `${Math.floor(all / 3600)} h` : `${Math.floor(all / 86400)} d`;
+}
+
+/** `just now`, `12 s ago`, `3 h ago`; a dash where there is none. */
 export function ago(at) {
   if (at === null || at === undefined) return "–";
   const seconds = now() - at;
-  return seconds < 1 ? "just now" : `${elapsed(seconds)} ago`;
+  return seconds < 1 ? "just now" : `${age(seconds)} ago`;
 }
 
 const WITH_THOUSANDS = new Intl.NumberFormat("en-GB");
@@ -71,6 +80,8 @@ export function timeElement(at) {
   const element = document.createElement("time");
   element.dateTime = new Date(at * 1000).toISOString();
   element.textContent = dateTime(at);
+  // To the millisecond, and the same wherever one is.
+  element.title = element.dateTime;
   return element;
 }
 

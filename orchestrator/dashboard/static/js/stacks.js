@@ -1,7 +1,7 @@
 // The list of stacks: filtered, sorted and paged by the server, and read again when something happens.
 
 import { byId, el, page, setText } from "./dom.js";
-import { agoElement, counted, duration, elapsed, now, showAgo } from "./format.js";
+import { age, agoElement, counted, duration, elapsed, now, showAgo } from "./format.js";
 import { countsInWords, percent, showBar } from "./progress.js";
 import { badge, lookOf, showBadge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
@@ -127,7 +127,7 @@ function newRow(stack) {
 }
 
 function fill(row, stack) {
-  const [name, state, progress, took, last, retries, age] = row.children;
+  const [name, state, progress, took, last, retries, since] = row.children;
   const link = name.firstChild;
   setText(link, stack.name);
   // A deleted stack's name may be another's by now.
@@ -150,7 +150,7 @@ function fill(row, stack) {
   took.dataset.ended = stack.ended_at ?? "";
   showAgo(last.firstChild, stack.last_event_at);
   setText(retries, stack.retries ? String(stack.retries) : "–");
-  age.dataset.at = stack.created_at;
+  since.dataset.at = stack.created_at;
   tickRow(row);
 }
 
@@ -165,8 +165,8 @@ function tickRow(row) {
   const took = row.querySelector(".took");
   const { begun, ended } = took.dataset;
   setText(took, ended ? duration(ended - begun) : elapsed(now() - begun));
-  const age = row.querySelector(".age");
-  setText(age, elapsed(now() - age.dataset.at));
+  const since = row.querySelector(".age");
+  setText(since, age(now() - since.dataset.at));
 }
 
 function showSorting() {
