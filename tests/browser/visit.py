@@ -23,6 +23,15 @@ window.EventSource = class extends window.EventSource {
   }
 };
 """
+#: Keeps every sum of the numbers in the graph's legend that anybody could see.
+ADDING = """() => {
+  const legend = document.getElementById("legend");
+  const add = () => window.sums.add([...legend.querySelectorAll("[data-state] .number")]
+    .reduce((sum, each) => sum + Number(each.textContent.replace(/[^0-9]/g, "")), 0));
+  window.sums = new Set();
+  new MutationObserver(add).observe(legend, { childList: true, characterData: true, subtree: true });
+  add();
+}"""
 #: What a page draws with, and what it is drawn on.
 THEMES = ("light", "dark")
 
@@ -88,6 +97,14 @@ class Visit:
             })""",
             counts,
         )
+
+    def add_up(self) -> None:
+        """Begin to keep the sums of the legend's numbers."""
+        self.page.evaluate(ADDING)
+
+    def sums(self) -> list[int]:
+        """Return every sum that there was, each once."""
+        return [int(each) for each in self.page.evaluate("() => [...window.sums]")]
 
     def told(self) -> list[int]:
         """Return the ids of the events that the page was told of, in that order."""

@@ -256,6 +256,7 @@ def test_a_terminal_sees_colour_frames_and_is_asked_before_deletion(write: Write
     code, created = on_terminal("stack", "create", "web", "-t", write(TEMPLATE))
     assert code == 0, created
     assert "\x1b[32mCREATE_COMPLETE" in created
+    assert "├─ \x1b[0mlayer" in created
     code, listed = on_terminal("stack", "list")
     assert code == 0
     assert "╭" in listed
@@ -441,6 +442,28 @@ def test_listing_stacks_loads_neither_the_queue_nor_plugins(write: Write) -> Non
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip() == ""
+
+
+def test_how_an_operation_went_is_drawn_and_told_past_ones_too(write: Write) -> None:
+    chain = FAILING + "  after: {type: OS::Heat::TestResource, depends_on: bad}\n"
+    assert run("stack", "create", "web", "-t", write(chain)).exit_code == 1
+    assert run("stack", "delete", "web").exit_code == 0
+    begun = json.loads(run("stack", "history", "web", "-f", "json").stdout)[-1]["id"]
+    drawn = run("stack", "timeline", "web", "--traversal", begun)
+    assert drawn.exit_code == 0, drawn.output
+    head, axis, *bars = drawn.stdout.splitlines()
+    assert head.startswith("web  CREATE_FAILED  ")
+    assert axis.split()[0] == "|0s"
+    assert {line[2:].split()[1]: line[2] for line in bars[:3]} == {"good": "✓", "bad": "✗", "after": "∅"}
+    told = run("stack", "failure", "web", "--traversal", begun)
+    assert told.exit_code == 0
+    assert "likely root: bad (OS::Heat::TestResource)" in told.stdout
+    assert "never begun because of it: 1 (after)" in told.stdout
+    # The last one is the deletion, which went well.
+    assert "nothing has failed" in run("stack", "failure", "web").stdout
+    last = json.loads(run("stack", "timeline", "web", "-f", "json").stdout)
+    assert last["operation"]["action"] == "DELETE"
+    assert {bar["name"] for bar in last["bars"]} >= {"good"}
 
 
 def test_what_is_deleted_is_told_of_until_it_is_purged(write: Write) -> None:
