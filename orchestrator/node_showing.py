@@ -147,6 +147,8 @@ def resident_view(row: Resident) -> ResidentView:
     """Return a resource that is on a node as it is shown."""
     return ResidentView(
         stack=row.stack,
+        stack_id=row.stack_id,
+        project=row.project,
         resource=row.name,
         type=row.type,
         state=f"{row.action}_{row.status}",

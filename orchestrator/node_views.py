@@ -86,9 +86,11 @@ class SectionView(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResidentView(View):
-    """A resource that is on a node."""
+    """A resource that is on a node, of whatever project."""
 
     stack: str
+    stack_id: str
+    project: str
     resource: str
     type: str
     #: Action and status in Heat's spelling.

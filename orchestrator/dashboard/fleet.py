@@ -178,6 +178,8 @@ class Fleet:
         found, why = self._instances(name)
         return {
             **details.to_dict(),
+            # What belongs to another project has no pages here.
+            "project": self._service.settings.project,
             "node": node_told(details.node),
             "instances": found.to_dict() if found else None,
             "no_instances": why,

@@ -67,8 +67,10 @@ class Resident:
     id: str
     name: str
     type: str
-    #: The name of its stack, which may be in another.
+    #: The name of its stack, which may be in another, its id, and the project that it belongs to.
     stack: str
+    stack_id: str
+    project: str
     action: str
     status: str
     physical_id: str | None
@@ -250,7 +252,7 @@ class Machines:
         resource, stack = tables.resource, tables.stack
         shown = (resource.c[each] for each in ("id", "name", "type", "action", "status", "physical_id"))
         return (
-            sa.select(*shown, stack.c.name.label("stack"))
+            sa.select(*shown, stack.c.name.label("stack"), stack.c.id.label("stack_id"), stack.c.project)
             .join(stack, stack.c.id == resource.c.stack_id)
             .where(_is_on(name), stack.c.deleted_at.is_(None))
             .order_by(stack.c.name, resource.c.name, resource.c.id)

@@ -11,12 +11,15 @@ from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.dashboard.app import Dashboard
 from orchestrator.errors import Unavailable
+from orchestrator.messages import StackJob
 from orchestrator.observation.views import ProcessView, StuckView
+from orchestrator.service import Service
 from orchestrator.settings import Settings
-from orchestrator.store import migrations
 from orchestrator.store.store import Store
+from tests.faults.installation import until
 from tests.unit.orchestrator.dashboard.serving import served
 
+HEAD = "heat_template_version: 2021-04-16\n"
 #: A name that would do harm if it were taken for anything but text.
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -36,11 +39,22 @@ def process(pid: int, now: float, **more: Any) -> ProcessView:
     )
 
 
+def write_file(settings: Settings, name: str) -> None:
+    """Have a stack write a file on this machine."""
+    path = settings.state_directory / "files" / name
+    properties = f"{{path: {path}, content: it}}"
+    template = f"{HEAD}resources: {{file: {{type: Isotherm::Node::File, properties: {properties}}}}}"
+    with Service.open(settings) as service:
+        service.create(StackJob(name="web", template=template, project=settings.project))
+        until(lambda: service.stack("web").status == "COMPLETE")
+
+
 @pytest.fixture(scope="module")
 def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
-    """A dashboard without a broker: its one node is this machine."""
+    """A dashboard without a broker: its one node is this machine, with files of two projects on it."""
     settings = Settings(state_directory=Path(tmp_path_factory.mktemp("fleet")))
-    migrations.upgrade(settings.effective_database_url)
+    for project in ("default", "other"):
+        write_file(settings.model_copy(update={"project": project}), f"{project}.txt")
     with served(settings, Store.of(settings)) as made:
         yield made
 
@@ -115,8 +129,14 @@ def test_from_the_list_of_nodes_one_gets_to_all_that_is_on_one(dashboard: Dashbo
     expect(page.get_by_role("heading", level=1)).to_have_text("local")
     expect(page.locator("#node-state")).to_have_text("up")
     expect(page.locator("#node-sections tr")).to_have_count(2)
-    expect(page.locator("#node-residents-empty")).to_be_visible()
+    files = page.locator("#node-residents tr")
+    expect(files).to_have_count(2)
+    ours, others = files.filter(has_text="default.txt"), files.filter(has_text="other.txt")
+    expect(others).to_contain_text("web (project other)")
+    expect(others.get_by_role("link")).to_have_count(0)
     expect(page.locator("#as-of")).to_have_attribute("data-state", "live")
+    ours.get_by_role("link", name="web").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("web")
 
 
 def test_nodes_are_searched_while_one_types_and_nothing_found_is_said(
@@ -185,7 +205,7 @@ def test_what_was_known_is_shown_as_stale_while_nobody_can_be_asked(
     monkeypatch.setattr(dashboard.observer, "processes", away)
     expect(page.locator("#as-of")).to_have_attribute("data-state", "stale")
     expect(page.locator("#trouble")).to_have_text("The database does not answer.")
-    expect(page.locator("#workers-empty")).to_be_visible()
+    expect(page.locator("#workers-frame")).to_contain_text("embedded")
     monkeypatch.setattr(dashboard.observer, "processes", answers)
     expect(page.locator("#as-of")).to_have_attribute("data-state", "live")
     expect(page.locator("#trouble")).to_be_hidden()

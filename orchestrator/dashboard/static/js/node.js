@@ -8,11 +8,12 @@ import { poll } from "./poll.js";
 import { showRows } from "./rows.js";
 
 const EVERY = 5000; // Milliseconds.
+let project = null; // That of this dashboard: stacks of others have no pages here.
 
-/** The address of a stack's page, by its name or id, and of one of its tabs. */
-function stackUrl(stack, tab = "") {
+/** The address of one of the pages about a stack. */
+function stackUrl(stackId, tab) {
   const base = page().stacks.replace(/stacks$/, "stack");
-  return `${base}/${encodeURIComponent(stack)}${tab && `/${tab}`}`;
+  return `${base}/${encodeURIComponent(stackId)}/${tab}`;
 }
 
 function showFacts(node, answer, version) {
@@ -114,22 +115,23 @@ const INSTANCES = {
   update(place, each) {
     set(place, each.name, undefined, undefined, each.hypervisor, undefined, each.vcpus, duration(each.cpu_seconds));
     showRawState(place.children[1].firstElementChild, each.state);
-    const whose = each.stack ? `${each.stack} ${each.resource}` : "none of a stack's";
-    if (place.children[2].textContent !== whose) {
-      place.children[2].replaceChildren(
-        ...(each.stack ? [el("a", { href: stackUrl(each.stack), text: each.stack }), ` ${each.resource}`] : [whose]),
-      );
-    }
+    set(place, undefined, undefined, each.stack ? `${each.stack} ${each.resource}` : "none of a stack's");
     const used = each.memory_used_mib;
     showMeter(place.children[4].firstElementChild, used ?? 0, used === null ? null : each.memory_mib, used === null ? `– of ${mib(each.memory_mib)}` : `${mib(used)} of ${mib(each.memory_mib)}`);
   },
 };
 
 const RESIDENTS = {
-  key: (each) => `${each.stack} ${each.resource} ${each.physical_id}`,
+  key: (each) => `${each.stack_id} ${each.resource} ${each.physical_id}`,
   make: (each) =>
     row(
-      el("td", { class: "clip" }, el("a", { href: stackUrl(each.stack, "resources"), text: each.stack })),
+      el(
+        "td",
+        { class: "clip" },
+        each.project === project
+          ? el("a", { href: stackUrl(each.stack_id, "resources"), text: each.stack })
+          : `${each.stack} (project ${each.project})`,
+      ),
       el("th", { scope: "row", class: "clip" }),
       el("td", {}, el("span")),
       el("td", { class: "clip" }),
@@ -143,6 +145,7 @@ const RESIDENTS = {
 
 function show(answer) {
   const { node } = answer;
+  project = answer.project;
   byId("node-all").hidden = false;
   showState(byId("node-state"), node.states);
   setText(byId("node-summary"), `${node.name} is ${node.states}`);
