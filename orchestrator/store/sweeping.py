@@ -227,16 +227,17 @@ class Sweeper:
     @staticmethod
     def _fail_waiting(connection: sa.Connection, traversal_id: str, reason: str, now: float) -> None:
         """Fail what is between two steps: nobody will look at it again. A running step ends by itself."""
-        node, resource = tables.node, tables.resource
+        node, resource, event = tables.node, tables.resource, tables.event
         between = node.c.state.in_(("waiting", "ready")) & (node.c.attempt > 0) & (node.c.phase != END)
         rows: Sequence[Any] = connection.execute(
             node.update()
             .where(tables.in_traversal(traversal_id), between)
             .values(state="failed", due_at=None)
-            .returning(node.c.resource_id)
+            .returning(node.c.resource_id, node.c.worker)
         ).all()
+        told = ("id", "stack_id", "name", "type", "action", "physical_id")
         for row in rows:
-            connection.execute(
+            failed = connection.execute(
                 resource.update()
                 .where(
                     resource.c.id == row.resource_id,
@@ -244,6 +245,24 @@ class Sweeper:
                     resource.c.lock_traversal.is_(None),
                 )
                 .values(status="FAILED", reason=reason, updated_at=now)
+                .returning(*(resource.c[name] for name in told))
+            ).first()
+            if failed is None:
+                continue
+            connection.execute(
+                event.insert().values(
+                    at=now,
+                    stack_id=failed.stack_id,
+                    traversal_id=traversal_id,
+                    resource=failed.name,
+                    resource_id=failed.id,
+                    type=failed.type,
+                    action=failed.action,
+                    status="FAILED",
+                    reason=reason,
+                    physical_id=failed.physical_id,
+                    worker=row.worker or "",
+                )
             )
 
 

@@ -235,6 +235,10 @@ def test_a_stack_out_of_time_fails_with_what_it_waits_for(bench: Bench) -> None:
     assert (stack.status, stack.reason) == ("FAILED", "Stack CREATE timed out after 10 minutes")
     row = bench.store.stacks.resource("s-id", "a")
     assert (row.status, row.reason) == ("FAILED", stack.reason)
+    # What the events of a resource say last is what it is.
+    last = bench.store.events.read("s-id")[-1]
+    assert (last.resource, last.action, last.status, last.reason) == ("a", "CREATE", "FAILED", stack.reason)
+    assert last.worker == "w"
     assert bench.store.stacks.resource("s-id", "b").action == "INIT"
 
 
