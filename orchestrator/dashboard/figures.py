@@ -53,8 +53,8 @@ class Figures(Generic[T]):
 
     @property
     def answer(self) -> T | None:
-        """The last answer; None if there is none, or it is so old that it tells nothing of the present."""
-        return self._answer if self.age_seconds < 4 * self._every else None
+        """The last answer; None if there was none the last time, or it is so old that it tells nothing of now."""
+        return self._answer if not self.trouble and self.age_seconds < 4 * self._every else None
 
     def _ask_once(self) -> T:
         with impatient(0.0):
