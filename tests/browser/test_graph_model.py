@@ -1,16 +1,22 @@
-"""What the graph's page makes of events by itself, until the server tells it how all stands."""
+"""What the graph's page works out by itself: states from events, where boxes stand, and where its links lead."""
 
 import itertools
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from flower.utils.search import TaskSearchEngine
 from playwright.sync_api import Browser, Page
 
+from orchestrator.messages import CheckOrder
 from tests.browser.site import Site
 from tests.browser.visit import visiting
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+pytestmark = pytest.mark.timeout(300)
 
 #: Two resources that a third requires, through a point where edges meet; and one that is replaced.
 VERTICES = (
@@ -43,6 +49,10 @@ MODEL = """async ({ answer, steps }) => {
   return { changed, states, counts, retries: [...picture.vertices.values()].map((vertex) => vertex.retries) };
 }"""
 
+TASKS = """async ({ stack, name }) => {
+  document.getElementById("stacks-page").dataset.stackName = stack;
+  return (await import("/stacks/static/js/panel.js")).tasksUrl({ name });
+}"""
 PLACES = """async ({ items, unit, room }) =>
   (await import("/stacks/static/js/graph_places.js")).placesOf(items, unit, room)
 """
@@ -104,6 +114,10 @@ class Model:
     def after(self, *steps: tuple[str, Any]) -> Any:
         return self._page.evaluate(MODEL, {"answer": answer(), "steps": steps})
 
+    def tasks_url(self, stack: str, name: str) -> str:
+        url: str = self._page.evaluate(TASKS, {"stack": stack, "name": name})
+        return url
+
     def places(self, wide: int, deep: int) -> list[tuple[float, float]]:
         items = [
             {"layer": down, "x": 1.25 * across, "y": 2.4 * down}
@@ -142,6 +156,24 @@ def test_what_is_far_too_tall_is_folded_and_seen_larger(model: Model, wide: int,
 @pytest.mark.parametrize(("wide", "deep"), [(1, 1), (5, 4), (40, 10), (1, 6)], ids=str)
 def test_what_can_be_seen_is_left_as_it_is(model: Model, wide: int, deep: int) -> None:
     assert model.places(wide, deep) == spread(wide, deep)
+
+
+@pytest.mark.parametrize(
+    "name", ["net", "a b", 'the "first"', "back\\slash", "x=1) OR y", "naïve"], ids=ascii
+)
+def test_flower_finds_the_tasks_of_a_resource_by_our_link(model: Model, name: str) -> None:
+    order = CheckOrder(
+        stack_id="s", traversal_id="t", no=0, key=name, phase="converge", stack="web", action="CREATE"
+    )
+    task = SimpleNamespace(uuid="id", name="resource.check", kwargs=order.summary())
+    engine = TaskSearchEngine()
+    engine.upsert(task)
+    link = urlsplit(model.tasks_url("web", name))
+    # As Flower's script reads it: what stands in `name` is put behind its word.
+    query = f"name:{parse_qs(link.query)['name'][0]}"
+    assert link.path == "/tasks"
+    assert engine.matching_ids(query) == {"id"}
+    assert engine.matching_ids(query.replace("=web", "=other")) == set()
 
 
 def test_what_is_done_makes_ready_what_waited_for_nothing_else(model: Model) -> None:
