@@ -28,6 +28,7 @@ def assert_made_once_and_in_order(events: Sequence[EventView], requires: Mapping
 def _ids(events: Iterable[EventView], state: str) -> dict[str, list[int]]:
     found = defaultdict(list)
     for event in events:
-        if event.resource and event.state == state:
+        # What has a cause tells of another attempt at what was begun before.
+        if event.resource and event.state == state and not event.cause:
             found[event.resource].append(event.id)
     return found
