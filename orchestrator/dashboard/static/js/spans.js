@@ -1,6 +1,6 @@
 // The kinds of spans that a bar of a timeline is made of, and how each looks: by its shape, not by its colour alone.
 
-import { svg } from "./dom.js";
+import { byId, svg } from "./dom.js";
 
 /** In the order of a resource's life; `word` is read, `css` gives the look. */
 export const SPANS = Object.freeze(
@@ -18,6 +18,23 @@ export const SPAN_STATES = Object.freeze({
   held: "held",
 });
 
+/** The id of the pattern with which a kind of span is filled; it is in the page once. */
+function stripes(kind) {
+  const id = `stripes-${kind}`;
+  if (!document.getElementById(id)) {
+    const slant = kind === "retrying" ? "rotate(25)" : null;
+    const pattern = svg(
+      "pattern",
+      { id, class: `state-${SPAN_STATES[kind]}`, patternUnits: "userSpaceOnUse", width: 5, height: 5, patternTransform: slant },
+      svg("rect", { class: "stripes-ground", width: 5, height: 5 }),
+      svg("line", { class: "stripes-line", x1: 2.5, x2: 2.5, y1: 0, y2: 5 }),
+    );
+    const holder = svg("svg", { class: "stripes", width: 0, height: 0, "aria-hidden": "true" }, svg("defs", {}, pattern));
+    byId("stacks-page").append(holder);
+  }
+  return id;
+}
+
 /** Draw one span from x to x + width in a row of this height; returns elements. */
 export function drawSpan(kind, x, width, height, title) {
   const css = `span-${kind} state-${SPAN_STATES[kind] ?? "blocked"}`;
@@ -34,15 +51,10 @@ export function drawSpan(kind, x, width, height, title) {
   } else if (kind === "queued") {
     parts.push(svg("rect", { class: css, x: x + 0.5, y: middle - 3.5, width: Math.max(shown - 1, 0.5), height: 7 }, title && told()));
   } else {
-    const tall = height - 10;
-    parts.push(svg("rect", { class: css, x, y: 5, width: shown, height: tall, rx: Math.min(2, shown / 2) }, title && told()));
+    const shape = { class: css, x, y: 5, width: shown, height: height - 10, rx: Math.min(2, shown / 2) };
     // Stripes tell those apart in which no work was done.
-    if (kind !== "running" && shown > 4) {
-      for (let at = x + 3; at < x + shown - 1; at += 5) {
-        const slant = kind === "retrying" ? 3 : 0;
-        parts.push(svg("line", { class: `${css} span-stripe`, x1: at, x2: Math.min(at + slant, x + shown), y1: height - 6, y2: 6 }));
-      }
-    }
+    const fill = kind === "running" ? {} : { fill: `url(#${stripes(kind)})` };
+    parts.push(svg("rect", { ...shape, ...fill }, title && told()));
   }
   return parts;
 }
