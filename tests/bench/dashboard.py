@@ -40,8 +40,10 @@ RESULT: Final = Path("build") / "bench-dashboard.json"
 WATCHED, STREAMS = 300, (1, 100)
 #: How many events memory is measured over, after as many as fill every buffer that there is, and at what pace.
 EVENTS, WARM_UP, BATCH, PAUSE_SECONDS = 50_000, 10_000, 250, 0.05
+#: The same events by stacks of so many resources; Flower keeps so many tasks at most, which they fill soon.
+MADE, MAX_TASKS = 1_000, 500
 DRAWN: Final = (300, 2_000)
-WHAT: Final = ("delay", "memory", "drawn")
+WHAT: Final = ("delay", "memory", "engine", "drawn")
 
 say = Console(stderr=True, highlight=False).print
 
@@ -68,6 +70,9 @@ class Delay:
 class Memory:
     """What the dashboard keeps, in MiB, before and after many events."""
 
+    #: rows: written as the engine writes them, and nothing else. engine: of stacks that were made, with all that Flower
+    #: hears of their tasks.
+    source: str
     events: int
     before_mib: float
     after_mib: float
@@ -146,7 +151,13 @@ def installed(directory: Path) -> Iterator[Installed]:
         commands = (
             isotherm("worker", "--concurrency", str(CONCURRENCY)),
             isotherm("coordinator", "--concurrency", "1"),
-            isotherm("dashboard", f"--port={port}", f"--address={HOST}", "--logging=warning"),
+            isotherm(
+                "dashboard",
+                f"--port={port}",
+                f"--address={HOST}",
+                f"--max_tasks={MAX_TASKS}",
+                "--logging=warning",
+            ),
         )
         roots = running.enter_context(processes(*commands, log=directory / "log")).roots
         url = f"http://{HOST}:{port}"
@@ -226,14 +237,43 @@ async def memory(here: Installed) -> Memory:
         seen.clear()
         before = here.rss_mib()
         await write(EVENTS)
-        slope = statistics.linear_regression(*zip(*seen, strict=True)).slope
-        return Memory(
-            events=EVENTS,
-            before_mib=before,
-            after_mib=here.rss_mib(),
-            bytes_an_event=slope * 2**20,
-            resyncs=sum(each.resyncs for each in listening.listeners),
-        )
+        return kept("rows", before, here.rss_mib(), seen, listening)
+
+
+async def memory_of_engine(here: Installed) -> Memory:
+    """Measure the same while stacks are made, one after the other."""
+    seen: list[tuple[int, float]] = []
+    async with audience(here, "/stacks/stream", 3) as listening:
+
+        async def make(events: int, name: str) -> None:
+            happened = 0
+            while happened < events:
+                stack_id = await asyncio.to_thread(here.make, f"{name}-{happened}", MADE)
+                happened += len(here.event_ids(stack_id))
+                seen.append((happened, here.rss_mib()))
+                for each in listening.listeners:
+                    each.delays.clear()
+
+        await make(WARM_UP, "warm")
+        seen.clear()
+        before = here.rss_mib()
+        await make(EVENTS, "made")
+        return kept("engine", before, here.rss_mib(), seen, listening)
+
+
+def kept(
+    source: str, before: float, after: float, seen: Sequence[tuple[int, float]], listening: Audience
+) -> Memory:
+    """Return what came of events, after which the dashboard had so much in memory."""
+    slope = statistics.linear_regression(*zip(*seen, strict=True)).slope
+    return Memory(
+        source=source,
+        events=EVENTS,
+        before_mib=before,
+        after_mib=after,
+        bytes_an_event=slope * 2**20,
+        resyncs=sum(each.resyncs for each in listening.listeners),
+    )
 
 
 def drawn(here: Installed) -> Iterator[Drawn]:
@@ -263,6 +303,8 @@ def measure(wanted: Sequence[str]) -> Iterator[Delay | Memory | Drawn]:
                 yield asyncio.run(delay(here, streams))
         if "memory" in wanted:
             yield asyncio.run(memory(here))
+        if "engine" in wanted:
+            yield asyncio.run(memory_of_engine(here))
         if "drawn" in wanted:
             try:
                 yield from drawn(here)
@@ -278,7 +320,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = []
     for row in measure(asked.only):
         rows.append({"what": type(row).__name__.lower(), **asdict(row)})
-        figures = (f"{name}={value:.4g}" for name, value in asdict(row).items())
+        told = {
+            name: f"{value:.4g}" if isinstance(value, float) else value for name, value in asdict(row).items()
+        }
+        figures = (f"{name}={value}" for name, value in told.items())
         say(f"dashboard       {type(row).__name__.lower():9}", *figures)
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps(rows, indent=1) + "\n")
