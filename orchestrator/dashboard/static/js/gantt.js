@@ -9,9 +9,10 @@ import { ICONS, FILLED, icon } from "./states.js";
 export const ROW_HEIGHT = 26;
 const MARK_EVERY = 90; // Pixels between two marks of the axis at least.
 
-/** Draw the axis of so many seconds. */
-export function drawAxis(place, { perSecond, width }, seconds) {
-  const found = marks(seconds, (perSecond * seconds) / MARK_EVERY);
+/** Draw the axis of so many seconds, as far as it can be seen: from one place on it, in pixels, to another. */
+export function drawAxis(place, { perSecond, width }, seconds, from, to) {
+  const most = (perSecond * seconds) / MARK_EVERY;
+  const found = marks(seconds, most, from / perSecond, Math.min(seconds, to / perSecond));
   const picture = svg("svg", { class: "gantt-axis-marks", width, height: 24 });
   for (const mark of found) {
     const x = mark * perSecond;
@@ -21,7 +22,13 @@ export function drawAxis(place, { perSecond, width }, seconds) {
     );
   }
   place.replaceChildren(el("div", { class: "gantt-axis-name", text: "Resource" }), picture);
-  place.parentElement.style.setProperty("--grid", `${(found[1] ?? seconds) * perSecond}px`);
+  return found.map((mark) => mark * perSecond);
+}
+
+/** Draw a line from each of these places through all rows. */
+export function drawGrid(place, places, height) {
+  place.setAttribute("height", String(height));
+  place.replaceChildren(...places.map((x) => svg("line", { x1: x + 0.5, x2: x + 0.5, y1: 0, y2: height })));
 }
 
 /** One resource's row. */

@@ -10,11 +10,11 @@ export function stepOf(seconds, most) {
   return STEPS.find((step) => seconds / step <= most) ?? STEPS.at(-1) * Math.ceil(seconds / (STEPS.at(-1) * most));
 }
 
-/** The marks of an axis of so many seconds: at most `most`, and one at 0. */
-export function marks(seconds, most) {
+/** The marks of an axis of which at most `most` lie in `seconds`: those from one time to another, from 0 on. */
+export function marks(seconds, most, from = 0, to = seconds) {
   const step = stepOf(seconds, Math.max(1, most));
   const found = [];
-  for (let number = 0; number * step <= seconds * 1.0001; number += 1) found.push(number * step);
+  for (let number = Math.max(0, Math.floor(from / step)); number * step <= to * 1.0001; number += 1) found.push(number * step);
   return found;
 }
 

@@ -2,7 +2,7 @@
 //
 // Only the rows that can be seen are in the page, so that thousands of resources cost no more than some dozens.
 
-import { GanttRow, ROW_HEIGHT, drawAxis } from "./gantt.js";
+import { GanttRow, ROW_HEIGHT, drawAxis, drawGrid } from "./gantt.js";
 import { barDetails } from "./bar_details.js";
 import { byId, el, setText, stackUrl } from "./dom.js";
 import { count, counted, duration, now } from "./format.js";
@@ -72,14 +72,15 @@ function draw() {
   const scale = { start, until, perSecond: width / seconds, width: width + EDGE };
   inner.style.width = `${NAMES_WIDTH + width + EDGE}px`;
   list.style.height = `${bars.length * ROW_HEIGHT}px`;
-  chart.style.setProperty("--rows-height", `${bars.length * ROW_HEIGHT}px`);
-  drawAxis(byId("timeline-axis"), scale, seconds);
+  const seen = [chart.scrollLeft - EDGE, chart.scrollLeft + chart.clientWidth];
+  const marks = drawAxis(byId("timeline-axis"), scale, seconds, ...seen);
+  drawGrid(byId("timeline-grid"), marks, bars.length * ROW_HEIGHT);
   const first = Math.max(0, Math.floor(chart.scrollTop / ROW_HEIGHT) - SPARE);
   const last = Math.min(bars.length, Math.ceil((chart.scrollTop + chart.clientHeight) / ROW_HEIGHT) + SPARE);
-  const seen = new Set();
+  const drawn = new Set();
   for (let place = first; place < last; place += 1) {
     const bar = bars[place];
-    seen.add(bar.no);
+    drawn.add(bar.no);
     let row = rows.get(bar.no);
     if (!row) {
       row = new GanttRow(bar.no, () => open(bar.no));
@@ -89,7 +90,7 @@ function draw() {
     if (row.element.parentNode !== list) list.append(row.element);
   }
   for (const [no, row] of rows) {
-    if (seen.has(no)) continue;
+    if (drawn.has(no)) continue;
     row.element.remove();
     rows.delete(no);
   }
