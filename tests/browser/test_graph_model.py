@@ -16,7 +16,7 @@ from tests.browser.visit import visiting
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300)]
 
 #: Two resources that a third requires, through a point where edges meet; and one that is replaced.
 VERTICES = (
