@@ -17,13 +17,18 @@ from tests.unit.orchestrator.dashboard.serving import client, served
 PROJECT = "p"
 
 
-def written(store: Store, *stacks: str, project: str = PROJECT) -> list[int]:
-    """Write an event of each stack, which is made where it is not there yet; return the events' ids."""
+def written(store: Store, *stacks: str, project: str = PROJECT, within: str = "") -> list[int]:
+    """Write an event of each stack, which is made where it is not there yet; return the events' ids.
+
+    ``within`` is the id of the stack that they are in, which is in ``web`` or is that itself.
+    """
     ids = []
     with store.database.write() as connection:
         for name in stacks:
             stack = {"id": f"{name}-id", "name": name, "project": project, "root_id": f"{name}-id"}
             stack |= {"action": "CREATE", "status": "COMPLETE", "traversal_id": "t", "template_id": "d"}
+            if within:
+                stack |= {"parent_id": within, "root_id": "web-id", "depth": 1}
             times = {"timeout_minutes": 1.0, "created_at": 1.0, "updated_at": 1.0}
             known = connection.execute(tables.stack.select().where(tables.stack.c.id == stack["id"])).first()
             if known is None:
@@ -71,6 +76,15 @@ def of(said: Iterator[tuple[str, int | None, Any]], event: str) -> tuple[int | N
     return next((number, data) for name, number, data in said if name == event)
 
 
+def ids_up_to(answer: httpx.Response, last: int) -> list[int]:
+    """Return the ids of all events that a stream tells of, up to one of them; in one message or in several."""
+    ids: list[int] = []
+    said = messages(answer)
+    while last not in ids:
+        ids += [event["id"] for event in of(said, "events")[1]]
+    return ids
+
+
 def test_what_was_missed_comes_first_and_what_happens_then_follows(
     store: Store, dashboard: Dashboard
 ) -> None:
@@ -106,12 +120,32 @@ def test_a_stream_of_one_stack_tells_of_no_other_and_one_of_all_tells_of_the_pro
     (last,) = written(store, "web")
     with client(dashboard) as http:
         with http.stream("GET", f"/stack/web/stream?since={web - 1}") as answer:
-            _, events = of(messages(answer), "events")
-        assert [event["id"] for event in events] == [web, last]
+            assert ids_up_to(answer, last) == [web, last]
         with http.stream("GET", f"/stacks/stream?since={web - 1}") as answer:
-            _, events = of(messages(answer), "events")
-        assert [event["id"] for event in events] == [web, db, last]
-        assert foreign not in [event["id"] for event in events]
+            assert ids_up_to(answer, last) == [web, db, last]
+    assert web < foreign < last
+
+
+def test_stacks_in_a_stack_are_told_of_when_they_are_asked_for(store: Store, dashboard: Dashboard) -> None:
+    (web,) = written(store, "web")
+    (child,) = written(store, "child", within="web-id")
+    (grandchild,) = written(store, "grandchild", within="child-id")
+    (last,) = written(store, "web")
+    with client(dashboard) as http:
+        for path, ids in {
+            "/stack/web/stream?": [web, last],
+            "/stack/web/stream?nested=1&": [web, child, grandchild, last],
+            "/stack/child/stream?nested=1&": [child, grandchild],
+        }.items():
+            with http.stream("GET", f"{path}since={web - 1}") as answer:
+                assert ids_up_to(answer, ids[-1]) == ids
+        # One that comes while somebody listens.
+        with http.stream("GET", "/stack/web/stream?nested=1") as answer:
+            said = messages(answer)
+            of(said, "tick")
+            (new,) = written(store, "new", within="web-id")
+            _, events = of(said, "events")
+            assert [event["id"] for event in events] == [new]
 
 
 def test_it_is_said_that_all_is_well_and_up_to_where_though_nothing_happens(
