@@ -24,7 +24,7 @@ from orchestrator.settings import Settings, load_settings
 from orchestrator.store.store import Store
 
 #: What Flower looks at where there is no broker: nothing ever travels there.
-_NOTHING = "memory://"
+_NOTHING = "memory://localhost//"
 
 
 @click.command(cls=CeleryCommand, context_settings={"ignore_unknown_options": True})
