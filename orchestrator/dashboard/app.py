@@ -25,6 +25,8 @@ from orchestrator.store.store import Store
 
 T = TypeVar("T")
 
+#: For how long what was read of an operation is told to others who look at it too, as long as nothing happens.
+FRESH_SECONDS: Final = 0.5
 #: How many questions the store is asked at once.
 READERS: Final = 4
 #: How long a question goes on trying while the database is away, and how long it may take altogether.
@@ -62,7 +64,7 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         self.add_handlers(".*", ours)
         self.stack_settings = settings
         self.store = store
-        self.observer = Observer(settings, store)
+        self.observer = Observer(settings, store, fresh_seconds=FRESH_SECONDS)
         self.mode = Mode.of(options, embedded=settings.embedded)
         #: What acts on stacks; it hands jobs to coordinators and does nothing itself.
         self.service = Service(settings, store=store, embedded=None)

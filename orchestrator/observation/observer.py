@@ -11,6 +11,7 @@ from orchestrator.observation.failure import failure_of
 from orchestrator.observation.given import given_by
 from orchestrator.observation.graph import picture_of
 from orchestrator.observation.heads import HeadView, head_of
+from orchestrator.observation.recent import RecentFacts
 from orchestrator.observation.timeline import timeline_of
 from orchestrator.observation.views import (
     ChangesView,
@@ -53,8 +54,18 @@ class StackQuery:
 class Observer:
     """Pictures of stacks, for faces: every name is looked up in the settings' project; safe for threads."""
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    def __init__(self, settings: Settings, store: Store, *, fresh_seconds: float = 0.0) -> None:
+        """Prepare to read.
+
+        Args:
+            settings: Whose project is looked at.
+            store: What is read.
+            fresh_seconds: For how long an operation's facts are good for others who ask, as long as nothing happens.
+        """
         self.settings = settings
+        self._facts = RecentFacts(
+            store.observations.facts, store.observations.horizon.look, fresh_seconds=fresh_seconds
+        )
         self._store = store
         #: What is shown of stacks besides how they go.
         self.showing = Showing(settings, store)
@@ -84,7 +95,7 @@ class Observer:
             NotFound: there is no such stack, the nearest name is given; or it has no such traversal.
         """
         stack = self._past(name)
-        return self._store.observations.facts(stack.id, traversal_id or stack.traversal_id)
+        return self._facts(stack.id, traversal_id or stack.traversal_id)
 
     def operation(self, name: str, traversal_id: str | None = None) -> OperationView:
         """Return the head of one operation on a stack, as in :meth:`facts`."""
