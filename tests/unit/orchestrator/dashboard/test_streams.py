@@ -25,7 +25,12 @@ def written(store: Store, *stacks: str, project: str = PROJECT, within: str = ""
     ids = []
     with store.database.write() as connection:
         for name in stacks:
-            stack = {"id": f"{name}-id", "name": name, "project": project, "root_id": f"{name}-id"}
+            stack: dict[str, Any] = {
+                "id": f"{name}-id",
+                "name": name,
+                "project": project,
+                "root_id": f"{name}-id",
+            }
             stack |= {"action": "CREATE", "status": "COMPLETE", "traversal_id": "t", "template_id": "d"}
             if within:
                 stack |= {"parent_id": within, "root_id": "web-id", "depth": 1}
