@@ -12,6 +12,7 @@ const NEAR_LABEL = Object.freeze({ width: 128, size: 12 });
 const FAR_LABEL = Object.freeze({ width: 137, size: 20 });
 const CARD_LABEL = Object.freeze({ width: 204, size: 15 });
 const FAR_CARD_LABEL = Object.freeze({ width: 208, size: 22 });
+const FAR_CLASSES = Object.freeze(["", "far", "far very-far"]);
 const PADDING = 28;
 const LARGEST_AT_FIRST = 1.15;
 /** A picture that is lower than its frame is not put further down than this. */
@@ -103,23 +104,27 @@ export class Drawing {
     this.chosen = null;
     this.hideTip();
     const { cy } = this;
-    cy.startBatch();
     cy.elements().remove();
     const elements = picture.part === "groups" ? this.groupElements() : this.vertexElements();
-    cy.style(styleSheet(this.theme, elements.filter((each) => each.group === "edges").length));
-    cy.add(elements);
-    for (const vertex of picture.vertices.values()) cy.getElementById(resourceId(vertex.no)).scratch("item", vertex);
-    for (const group of picture.groups.values()) cy.getElementById(groupId(group.id)).scratch("item", group);
-    cy.endBatch();
-    this.far = 0;
-    this.filter(this.shown);
     this.fit();
-    this.tellNames();
+    // What elements begin with costs nothing: to change thousands afterwards would.
+    for (const each of elements) if (each.group === "nodes") each.classes += ` ${FAR_CLASSES[this.farness()]}`;
+    this.far = this.farness();
+    cy.batch(() => {
+      cy.style(styleSheet(this.theme, elements.filter((each) => each.group === "edges").length));
+      cy.add(elements);
+    });
+    if (this.shown) this.filter(this.shown);
+  }
+
+  /** How far away boxes are seen from: 0 near, 1 far, 2 very far. */
+  farness() {
+    return this.cy.zoom() < VERY_FAR ? 2 : Number(this.cy.zoom() < FAR);
   }
 
   /** From afar names alone are shown, as large as there is room for. */
   tellNames() {
-    const far = this.cy.zoom() < VERY_FAR ? 2 : Number(this.cy.zoom() < FAR);
+    const far = this.farness();
     if (far === this.far) return;
     this.far = far;
     this.cy.batch(() => {
@@ -138,6 +143,7 @@ export class Drawing {
       classes: `${vertex.kind} ${vertex.no === picture.focus ? "middle" : ""}`,
       data: { id: resourceId(vertex.no), state: vertex.state, label: this.label(vertex), far: this.fitted(vertex.name, FAR_LABEL) },
       position: places[at],
+      scratch: { item: vertex },
     }));
     return [...nodes, ...edgeElements(picture.edges, nodes, resourceId)];
   }
@@ -151,6 +157,7 @@ export class Drawing {
       classes: "group",
       data: { id: groupId(group.id), ...this.groupData(group) },
       position: places[at],
+      scratch: { item: group },
     }));
     return [...nodes, ...edgeElements(picture.groupEdges, nodes, groupId)];
   }
