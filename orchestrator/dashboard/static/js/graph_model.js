@@ -138,23 +138,6 @@ export class Picture {
     const all = [...this.vertices.values()].filter((vertex) => vertex.kind === "resource");
     return all.sort((one, other) => one.layer - other.layer || BY_NAME.compare(one.name, other.name));
   }
-
-  /** The resources next to one: what it requires, or what requires it; through joins, as if they were not there. */
-  nextTo(no, edges) {
-    const found = new Map();
-    const seen = new Set([no]);
-    const open = [...(edges.get(no) ?? [])];
-    while (open.length) {
-      const each = open.pop();
-      if (seen.has(each)) continue;
-      seen.add(each);
-      const vertex = this.vertices.get(each);
-      if (!vertex) continue;
-      if (vertex.kind === "resource") found.set(each, vertex);
-      else open.push(...(edges.get(each) ?? []));
-    }
-    return [...found.values()].sort((one, other) => one.x - other.x || one.no - other.no);
-  }
 }
 
 function push(map, key, value) {
