@@ -119,11 +119,7 @@ class Model:
         return url
 
     def places(self, wide: int, deep: int) -> list[tuple[float, float]]:
-        items = [
-            {"layer": down, "x": 1.25 * across, "y": 2.4 * down}
-            for down in range(deep)
-            for across in range(wide)
-        ]
+        items = [{"x": 1.25 * across, "y": 2.4 * down} for down in range(deep) for across in range(wide)]
         told = self._page.evaluate(PLACES, {"items": items, "unit": UNIT, "room": ROOM})
         return [(round(place["x"], 6), round(place["y"], 6)) for place in told]
 

@@ -5,17 +5,19 @@
 const LARGE_ENOUGH = 0.6;
 const WORTH_IT = 1.25;
 const MOST_COLUMNS = 16;
+/** From how many units on what is below is another step. */
+const STEP_APART = 2;
 
 /**
  * Args:
- *   items: with `layer`, `x` and `y`.
+ *   items: with `x` and `y`.
  *   unit: `across` and `down`: how many pixels the server's units are; `width` and `height` of a box.
  *   room: `x` and `y`, how many pixels of the screen there are.
  * Returns the places of the items' middles, in their order.
  */
 export function placesOf(items, unit, room) {
   const places = items.map(({ x, y }) => ({ x: x * unit.across, y: y * unit.down }));
-  const steps = stepsOf(items, places, unit.height);
+  const steps = stepsOf(places, unit);
   if (steps.length < 2) return places;
   const gap = unit.width / 2;
   const left = Math.min(...places.map((place) => place.x));
@@ -40,18 +42,20 @@ export function placesOf(items, unit, room) {
   return places;
 }
 
-/** The steps from top to bottom: where each begins and ends, and which items are in it. */
-function stepsOf(items, places, height) {
-  const steps = new Map();
-  items.forEach(({ layer }, at) => {
+/** The steps from top to bottom, as far as they are drawn apart: where each begins and ends, and which items are in it. */
+function stepsOf(places, unit) {
+  const order = places.map((_, at) => at).sort((one, other) => places[one].y - places[other].y);
+  const steps = [];
+  let last = -Infinity;
+  for (const at of order) {
     const { y } = places[at];
-    const step = steps.get(layer) ?? { top: Infinity, bottom: -Infinity, members: [] };
-    step.top = Math.min(step.top, y - height / 2);
-    step.bottom = Math.max(step.bottom, y + height / 2);
-    step.members.push(at);
-    steps.set(layer, step);
-  });
-  return [...steps.values()].sort((one, other) => one.top - other.top);
+    // The rows of one step are nearer to each other.
+    if (y - last > STEP_APART * unit.down) steps.push({ top: y - unit.height / 2, bottom: 0, members: [] });
+    steps.at(-1).bottom = y + unit.height / 2;
+    steps.at(-1).members.push(at);
+    last = y;
+  }
+  return steps;
 }
 
 function tall(column) {
