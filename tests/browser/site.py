@@ -1,12 +1,13 @@
 """An installation with a dashboard: real processes on one Redis and one PostgreSQL."""
 
 import json
+import socket
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import psutil
 import psycopg
 import sqlalchemy as sa
@@ -52,19 +53,31 @@ class Site(Installation):
         self.engines.append(self.dashboard)
         until(self.answers)
 
-    def kill_dashboard(self) -> None:
-        """End the dashboard as a power cut would."""
-        assert self.dashboard is not None
-        self.dashboard.kill()
-
     def answers(self) -> bool:
-        """Whether the dashboard answers."""
+        """Whether the dashboard takes questions; it answers them as soon as it can."""
         assert self.dashboard is not None
         assert self.dashboard.process.poll() is None, self.dashboard.log
+        with socket.socket() as probe:
+            return probe.connect_ex((HOST, self.port)) == 0
+
+    @contextmanager
+    def without_dashboard(self) -> Iterator[None]:
+        """Kill the dashboard as a power cut would, and start it again afterwards."""
+        assert self.dashboard is not None
+        self.dashboard.kill()
         try:
-            return httpx.get(f"{self.url}/healthcheck", timeout=5, trust_env=False).status_code == 200
-        except httpx.TransportError:
-            return False
+            yield
+        finally:
+            self.start_dashboard()
+
+    @contextmanager
+    def without(self, name: str) -> Iterator[None]:
+        """Kill one of the other processes, and start another in its place afterwards."""
+        self.engine(name).kill()
+        try:
+            yield
+        finally:
+            self.start_another(name)
 
     def named(self, process: str) -> str:
         """Return which of ``PROCESSES`` a process belongs to, by the name that it has in leases."""
@@ -95,7 +108,7 @@ class Site(Installation):
             key: {**each, "depends_on": each.get("depends_on", GATE)} for key, each in resources.items()
         }
         stack = self.begin(name, {GATE: nothing(), **behind}, held=(GATE,))
-        until(lambda: bool(self.service.hooks(stack.id)))
+        next(progress for progress in self.service.watch(stack.id) if progress.hooks)
         return stack
 
     def let_on(self, stack: StackView) -> None:
@@ -105,6 +118,19 @@ class Site(Installation):
     def made(self, name: str, resources: Mapping[str, Mapping[str, Any]]) -> StackView:
         """Return a stack once its creation is over, however that ended."""
         return self.ended(self.begin(name, resources).id)
+
+    def ended(self, stack_id: str) -> StackView:
+        """Return the stack when its operation is over; whoever waits leaves the processors to those who work."""
+        return list(self.service.watch(stack_id))[-1].stack
+
+    def until_done(self, stack_id: str, number: int) -> None:
+        """Return as soon as so many of the stack's resources are done, which must not be all."""
+        so_far = next(
+            each
+            for each in self.service.watch(stack_id, interval_seconds=0.05)
+            if each.done >= number or each.finished
+        )
+        assert not so_far.finished, "all was over before the fault came"
 
     # -- what the store says -----------------------------------------------------------------------------------
 

@@ -22,13 +22,12 @@ def test_a_dashboard_that_was_killed_has_missed_nothing(site: Site, visit: Visit
         seen.open("/stack/surviving/graph")
         seen.until_legend(blocked=total - 1, held=1)
         before = site.event_ids(stack)
-        site.kill_dashboard()
-        seen.until_data("reconnecting", "stale")
-        site.let_on(stack)
-        assert site.ended(stack.id).state == "CREATE_COMPLETE"
-        # What is shown is as old as it says.
-        assert seen.legend() == {"blocked": total - 1, "held": 1}
-        site.start_dashboard()
+        with site.without_dashboard():
+            seen.until_data("reconnecting", "stale")
+            site.let_on(stack)
+            assert site.ended(stack.id).state == "CREATE_COMPLETE"
+            # What is shown is as old as it says.
+            assert seen.legend() == {"blocked": total - 1, "held": 1}
         seen.until_data()
         seen.until_legend(done=total)
         seen.until_stack("CREATE_COMPLETE")
@@ -64,9 +63,8 @@ def test_a_worker_that_was_killed_is_seen_to_be_lost(site: Site, visit: Visiting
         site.let_on(stack)
         at_work = "SELECT worker FROM node WHERE traversal_id = %s AND key = 'busy' AND state = 'running'"
         ((holder,),) = until(lambda: site.rows(at_work, stack.traversal_id))
-        name = site.named(holder)
-        site.engine(name).kill()
-        seen.until_legend(done=3)
+        with site.without(site.named(holder)):
+            seen.until_legend(done=3)
         row = seen.page.locator("#graph-list tr", has_text="busy")
         seen.until("(row) => row.innerText.includes('done')", row.element_handle())
         # It was begun twice, by two processes; the second is the one that is told.
@@ -82,4 +80,3 @@ def test_a_worker_that_was_killed_is_seen_to_be_lost(site: Site, visit: Visiting
         seen.open("/stacks/workers")
         gone = seen.page.locator("tr", has=seen.page.locator(f'th[title="{holder}"]'))
         expect(gone).to_contain_text("silent", timeout=PATIENCE)
-    site.start_another(name)

@@ -16,8 +16,6 @@ from tests.browser.visit import visiting
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-pytestmark = [pytest.mark.timeout(300)]
-
 #: Two resources that a third requires, through a point where edges meet; and one that is replaced.
 VERTICES = (
     {"no": 0, "name": "net", "resource_id": "n", "state": "running"},

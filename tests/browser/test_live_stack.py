@@ -26,8 +26,14 @@ def test_a_large_stack_is_watched_from_the_first_to_the_last_event(site: Site, v
         assert seen.sums() == [total]
         told = [each for each in seen.told() if each > before[-1]]
         assert told == [each for each in site.event_ids(stack) if each > before[-1]]
-        # Each of them in progress and complete, that the gate was opened, and the stack itself.
-        assert len(told) == 2 * total + 2
+        # Among them is the end of each resource; on a busy machine one may have been begun more than once.
+        ends = (
+            "SELECT id, resource FROM event WHERE stack_id = %s AND action = 'CREATE' AND status = 'COMPLETE'"
+        )
+        ended = {
+            resource for number, resource in site.rows(ends, stack.id) if resource and number in set(told)
+        }
+        assert len(ended) == total
         assert seen.legend() == {state: number for state, number in site.states(stack).items() if number}
         assert seen.text("#stack-percent").startswith("100")
         assert str(total) in seen.text("#stack-counts")

@@ -11,7 +11,7 @@ from orchestrator.observation.views import STATES
 from tests.browser.site import OPERATOR, Site
 
 #: How long a page may take for anything, in milliseconds.
-PATIENCE = 30_000
+PATIENCE = 60_000
 #: Remembers what the page is told, before the page sees it.
 LISTENING = """
 window.told = []; window.resyncs = 0;
@@ -161,5 +161,9 @@ def visiting(
         unexpected = [each for each in visit.errors if not any(part in each for part in expected)]
         assert not unexpected
         assert not visit.foreign
+    except BaseException:
+        # Shown where a test failed.
+        print(visit.page.url, *visit.errors, visit.page.locator("body").inner_text(), sep="\n")
+        raise
     finally:
         context.close()
