@@ -6,6 +6,7 @@ from orchestrator.errors import Conflict, NotFound
 from orchestrator.health import mark_healthy, mark_unhealthy
 from tests.scenarios.test_operations import CHAIN, CHANGED, at_rest, begun, reason, states, suspended
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
+from tests.scenarios.witness import Witness
 from tests.scenarios.world import World
 
 
@@ -162,3 +163,21 @@ def test_what_is_not_ours_can_be_replaced_by_nobody() -> None:
     world.settle()
     with pytest.raises(Conflict, match="not ours"):
         mark(world, "a")
+
+
+def test_what_goes_on_after_a_cancel_may_use_what_was_marked_meanwhile() -> None:
+    story = Story({"a": value("1"), "b": f"depends_on: a, {value('2', 's')}"})
+    world, witness = story.world, Witness(story.world)
+    world.update(template({"a": value("1"), "b": f"depends_on: a, {value('2', 'l')}"}))
+    while world.messages[0].key != "b":
+        world.publish(world.checker.step(world.messages.pop(0)))
+    assert world.store.nodes.claim(world.messages.pop(0), worker="dead")
+    world.cancel(rollback=False)
+    mark(world, "a")
+    world.settle()
+    assert done(world) == [("change", "b")]
+    assert witness.violations == []
+    world.update(template({"a": value("1"), "b": f"depends_on: a, {value('2', 'l')}"}))
+    world.settle()
+    assert world.state() == "UPDATE_COMPLETE"
+    assert states(world, story.id)["a"] == "CREATE_COMPLETE"

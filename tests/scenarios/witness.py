@@ -117,9 +117,19 @@ class Witness:
             )
         for name, uuid in needed.items():
             other = rows[str(uuid)]
-            assert other.status == "COMPLETE", f"{name} is not ready"
+            assert other.status == "COMPLETE" or self._is_doubted_since(other, row), f"{name} is not ready"
             assert other.action not in ("INIT", "DELETE"), f"{name} is not there"
             assert self.is_there(other), f"{name} is gone"
+
+    def _is_doubted_since(self, other: Any, row: Any) -> bool:
+        """Whether people said that a resource is unhealthy, after the end of what another is changed by.
+
+        What was begun by then goes on, and begins anew if its worker is lost; it was planned with what was sound.
+        """
+        with self.aside() as connection:
+            sql = "SELECT status FROM traversal WHERE id = :id"
+            status = connection.execute(sa.text(sql), {"id": row.lock_traversal}).scalar_one()
+        return bool(other.unhealthy) and status == "FAILED"
 
     def _check_unused(self, rows: Mapping[str, Any], row: Any) -> None:
         for other in rows.values():
