@@ -1,6 +1,7 @@
 """An operator acts on a stack with the keyboard alone, is asked before, and sees on the page what came of it."""
 
 import pytest
+from playwright.sync_api import expect
 
 from orchestrator.errors import NotFound
 from tests.browser.conftest import Visiting
@@ -37,7 +38,7 @@ def test_a_hook_is_cleared_and_a_stack_deleted_by_the_keyboard(visit: Visiting, 
         until_offered(visited, "clear_hook")
         press(visited, "retry")
         until_said(visited, "there is nothing to try again: the stack is CREATE_IN_PROGRESS")
-        assert visited.page.locator("dialog").count() == 0
+        expect(visited.page.locator("dialog")).to_have_count(0)
 
         press(visited, "clear_hook")
         assert visited.text("#act-title") == "Clear hooks of acted-on?"
@@ -61,10 +62,10 @@ def test_a_hook_is_cleared_and_a_stack_deleted_by_the_keyboard(visit: Visiting, 
         assert visited.focused() == "act-name"
         keys.type("acted-onn")
         keys.press("Enter")
-        assert visited.page.locator("dialog").count() == 1
+        expect(visited.page.locator("dialog")).to_have_count(1)
         keys.press("Escape")
-        assert visited.page.locator("dialog").count() == 0
-        assert visited.focused() == "act-delete"
+        expect(visited.page.locator("dialog")).to_have_count(0)
+        expect(visited.page.locator("#act-delete")).to_be_focused()
         assert site.service.stack(stack.id).status == "COMPLETE"
 
         press(visited, "delete")

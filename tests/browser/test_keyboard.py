@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import Visiting
 from tests.browser.site import BROKEN, ROOT, Site
@@ -62,7 +63,7 @@ def test_a_failure_is_found_and_tried_again_without_a_mouse(site: Site, visit: V
         dialog.wait_for()
         assert "typed" in dialog.inner_text()
         seen.page.keyboard.press("Escape")
-        assert dialog.count() == 0
+        expect(dialog).to_have_count(0)
         # Nothing was done, as nothing was confirmed.
-        assert seen.focused() == "act-retry"
+        expect(seen.page.locator("#act-retry")).to_be_focused()
         assert len(site.service.history(stack.id)) == 1

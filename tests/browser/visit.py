@@ -64,11 +64,11 @@ class Visit:
     def until_data(self, *states: str) -> None:
         """Return once the page says how old its data are, and that they are in one of these states."""
         wanted = list(states or ("live", "past"))
-        self.until("(wanted) => wanted.includes(document.getElementById('as-of').dataset.state)", wanted)
+        self.until("(wanted) => wanted.includes(document.getElementById('as-of')?.dataset.state)", wanted)
 
     def until_stack(self, state: str) -> None:
         """Return once the head says that the stack is in this state."""
-        self.until("(state) => document.getElementById('stack-state').innerText.trim() === state", state)
+        self.until("(state) => document.getElementById('stack-state')?.innerText.trim() === state", state)
 
     def until(self, question: str, argument: Any = None) -> None:
         """Return once a question, a function in JavaScript, is answered with something true."""
