@@ -27,7 +27,7 @@ def whole(
     sent = arguments.get(name, "")
     if not sent:
         return default
-    found = int(sent) if sent.isascii() and sent.isdigit() and len(sent) < len(str(_LARGEST)) else None
+    found = int(sent) if sent.isascii() and sent.isdigit() and len(sent) <= len(str(_LARGEST)) else None
     if found is None or not least <= found <= most:
         raise _refused(name, f"expected a whole number from {least} to {most}, found {cut(sent)!r}")
     return found

@@ -6,8 +6,10 @@ newer operation, it is refused: nobody cancels what they have not seen.
 
 import glob
 import json
+import math
+import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -26,6 +28,9 @@ _MORE: Final[Mapping[str, tuple[str, ...]]] = {
 _ALWAYS: Final = ("stack_id", "traversal_id", "confirm")
 #: An order is small, but for a signal's details.
 MOST_BYTES: Final = 1024 * 1024
+#: How deep values may be in each other.
+DEEPEST: Final = 100
+_NO_CHARACTER: Final = re.compile(r"[\x00\ud800-\udfff]")
 #: Operations that are begun anew by an update with the same definition.
 _RETRIED: Final = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
 
@@ -66,7 +71,7 @@ def read_order(action: str, body: bytes) -> Order:
         message = f"expected is a JSON object, and found is {_kind_of(sent)}"
         raise InvalidInput([Problem(message=message)])
     names = (*_ALWAYS, *_MORE.get(action, ()))
-    problems = [*_unknown(sent, names), *_wrong(sent, action)]
+    problems = [*_unknown(sent, names), *_wrong(sent, action), *_untold(sent)]
     if problems:
         raise InvalidInput(problems)
     if sent.get("kind"):
@@ -94,6 +99,37 @@ def _wrong(sent: Mapping[str, Any], action: str) -> list[Problem]:
                 Problem(path=name, message=f"expected is {expected}, and found is {_kind_of(value)}")
             )
     return problems
+
+
+def _untold(sent: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a problem for each field with what JSON can say, or Python's reader takes, and nobody keeps."""
+    for name, value in sent.items():
+        wrong = next((each for each in map(_wrong_in, _parts(value)) if each), "")
+        if wrong:
+            yield Problem(path=name, message=f"it has {wrong}")
+
+
+def _parts(value: Any) -> Iterator[tuple[Any, int]]:
+    """Yield a value and all that is in it, names too, each with how deep it is."""
+    waiting = [(value, 0)]
+    while waiting:
+        part, depth = waiting.pop()
+        yield part, depth
+        if isinstance(part, dict):
+            waiting += [(each, depth + 1) for pair in part.items() for each in pair]
+        elif isinstance(part, list):
+            waiting += [(each, depth + 1) for each in part]
+
+
+def _wrong_in(part: tuple[Any, int]) -> str:
+    value, depth = part
+    if depth > DEEPEST:
+        return f"lists or objects in each other, more than {DEEPEST} deep"
+    if isinstance(value, str) and _NO_CHARACTER.search(value):
+        return "a character that is none: a NUL, or half of a pair of surrogates"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "a number that is none, or too large"
+    return ""
 
 
 def _kind_of(value: Any) -> str:

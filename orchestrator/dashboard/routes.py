@@ -15,7 +15,7 @@ from orchestrator.dashboard.handlers import (
     stacks,
     streams,
 )
-from orchestrator.dashboard.handlers.base import PageHandler
+from orchestrator.dashboard.handlers.base import PageHandler, without_nul
 
 STATIC: Final = Path(__file__).parent / "static"
 
@@ -33,6 +33,10 @@ class StaticHandler(StaticFileHandler):
 
     Modules name each other without a version: otherwise some would be those of the last version for a while.
     """
+
+    def parse_url_path(self, url_path: str) -> str:
+        """Return where a file is, as the system writes it."""
+        return super().parse_url_path(without_nul(url_path))
 
     def set_extra_headers(self, path: str) -> None:  # noqa: ARG002  # as in Tornado
         """Let a browser keep them, and ask."""

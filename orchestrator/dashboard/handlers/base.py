@@ -78,6 +78,19 @@ def name_in(authorization: str) -> str:
     return name if kind == "Basic" else ""
 
 
+def without_nul(part: str) -> str:
+    """Return a part of an address.
+
+    Raises:
+        HTTPError: it has a NUL, which neither databases nor file systems take.
+    """
+    if "\0" in part:
+        raise HTTPError(
+            HTTPStatus.NOT_FOUND, "%s", "there is nothing at this address: no name has a NUL in it"
+        )
+    return part
+
+
 class Known(BaseHandler):  # type: ignore[misc]  # Flower is untyped
     """Knows who asks."""
 
@@ -108,6 +121,15 @@ class StackHandler(Known):
         self.set_header("Content-Security-Policy", POLICY)
         self.set_header("Referrer-Policy", "same-origin")
         self.set_header("Cache-Control", "no-store")
+
+    def decode_argument(self, value: bytes, name: str | None = None) -> str:
+        """Return a part of an address, or an argument, as text.
+
+        Raises:
+            HTTPError: it is no text, or a part of an address that no name can be.
+        """
+        decoded: str = super().decode_argument(value, name)
+        return decoded if name else without_nul(decoded)
 
     @property
     def observer(self) -> Observer:

@@ -42,3 +42,9 @@ def test_a_number_is_one_within_its_bounds_or_is_refused(sent: str) -> None:
 def test_a_number_that_looks_like_one_is_refused_all_the_same(sent: str) -> None:
     with pytest.raises(InvalidInput, match="limit: expected a whole number"):
         whole({"limit": sent}, "limit", 7, least=1, most=500)
+
+
+def test_the_largest_number_is_within_its_bounds() -> None:
+    assert whole({"before": str(2**53)}, "before", 0) == 2**53
+    with pytest.raises(InvalidInput):
+        whole({"before": str(2**53 + 1)}, "before", 0)

@@ -140,6 +140,14 @@ def test_no_address_fails_or_lets_other_scripts_run(address: str, clients: dict[
         )
 
 
+@pytest.mark.parametrize(
+    "address", [*(each for each in READ if "valued" in each), "/stacks/static/valued", "/stack/valued/stream"]
+)
+def test_a_name_that_no_database_takes_is_no_failure(address: str, clients: dict[str, httpx.Client]) -> None:
+    answer = clients["operator"].get(address.replace("valued", "va%00ued"))
+    assert answer.status_code == 404, answer.text
+
+
 @each_read
 def test_values_are_shown_to_nobody_who_is_not_known(address: str, clients: dict[str, httpx.Client]) -> None:
     answer = asked(clients["open"], address)

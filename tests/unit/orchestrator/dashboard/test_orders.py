@@ -57,6 +57,23 @@ def test_what_is_no_object_is_refused(sent: Any) -> None:
     assert "expected is a JSON object, and found is " in problems("cancel", sent)[0]
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    ['"a\\u0000b"', '"\\ud800"', '{"\\udfff": 1}', "NaN", "-Infinity", "1e999", "[" * 200 + "]" * 200],
+    ids=["nul", "surrogate", "name", "nan", "infinite", "large", "deep"],
+)
+def test_what_no_database_keeps_is_refused(wrong: str) -> None:
+    more = f', "resource": "one", "details": {{"a": {wrong}}}}}'
+    found = problems("signal", (json.dumps(GOOD)[:-1] + more).encode())
+    assert len(found) == 1
+    assert found[0].startswith("details: it has ")
+
+
+def test_a_character_that_is_none_is_refused_in_a_name_and_text_that_looks_like_it_is_not() -> None:
+    assert "resource: it has a character" in problems("signal", {**GOOD, "resource": "\0"})[0]
+    assert order("signal", resource="one", details={"a": "\\u0000 \\ud800 \U0001f600"}).details
+
+
 def test_an_order_too_long_is_refused_before_it_is_read() -> None:
     assert str(MOST_BYTES) in problems("signal", b" " * (MOST_BYTES + 1))[0]
 
