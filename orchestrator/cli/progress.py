@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,7 +11,7 @@ import click
 from orchestrator.cli.errors import INTERRUPTED
 from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import console_for_messages, moment, printable, state_style
-from orchestrator.cli.live_tree import branches, drawn
+from orchestrator.cli.live_tree import Branch, branches, drawn
 from orchestrator.cli.looking import Look, Looker
 from orchestrator.cli.state_marks import has_signs
 from orchestrator.errors import NotFound
@@ -105,13 +105,17 @@ class Screen:
         self._started = time.monotonic()
         self._progress: Progress | None = None
         self._look: Look | None = None
+        self._tree: Sequence[Branch] | None = None
 
     def show(self, progress: Progress, events: list[EventView]) -> None:
         """Remember what to draw next, and write the failures and warnings among the new events."""
         from rich.text import Text
 
         self._progress = progress
-        self._look = self._looker.look() if self._looker else None
+        look = self._looker.look() if self._looker else None
+        if look is not self._look:
+            # Once a look, and not each time that it is drawn.
+            self._look, self._tree = look, branches(look.picture, look.nested) if look else None
         for event in events:
             if event.status == "FAILED" and event.resource:
                 self._console.print(Text(event_line(event), style="red"), soft_wrap=True)
@@ -126,7 +130,7 @@ class Screen:
             return Text("starting ...", style="dim")
         return picture(
             self._progress,
-            self._look,
+            self._tree,
             elapsed_seconds=time.monotonic() - self._started,
             width=self._console.width,
             # A line is left for the cursor, so that nothing scrolls.
@@ -137,7 +141,7 @@ class Screen:
 
 def picture(
     progress: Progress,
-    look: Look | None = None,
+    tree: Sequence[Branch] | None = None,
     *,
     elapsed_seconds: float,
     width: int = 80,
@@ -170,8 +174,7 @@ def picture(
         standing.append(Text(f"  {len(progress.hooks) - MOST_STANDING} more stand at hooks", style="magenta"))
     for line in (heading, counts):
         line.no_wrap, line.overflow = True, "ellipsis"
-    if look is not None:
-        tree = branches(look.picture, look.nested)
+    if tree is not None:
         # Commands that let resources on are never cut: people copy them.
         room = height - 3 - sum(-(-line.cell_len // max(width, 1)) for line in standing)
         return Group(

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from orchestrator.cli import progress
-from orchestrator.cli.looking import Look
+from orchestrator.cli.live_tree import branches
 from orchestrator.cli.progress import duration, event_line, events_after, follow, last_event, picture
 from orchestrator.views import HookView, Progress
 from tests.unit.orchestrator.cli.fake_service import FakeService, event_view, stack_view
@@ -166,9 +166,9 @@ def test_what_a_terminal_shows_is_never_higher_than_it_is() -> None:
         finished=False,
         hooks=standing,
     )
-    look = Look(picture=graph_picture(*(vertex(f"server-{number}", "held", number) for number in range(50))))
+    tree = branches(graph_picture(*(vertex(f"server-{number}", "held", number) for number in range(50))))
     console = Console(file=io.StringIO(), width=50, color_system=None, force_terminal=True)
     with console.capture() as capture:
-        console.print(picture(shown, look, elapsed_seconds=1.0, width=50, height=15))
+        console.print(picture(shown, tree, elapsed_seconds=1.0, width=50, height=15))
     assert len(capture.get().splitlines()) == 15
     assert "isotherm stack hook clear web server-0" in " ".join(capture.get().split())
