@@ -6,10 +6,12 @@ numbers of its refusals.
 """
 
 import shlex
+import socket
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Any, Final, Self
 
 from flower.utils.authentication import authenticate
@@ -45,6 +47,8 @@ class Mode:
     read_only: bool = False
     #: Whether there is no broker, so that nobody would take a job.
     embedded: bool = False
+    #: By which further names browsers may come where there is no authentication; None: by any.
+    hosts: frozenset[str] | None = frozenset()
 
     @classmethod
     def of(cls, options: Any, *, embedded: bool) -> Self:
@@ -56,6 +60,8 @@ class Mode:
             operators=frozenset(options.stack_operators or ()),
             read_only=bool(options.read_only),
             embedded=embedded,
+            # No browser reaches a socket of the file system: what stands before it is to decide.
+            hosts=None if options.unix_socket else frozenset(map(str.lower, options.stack_hosts or ())),
         )
 
     @property
@@ -122,6 +128,37 @@ def refusal(mode: Mode, visitor: Visitor, action: str = "", stack: str = "") -> 
         why = f"{visitor.name or 'whoever asks'} is a viewer: only those whom --stack_operators names may act on stacks"
         return Refusal(HTTPStatus.FORBIDDEN, why)
     return None
+
+
+def host_refusal(mode: Mode, host: str) -> Refusal | None:
+    """Return why nothing is answered under a name that a browser thinks is ours; None if it may be.
+
+    Where nobody is asked who they are, a page of another site could have its own name lead here, and read us by it.
+    A name in the public tree of names may be somebody else's; addresses, and names without a dot, are not.
+
+    Args:
+        mode: How the dashboard was started.
+        host: What the browser says, without a port.
+    """
+    name = host.lower().rstrip(".")
+    if mode.authenticates or mode.hosts is None or name in mode.hosts or _is_near(name):
+        return None
+    why = (
+        f"without authentication nothing is told under the name {name[:100]!r}, which may be another site's: "
+    )
+    return Refusal(
+        HTTPStatus.FORBIDDEN, f"{why}start the dashboard with --stack_hosts, --basic_auth or --auth"
+    )
+
+
+def _is_near(name: str) -> bool:
+    if "." not in name or name.endswith(".localhost") or name == socket.gethostname().lower():
+        return True
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
 
 
 def control_refusal(mode: Mode, visitor: Visitor, *, sends: bool) -> Refusal | None:

@@ -55,6 +55,13 @@ def define_options(parser: OptionParser = options) -> None:
         multiple=True,
         help="who is an operator: user names of --basic_auth, or emails; everybody else is a viewer",
     )
+    define(
+        "stack_hosts",
+        default=None,
+        type=str,
+        multiple=True,
+        help="names with a dot by which browsers come to the pages about stacks where there is no authentication",
+    )
     for name, value in DEFAULTS.items():
         parser._options[name.replace("_", "-")].default = value  # noqa: SLF001  # Tornado has no other way
 

@@ -7,7 +7,8 @@ can never become either. No other site may read what we answer, whatever Flower 
 import gzip
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, ClassVar, Final, TypeVar
@@ -16,7 +17,7 @@ from urllib.parse import urlencode
 from flower.views import BaseHandler
 from tornado.web import Finish, HTTPError
 
-from orchestrator.dashboard.access import Visitor, powers
+from orchestrator.dashboard.access import Visitor, host_refusal, powers
 from orchestrator.errors import InvalidInput, IsothermError, NotFound, Unavailable
 from orchestrator.observation.observer import Observer
 
@@ -52,6 +53,7 @@ SECTIONS: Final = (
     ("cache", "Cache", "/cache"),
     ("workers", "Workers", "/workers"),
 )
+_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 UNFORESEEN: Final = "something went wrong that nobody foresaw; the dashboard's log says what"
 
 
@@ -89,6 +91,27 @@ def without_nul(part: str) -> str:
             HTTPStatus.NOT_FOUND, "%s", "there is nothing at this address: no name has a NUL in it"
         )
     return part
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An answer as it is sent."""
+
+    data: bytes
+    is_packed: bool
+
+
+def written(value: Mapping[str, Any], *, packs: bool) -> Written:
+    """Return a value as JSON, packed if it may be and that is worth it."""
+    # Member by member: other threads, as the loop's, have to wait while one call writes millions of characters.
+    members = (f"{_encode(name)}:{_member(each)}" for name, each in value.items())
+    data = f"{{{','.join(members)}}}".encode()
+    is_packed = packs and len(data) >= _PACKED_BYTES
+    return Written(gzip.compress(data, _PACKING) if is_packed else data, is_packed)
+
+
+def _member(value: Any) -> str:
+    return f"[{','.join(map(_encode, value))}]" if isinstance(value, list | tuple) else _encode(value)
 
 
 class Known(BaseHandler):  # type: ignore[misc]  # Flower is untyped
@@ -130,6 +153,16 @@ class StackHandler(Known):
         """
         decoded: str = super().decode_argument(value, name)
         return decoded if name else without_nul(decoded)
+
+    def check_host(self) -> None:
+        """Answer nothing under a name that may be another site's.
+
+        Raises:
+            HTTPError: it may be.
+        """
+        refused = host_refusal(self.application.mode, self.request.host_name)
+        if refused:
+            raise HTTPError(refused.status, "%s", refused.sentence)
 
     @property
     def observer(self) -> Observer:
@@ -184,6 +217,7 @@ class PageHandler(StackHandler):
 
     def prepare(self) -> None:
         """Let those in alone who may."""
+        self.check_host()
         if not self.current_user:
             self.redirect(f"{self.get_login_url()}?{urlencode({'next': self.request.uri})}")
             raise Finish
@@ -205,18 +239,32 @@ class DataHandler(StackHandler):
 
     def prepare(self) -> None:
         """Let those in alone who may."""
+        self.check_host()
         if not self.current_user:
             raise HTTPError(HTTPStatus.UNAUTHORIZED)
 
-    def answer(self, value: Any) -> None:
+    def answer(self, value: Mapping[str, Any]) -> None:
         """Send a value as JSON, packed if that was asked for and is worth it."""
+        self._send(written(value, packs=self._may_pack()))
+
+    async def reply(self, question: Callable[[], Mapping[str, Any]]) -> None:
+        """Send the answer of the store, which may be long: it is written and packed where the store is read.
+
+        Raises:
+            HTTPError: as of :meth:`ask`.
+        """
+        packs = self._may_pack()
+        self._send(await self.ask(lambda: written(question(), packs=packs)))
+
+    def _may_pack(self) -> bool:
+        return "gzip" in self.request.headers.get("Accept-Encoding", "")
+
+    def _send(self, text: Written) -> None:
         self.set_header("Content-Type", "application/json; charset=UTF-8")
         self.set_header("Vary", "Accept-Encoding")
-        text = json.dumps(value, separators=(",", ":")).encode()
-        if len(text) >= _PACKED_BYTES and "gzip" in self.request.headers.get("Accept-Encoding", ""):
+        if text.is_packed:
             self.set_header("Content-Encoding", "gzip")
-            text = gzip.compress(text, _PACKING)
-        self.finish(text)
+        self.finish(text.data)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Tell an error as JSON: ``{"error": SENTENCE}``."""

@@ -65,7 +65,7 @@ class GraphData(DataHandler):
             depth=self.number("depth", 1),
         )
         # Thousands of vertices are made into plain types where the store is read, too: the loop goes on meanwhile.
-        self.answer(await self.ask(lambda: tell(question())))
+        await self.reply(lambda: tell(question()))
 
     def number(self, name: str, default: int) -> int:
         """Return an argument that is a whole number, 0 or more.
@@ -87,7 +87,7 @@ class VertexData(DataHandler):
     async def get(self, name: str, no: str) -> None:
         """Send it."""
         question = partial(self.observer.details, name, int(no), traversal_id=self.text("traversal") or None)
-        self.answer((await self.ask(question)).to_dict())
+        await self.reply(lambda: question().to_dict())
 
 
 class FailureData(DataHandler):
@@ -96,7 +96,7 @@ class FailureData(DataHandler):
     async def get(self, name: str) -> None:
         """Send it."""
         question = partial(self.observer.failure, name, traversal_id=self.text("traversal") or None)
-        self.answer((await self.ask(question)).to_dict())
+        await self.reply(lambda: question().to_dict())
 
 
 ROUTES: Final[list[Any]] = [

@@ -71,7 +71,7 @@ class StackData(DataHandler):
     async def get(self, name: str) -> None:
         """Send the answer."""
         arguments = {each: self.text(each) for each in self.request.query_arguments}
-        self.answer(await self.ask(partial(_answered, self.question, self.observer, name, arguments)))
+        await self.reply(partial(_answered, self.question, self.observer, name, arguments))
 
 
 def _answered(

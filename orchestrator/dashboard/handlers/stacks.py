@@ -22,8 +22,7 @@ class StacksData(DataHandler):
     async def get(self) -> None:
         """Send the page that the arguments ask for."""
         arguments = {each: self.text(each) for each in self.request.query_arguments}
-        page = await self.ask(lambda: self.observer.stacks(stack_query(arguments)))
-        self.answer(page.to_dict())
+        await self.reply(lambda: self.observer.stacks(stack_query(arguments)).to_dict())
 
 
 ROUTES: Final[list[Any]] = [

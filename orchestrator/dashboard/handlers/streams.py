@@ -4,12 +4,13 @@ A page fetches its data with the id of the last event that they have in them, an
 hears twice does it no harm. See docs/dashboard.md for the messages.
 """
 
+import asyncio
 import re
 import time
 from collections.abc import Iterator
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, url
@@ -25,6 +26,8 @@ from orchestrator.store.store import Store
 PING_SECONDS: Final = 15.0
 #: A stream ends after so long, and the browser comes again: whoever may not any more is not let in then.
 LIFETIME_SECONDS: Final = 3600.0
+#: How long a browser may take nothing of what it is told.
+PATIENCE_SECONDS: Final = 60.0
 #: How many digits an id has at most.
 _ID: Final = re.compile(r"\d{1,18}", re.ASCII)
 
@@ -54,6 +57,8 @@ def _above(stack_id: str, parents: dict[str, str | None]) -> Iterator[str]:
 class StreamHandler(DataHandler):
     """A stream; of a stack where the address names one, else of all."""
 
+    #: Set by tests.
+    patience_seconds: ClassVar[float] = PATIENCE_SECONDS
     _is_open = True
 
     @property
@@ -104,6 +109,20 @@ class StreamHandler(DataHandler):
         self.set_header("Content-Encoding", "identity")
         self.write(RETRY)
 
+    async def _sent(self) -> None:
+        """Wait until the browser's side took what was written; one that takes nothing for long is not there any more.
+
+        Raises:
+            StreamClosedError: it went, or is not there.
+        """
+        try:
+            async with asyncio.timeout(self.patience_seconds):
+                await self.flush()
+        except TimeoutError as error:
+            # Otherwise it would be one of those who listen, and of whom there may be so many, as long as it likes.
+            self.request.connection.stream.close()
+            raise StreamClosedError from error
+
     async def _tell(self, heard: Subscription, since: int | None) -> None:
         """Tell what was missed, and then what happens."""
         until = time.monotonic() + LIFETIME_SECONDS
@@ -112,7 +131,7 @@ class StreamHandler(DataHandler):
         if since is not None and self._is_open:
             last = await self._tell_missed(heard, since, last)
         self._how_it_stands(last)
-        await self.flush()
+        await self._sent()
         while self._is_open and time.monotonic() < until:
             if heard.was_lost():
                 last = self.hub.position or 0
@@ -128,7 +147,7 @@ class StreamHandler(DataHandler):
                 continue
             else:
                 self.write(PING)
-            await self.flush()
+            await self._sent()
 
     async def _wait_for_hub(self, heard: Subscription) -> int:
         """Wait until it is known where the history is; return how often it was said how it stands."""
@@ -136,7 +155,7 @@ class StreamHandler(DataHandler):
         while self._is_open and self.hub.position is None:
             if self.hub.trouble:
                 self.write(notice("trouble", {"error": self.hub.trouble}))
-            await self.flush()
+            await self._sent()
             await heard.news(PING_SECONDS)
             beats = self.hub.beats
         return beats
@@ -147,7 +166,7 @@ class StreamHandler(DataHandler):
             async for entries in self.hub.missed(heard.topic, since, position):
                 if entries:
                     self._write_events(entries)
-                    await self.flush()
+                    await self._sent()
         except Missed:
             heard.known = 0
             self._begin_anew(position)

@@ -1,6 +1,7 @@
 """Who may do what, decided without a server."""
 
 from http import HTTPStatus
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ from orchestrator.dashboard.access import (
     Role,
     Visitor,
     control_refusal,
+    host_refusal,
     powers,
     refusal,
 )
@@ -96,3 +98,42 @@ def test_pages_are_told_of_each_action_why_not() -> None:
     assert vic["role"] == "viewer"
     assert vic["sees_values"]
     assert all("vic is a viewer" in each for each in vic["actions"].values())
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "10.0.0.7", "[::1]", "localhost", "LOCALHOST.", "web.localhost", "dashboard", ""]
+)
+def test_no_other_site_has_these_names(host: str) -> None:
+    assert host_refusal(OPEN, host) is None
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example.org", "127.0.0.1.example.org", "localhost.example.org", "1.2.3"]
+)
+def test_a_name_that_may_be_another_sites_is_answered_where_it_was_named_or_people_are_known(
+    host: str,
+) -> None:
+    refused = host_refusal(OPEN, host)
+    assert refused is not None
+    assert refused.status is HTTPStatus.FORBIDDEN
+    assert "--stack_hosts" in refused.sentence
+    assert host_refusal(Mode(hosts=frozenset({host})), host.upper()) is None
+    assert host_refusal(BASIC, host) is None
+    assert host_refusal(OAUTH, host) is None
+
+
+def test_behind_a_socket_of_the_file_system_any_name_will_do() -> None:
+    given = {
+        "basic_auth": None,
+        "auth": None,
+        "stack_actions": False,
+        "stack_operators": None,
+        "read_only": False,
+    }
+    mode = Mode.of(SimpleNamespace(**given, unix_socket="/run/x", stack_hosts=None), embedded=False)
+    assert host_refusal(mode, "evil.example.org") is None
+    named = Mode.of(
+        SimpleNamespace(**given, unix_socket="", stack_hosts=["Dash.example.org"]), embedded=False
+    )
+    assert host_refusal(named, "dash.example.org") is None
+    assert host_refusal(named, "evil.example.org") is not None

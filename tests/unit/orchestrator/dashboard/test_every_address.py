@@ -148,6 +148,16 @@ def test_a_name_that_no_database_takes_is_no_failure(address: str, clients: dict
     assert answer.status_code == 404, answer.text
 
 
+@each_address
+def test_nothing_is_told_under_another_sites_name(address: str, clients: dict[str, httpx.Client]) -> None:
+    answer = clients["open"].get(address, headers={"Host": "evil.example.org:5555"})
+    assert answer.status_code == 403
+    assert "--stack_hosts" in answer.text
+    assert "valued" not in answer.text
+    # Whoever is asked who he is gives no name to another site.
+    assert clients["stranger"].get(address, headers={"Host": "evil.example.org"}).status_code == 401
+
+
 @each_read
 def test_values_are_shown_to_nobody_who_is_not_known(address: str, clients: dict[str, httpx.Client]) -> None:
     answer = asked(clients["open"], address)

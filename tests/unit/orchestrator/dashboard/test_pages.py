@@ -1,7 +1,9 @@
 """What the pages about stacks are told, asked of a dashboard that serves them."""
 
+import gzip
 from base64 import b64encode
 from collections.abc import Iterator
+from threading import current_thread
 from typing import Any
 
 import httpx
@@ -217,3 +219,20 @@ def test_browsers_ask_whether_a_script_is_still_the_one_there_is(asked: httpx.Cl
     assert first.headers["Cache-Control"] == "no-cache"
     again = asked.get("/stacks/static/js/states.js", headers={"If-None-Match": first.headers["Etag"]})
     assert again.status_code == 304
+
+
+@pytest.mark.parametrize("path", ["graph.json", "timeline.json", "events.json"])
+def test_long_answers_are_written_and_packed_where_the_store_is_read(
+    asked: httpx.Client, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    threads, pack = [], gzip.compress
+
+    def packing(*arguments: Any) -> bytes:
+        threads.append(current_thread().name)
+        return pack(*arguments)
+
+    monkeypatch.setattr(gzip, "compress", packing)
+    answer = asked.get(f"/stack/pair/{path}", headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert answer.json()["cursor"]
+    assert [name.partition("_")[0] for name in threads] == ["reading"]

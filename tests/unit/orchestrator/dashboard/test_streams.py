@@ -1,6 +1,7 @@
 """Streams over HTTP: what was missed first, then what happens, and how it stands."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import httpx
 import pytest
 
 from orchestrator.dashboard.app import Dashboard
+from orchestrator.dashboard.handlers.streams import StreamHandler
 from orchestrator.settings import Settings
 from orchestrator.store import tables
 from orchestrator.store.store import Store
@@ -188,6 +190,22 @@ def test_what_cannot_be_followed_is_told_in_a_sentence(
         answer = http.get(path)
     assert answer.status_code == status
     assert words in answer.json()["error"]
+
+
+def test_who_takes_nothing_of_what_is_told_listens_no_more(
+    store: Store, dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StreamHandler, "patience_seconds", 0.2)
+    # More than the system keeps for somebody who does not read.
+    monkeypatch.setattr("orchestrator.dashboard.handlers.streams.PING", b": " + b"x" * 8_000_000 + b"\n\n")
+    monkeypatch.setattr("orchestrator.dashboard.handlers.streams.PING_SECONDS", 0.01)
+    before = dashboard.hub.listeners
+    with client(dashboard) as http, http.stream("GET", "/stacks/stream") as answer:
+        of(messages(answer), "tick")
+        assert dashboard.hub.listeners == before + 1
+        # The test's time limit ends it otherwise.
+        while dashboard.hub.listeners > before:
+            time.sleep(0.01)
 
 
 def test_a_stream_ends_with_its_browser(dashboard: Dashboard) -> None:
