@@ -268,7 +268,7 @@ class StackSummary(View):
     #: When the operation in force began and ended; None while it is under way.
     begun_at: float
     ended_at: float | None
-    #: By state of a node in the store, as ``counts`` of a progress; empty once purged.
+    #: By state of a node in the store, as ``counts`` of a progress, and ``held`` at a hook; empty once purged.
     counts: Mapping[str, int]
     total: int
     done: int

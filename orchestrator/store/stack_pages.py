@@ -1,7 +1,7 @@
 """Pages of the list of stacks, found, put in order and cut by the database: a page costs what is on it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.messages import CHECKED_PHASES
 from orchestrator.nearest import Nearest
-from orchestrator.observation.views import StackPage, StackSummary
+from orchestrator.observation.views import HELD, StackPage, StackSummary
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.families import chunked
@@ -151,7 +151,7 @@ class StackPages:
         operations = {row.traversal_id: row for row in rows.values()}
         counted = {each: self._known[each] for each in operations if each in self._known}
         for some in chunked([each for each in operations if each not in counted]):
-            read = self._read(connection, some)
+            read = self._read(connection, some, {each for each in some if operations[each].ended_at is None})
             counted |= read
             over = {
                 each: of
@@ -164,19 +164,23 @@ class StackPages:
         return counted
 
     @staticmethod
-    def _read(connection: sa.Connection, operations: Sequence[str]) -> dict[str, _Counted]:
+    def _read(
+        connection: sa.Connection, operations: Sequence[str], under_way: Container[str]
+    ) -> dict[str, _Counted]:
         node = tables.node
+        stands = node.c.hook.is_not(None)
         sql = (
-            sa.select(node.c.traversal_id, node.c.state, sa.func.count(), sa.func.sum(node.c.retries))
+            sa.select(node.c.traversal_id, node.c.state, stands, sa.func.count(), sa.func.sum(node.c.retries))
             .where(tables.in_traversals(operations), node.c.phase.in_(CHECKED_PHASES))
-            .group_by(node.c.traversal_id, node.c.state)
+            .group_by(node.c.traversal_id, node.c.state, stands)
         )
-        states: dict[str, dict[str, int]] = {each: {} for each in operations}
+        states = {each: Counter[str]() for each in operations}
         retries: Counter[str] = Counter()
-        for operation, state, count, retried in connection.execute(sql):
-            states[operation][state] = count
+        for operation, state, is_held, count, retried in connection.execute(sql):
+            # Nobody waits at a hook for what is over.
+            states[operation][HELD if is_held and operation in under_way else state] += count
             retries[operation] += int(retried)
-        return {each: _Counted(states[each], retries[each]) for each in operations}
+        return {each: _Counted(dict(states[each]), retries[each]) for each in operations}
 
 
 def _state() -> sa.ColumnElement[str]:

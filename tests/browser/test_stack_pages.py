@@ -12,6 +12,18 @@ from tests.browser.site import Site, after, nothing
 SLOW = {"properties": {"wait_secs": 0.4}}
 CHAIN = {"a": nothing(**SLOW), "b": after("a", wait_secs=0.4), "c": after("b"), "aside": nothing()}
 NAMES = "rows => rows.map((row) => row.querySelector('th').textContent.trim())"
+#: Keeps by how much the way to the other pages was moved, once and for all that comes.
+WATCHING = """() => {
+  window.moved = [];
+  new PerformanceObserver((list) => {
+    for (const { value, sources } of list.getEntries()) {
+      if (sources.some(({ node }) => node?.matches?.(".tabs, .tabs *"))) window.moved.push(value);
+    }
+  }).observe({ type: "layout-shift" });
+}"""
+#: What the heads of a table's columns say that is cut off or lies over the next.
+CUT = """heads => heads.filter((head) => head.scrollWidth > head.clientWidth || head.clientWidth < 64)
+  .map((head) => head.textContent.trim())"""
 #: Of each row of the events: the id, as the page keeps it.
 IDS = "rows => rows.map((row) => Number(row.dataset.id))"
 
@@ -47,11 +59,14 @@ def test_events_come_in_while_one_looks_and_can_be_saved(site: Site, visit: Visi
         seen.open("/stack/eventful/events")
         rows = seen.page.locator("#events-rows tr")
         seen.until("() => document.querySelectorAll('#events-rows tr').length > 0")
+        seen.page.evaluate(WATCHING)
         site.let_on(stack)
         site.ended(stack.id)
         ids = sorted(site.event_ids(stack), reverse=True)
         seen.until("(wanted) => document.querySelectorAll('#events-rows tr').length === wanted", len(ids))
         assert rows.evaluate_all(IDS) == ids
+        seen.until_stack("CREATE_COMPLETE")
+        assert seen.page.evaluate("window.moved") == []
         with seen.page.expect_download() as saving:
             seen.page.locator("#events-file").click()
         saved = json.loads(saving.value.path().read_text())
@@ -74,6 +89,9 @@ def test_the_list_finds_sorts_and_follows(site: Site, visit: Visiting) -> None:
         seen.page.wait_for_selector("th[data-sort=name][aria-sort=ascending]")
         names = seen.page.locator("#stacks-rows a")
         assert names.all_inner_texts() == ["listed-a", "listed-b"]
+        for width in (1400, 1100, 900, 420):
+            seen.page.set_viewport_size({"width": width, "height": 900})
+            assert seen.page.locator("#stacks-table thead th").evaluate_all(CUT) == []
         seen.page.locator("th[data-sort=name] button").press("Enter")
         seen.page.wait_for_selector("th[data-sort=name][aria-sort=descending]")
         assert names.all_inner_texts() == ["listed-b", "listed-a"]
@@ -97,7 +115,7 @@ def test_a_history_tells_what_an_operation_changed(site: Site, visit: Visiting) 
         assert "Added: two" in seen.text("#history-rows .changes")
         seen.page.locator("#history-rows a", has_text="timeline").last.click()
         seen.until_data("past")
-        assert seen.text("#stack-operation") == "CREATE COMPLETE"
+        assert seen.text("#stack-operation") == "CREATE_COMPLETE"
         assert "An operation of the past." in seen.text("#stack-past")
         seen.page.wait_for_selector(".gantt-row")
         assert seen.page.locator(".gantt-row").count() == 1

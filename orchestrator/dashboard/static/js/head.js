@@ -31,14 +31,14 @@ function show(head) {
   showBar(byId("stack-bar"), head.counts, head.total);
   setText(byId("stack-percent"), percent(head.done, head.total));
   showCounts(byId("stack-counts"), head.counts, operation.status === "IN_PROGRESS");
-  setText(byId("stack-operation"), `${operation.action} ${operation.status}`);
+  setText(byId("stack-operation"), `${operation.action}_${operation.status}`);
   showAgo(byId("stack-begun"), operation.begun_at);
   const reason = byId("stack-reason");
   setText(reason, operation.status === "COMPLETE" ? "" : operation.reason);
   reason.classList.toggle("trouble", operation.status === "FAILED" && Boolean(operation.reason));
   if (!shown || shown.operation.status !== operation.status || shown.operation.traversal_id !== operation.traversal_id) {
     const words = countsInWords(head.counts);
-    setText(byId("stack-summary"), `${operation.action} ${operation.status}${words ? `: ${words}` : ""}`);
+    setText(byId("stack-summary"), `${operation.action}_${operation.status}${words ? `: ${words}` : ""}`);
   }
   shown = head;
   tick();

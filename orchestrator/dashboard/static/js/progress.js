@@ -36,8 +36,8 @@ export function countsInWords(counts) {
 }
 
 /**
- * Show the counts as a list of icons and words. While `goesOn`, a state in which none is any more keeps its place, so
- * that the others keep theirs.
+ * Show the counts as a list of icons and words. While `goesOn` all states have their places, so that nothing moves when
+ * a resource comes to one in which none was; they keep them when all is over, until the page is opened anew.
  */
 export function showCounts(list, counts, goesOn = false) {
   const items = new Map([...list.children].map((item) => [item.dataset.state, item]));
@@ -45,10 +45,7 @@ export function showCounts(list, counts, goesOn = false) {
   for (const { name, meaning } of STATES) {
     let item = items.get(name);
     const number = counts[name] ?? 0;
-    if (!number && !(item && goesOn)) {
-      item?.remove();
-      continue;
-    }
+    if (!number && !item && !goesOn) continue;
     if (!item) {
       item = el("li", { title: meaning, data: { state: name } }, badge(name));
       item.firstChild.append(el("span", { class: "number" }));
