@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from orchestrator.template.hiding import HIDDEN
+from orchestrator.template.scalars import looks_like_json, without_surrogates
 
 _TRUE = ("true", "yes", "on", "1", "t", "y")
 
@@ -18,7 +19,9 @@ def shown_source(source: str, *, with_defaults: bool) -> str:
         with_defaults: Whether the defaults of other parameters are shown; else asterisks stand for them, too.
     """
     try:
-        document = yaml.compose(source, Loader=yaml.CSafeLoader)
+        # Nothing but places is taken from what is read here, so what stands for what YAML refuses may be anything.
+        readable = without_surrogates(source) if looks_like_json(source) else source
+        document = yaml.compose(readable, Loader=yaml.CSafeLoader)
     except yaml.YAMLError:
         # What nobody can read, nobody can tell the values in.
         return HIDDEN

@@ -99,6 +99,11 @@ def join_surrogates(source: str) -> str:
     return _SURROGATES.sub(_joined, source)
 
 
+def without_surrogates(source: str) -> str:
+    """Return JSON text, as long as it is, with another character for each escaped surrogate pair; YAML can read it."""
+    return _SURROGATES.sub(r"\1\\ufffd\\ufffd", source)
+
+
 def _joined(match: re.Match[str]) -> str:
     high, low = int(match[2], 16), int(match[3], 16)
     return f"{match[1]}\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08x}"

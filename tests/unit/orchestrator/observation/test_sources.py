@@ -73,3 +73,12 @@ def test_whatever_the_secret_is_and_however_it_is_written(
     assert source.endswith(after)
     assert "<" not in shown
     assert "fine" in shown
+
+
+def test_what_json_writes_as_two_escapes_hides_no_more_than_without() -> None:
+    document = {
+        "parameters": {"rocket \U0001f680": {"hidden": True, "default": "s3cret"}},
+        "description": "\U0001f680",
+    }
+    source = json.dumps(document)
+    assert shown_source(source, with_defaults=True) == source.replace('"s3cret"', "******")
