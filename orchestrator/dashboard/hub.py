@@ -34,6 +34,11 @@ RING: Final = 2_000
 #: How many may listen at once.
 MOST_LISTENERS: Final = 1_000
 
+_LATE: Final = (
+    "somebody has kept a transaction open in the database for some seconds: what happened since it began is told when "
+    "it is over, or after two minutes"
+)
+
 
 class Log(Protocol):
     """The history as the hub reads it: see :class:`orchestrator.store.event_log.EventLog`."""
@@ -42,6 +47,7 @@ class Log(Protocol):
     def read(self, after: int, *, up_to: int, limit: int) -> list[ObservedEvent]: ...  # noqa: D102
     def extent(self) -> Extent: ...  # noqa: D102
     def oldest(self, stack_id: str | None = None) -> int | None: ...  # noqa: D102
+    def behind_since(self) -> float | None: ...  # noqa: D102
     def begin_again(self) -> None: ...  # noqa: D102
 
 
@@ -56,7 +62,7 @@ class Pace:
     rest: float = 0.02
     #: How often listeners are told that all is well, or that it is not.
     beat: float = 2.0
-    #: For how long an answer may be waited for before listeners are told.
+    #: For how long an answer, or the end of somebody's transaction, may be waited for before listeners are told.
     patience: float = 3.0
 
 
@@ -104,6 +110,8 @@ class Hub:
         self.as_of = 0.0
         #: Why the history cannot be read; empty if it can.
         self.trouble = ""
+        #: Why the history can be read, and yet nothing of it told; empty if it can.
+        self.late = ""
         #: How often listeners were told how it stands.
         self.beats = 0
         #: How many times one of them was told to begin anew.
@@ -192,8 +200,12 @@ class Hub:
             self.position = rows[-1].id if len(rows) == BATCH else newest
             self._observe(rows)
         if extent:
-            # It was taken before the events were read.
-            self.as_of = extent.now
+            since = self._log.behind_since()
+            is_late = since is not None and extent.now - since > self._pace.patience
+            self.late = _LATE if is_late else ""
+            if not is_late:
+                # It was taken before the events were read.
+                self.as_of = extent.now
 
     def _begin_anew(self) -> None:
         """The history is another one: nothing that anybody knows of it is of use."""

@@ -54,6 +54,10 @@ class EventLog:
             found: int | None = connection.execute(sql).scalar_one()
         return found
 
+    def behind_since(self) -> float | None:
+        """Return since when events wait behind a transaction that is still open; None if none do. Asks nobody."""
+        return self._observations.horizon.behind_since
+
     def begin_again(self) -> None:
         """Forget how far the history was complete: it is another one."""
         self._observations.horizon.begin_again()

@@ -50,6 +50,12 @@ class Horizon:
         """Whether events were seen, when somebody looked last, above which others may still be missing."""
         return bool(self._marks)
 
+    @property
+    def behind_since(self) -> float | None:
+        """The database's time as of which events were seen above which others may still be missing; None: none are."""
+        with self._lock:
+            return min((mark.at for mark in self._marks), default=None)
+
     @retrying
     def look(self) -> int:
         """Return the highest id up to which no event is missing; it never falls.
@@ -70,7 +76,18 @@ class Horizon:
             if not self._marks:
                 return self._complete
             oldest = connection.execute(sa.text(f"SELECT {_OLDEST_OPEN}, {self._db.now}")).one()
-        return self._passed(*oldest)
+            complete = self._passed(*oldest)
+            # Whoever begins while somebody writes would begin with the first event of all.
+            return complete or self._begun(connection)
+
+    def _begun(self, connection: sa.Connection) -> int:
+        """Return the last event that no open transaction can be older than, and begin there; 0 if there is none."""
+        event, now = tables.event, database_time(connection, self._db)
+        sql = sa.select(event.c.id).where(event.c.at < now - SETTLED_SECONDS)
+        found = connection.execute(sql.order_by(event.c.id.desc()).limit(1)).scalar_one_or_none() or 0
+        with self._lock:
+            self._complete = max(self._complete, found)
+            return self._complete
 
     def reach(self, patience_seconds: float) -> int:
         """Return the same once it includes all that is committed now, or when the patience is over."""

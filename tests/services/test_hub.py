@@ -2,6 +2,8 @@
 
 import asyncio
 
+import sqlalchemy as sa
+
 from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.subscription import Topic
 from orchestrator.store import migrations, tables
@@ -53,7 +55,8 @@ def test_a_server_that_was_away_costs_no_event_and_another_one_is_noticed(
             try:
                 await until(lambda: "does not answer" in hub.trouble)
             finally:
-                await asyncio.to_thread(postgres_server.launch)
+                # In this thread: it would end with another.
+                postgres_server.launch()
             await asyncio.to_thread(happens, store, "c")
             await until(lambda: not hub.trouble)
             assert await heard(listener, 1) == [3]
@@ -62,6 +65,39 @@ def test_a_server_that_was_away_costs_no_event_and_another_one_is_noticed(
             await until(lambda: hub.position == 1)
             await asyncio.to_thread(happens, store, "b")
             assert await heard(listener, 1) == [2]
+        await hub.close()
+
+    try:
+        asyncio.run(asyncio.wait_for(story(), 60))
+    finally:
+        store.close()
+
+
+def test_whoever_keeps_a_transaction_open_makes_pages_late_and_they_say_so(
+    postgres_server: PostgresServer,
+) -> None:
+    url = postgres_server.create_database()
+    migrations.upgrade(url)
+    store = Store(url)
+    with_a_stack(store)
+    happens(store, *map(str, range(600)))
+
+    async def story() -> None:
+        with store.database.write() as older:
+            older.execute(sa.text("SELECT pg_current_xact_id()"))
+            hub = Hub(store.event_log, pace=FAST)
+            hub.start()
+            # Not where the history begins: nothing that happened long ago is told as if it were new.
+            assert await placed(hub) == 600
+            with hub.listen(Topic("p")) as listener:
+                await asyncio.to_thread(happens, store, "a")
+                await until(lambda: hub.late)
+                told, beats = hub.as_of, hub.beats
+                await until(lambda: hub.beats > beats + 1)
+                assert (hub.position, hub.as_of, hub.trouble) == (600, told, "")
+                older.commit()
+                assert await heard(listener, 1) == [601]
+                await until(lambda: not hub.late and hub.as_of > told)
         await hub.close()
 
     try:

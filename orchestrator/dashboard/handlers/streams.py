@@ -186,8 +186,9 @@ class StreamHandler(DataHandler):
         self.write(notice("resync", {}, last_id=last))
 
     def _how_it_stands(self, last: int) -> None:
-        if self.hub.trouble:
-            self.write(notice("trouble", {"error": self.hub.trouble}))
+        trouble = self.hub.trouble or self.hub.late
+        if trouble:
+            self.write(notice("trouble", {"error": trouble}))
         else:
             self.write(notice("tick", {"as_of": self.hub.as_of}, last_id=last))
 

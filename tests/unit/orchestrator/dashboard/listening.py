@@ -47,6 +47,8 @@ class Log:
         self.newest = max((row.id for row in rows), default=0)
         #: Up to where it is complete; None: all of it is.
         self.horizon: int | None = None
+        #: Since when it is not.
+        self.waits_since = 2_000.0
         self.is_away = False
         self.answers = threading.Event()
         self.answers.set()
@@ -73,6 +75,9 @@ class Log:
     def oldest(self, stack_id: str | None = None) -> int | None:
         self._answer()
         return min((row.id for row in self.rows if stack_id in (None, row.stack_id)), default=None)
+
+    def behind_since(self) -> float | None:
+        return None if self.horizon is None else self.waits_since
 
     def begin_again(self) -> None:
         self.began_again += 1

@@ -38,13 +38,12 @@ class Ground:
         connection.execute("SELECT pg_current_xact_id()")
         return connection
 
-    @staticmethod
-    def write(connection: Connection, *, at: float = 0) -> int:
-        """Write an event, and return its id."""
+    def write(self, connection: Connection, *, at: float | None = None) -> int:
+        """Write an event, of now if it is not said otherwise, and return its id."""
         row = connection.execute(
             "INSERT INTO event (at, stack_id, traversal_id, action, status) VALUES (%s, 's', 't', 'A', 'B') "
             "RETURNING id",
-            [at],
+            [self.clock() if at is None else at],
         ).fetchone()
         assert row
         return int(row[0])
@@ -120,6 +119,18 @@ def test_a_transaction_of_others_holds_up_the_horizon_for_a_while_only(ground: G
     ground.clock.pass_(SETTLED_SECONDS + 1)
     assert ground.horizon.look() == number
     hanging.rollback()
+
+
+def test_who_begins_while_somebody_writes_begins_behind_what_is_settled(ground: Ground) -> None:
+    old, writing = ground.writer(), ground.writer()
+    settled = ground.write(old, at=ground.clock() - SETTLED_SECONDS - 1)
+    ground.write(old)
+    old.commit()
+    assert ground.horizon.look() == settled
+    assert ground.horizon.behind_since == ground.clock()
+    writing.rollback()
+    assert ground.horizon.look() == settled + 1
+    assert ground.horizon.behind_since is None
 
 
 def test_who_follows_a_stack_is_shown_no_event_that_another_may_still_come_before(ground: Ground) -> None:
