@@ -8,7 +8,6 @@ from typing import Final
 
 from orchestrator.observation.facts import Facts, NodeFact
 from orchestrator.observation.graph import Seen
-from orchestrator.observation.states import is_spare
 from orchestrator.observation.views import FAILED, UNREACHED, FailedView, FailureView
 from orchestrator.observation.wiring import is_counter
 
@@ -29,11 +28,9 @@ class Failures:
 
     @cached_property
     def unreached(self) -> frozenset[int]:
-        """The resources that were never begun, but for those that were there for what might have come."""
+        """The resources that were never begun."""
         states = self.seen.states
-        return frozenset(
-            node.no for node in self.seen.resources if states[node.no] == UNREACHED and not is_spare(node)
-        )
+        return frozenset(node.no for node in self.seen.resources if states[node.no] == UNREACHED)
 
     @cached_property
     def failed(self) -> tuple[FailedView, ...]:

@@ -23,8 +23,6 @@ from orchestrator.store.stopping import HOOK, paused_until
 
 #: The action of events that tell of a signal.
 _SIGNAL: Final = "SIGNAL"
-#: Why a cleanup is there of which nothing may come.
-_ONLY_IF_REPLACED: Final = "deleted only if another has taken its place"
 #: What stands in the place of a reason of what was planned and never done.
 _HELD_BACK: Final = "not deleted: something that requires it could not be"
 
@@ -142,8 +140,6 @@ def reason_of(node: NodeFact, operation: OperationView, state: str, events: Sequ
         return paused_until(node.hook or "")
     if node.phase == JOIN:
         return _HELD_BACK
-    if state == BLOCKED and is_spare(node) and node.phase == CLEANUP:
-        return _ONLY_IF_REPLACED
     if state in (BLOCKED, UNCHANGED, UNREACHED):
         return ""
     said = events[-1].reason if events else ""

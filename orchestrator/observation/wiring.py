@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from orchestrator.messages import END, JOIN
+from orchestrator.messages import CLEANUP, END, JOIN
 from orchestrator.observation.facts import NodeFact
 
 #: (requirer, required), by the nodes' numbers.
@@ -17,8 +17,14 @@ Edge = tuple[int, int]
 
 
 def is_counter(node: NodeFact) -> bool:
-    """Whether a node only counts others as one. A cleanup that was held back became a join, and has its resource."""
-    return node.phase == END or (node.phase == JOIN and node.resource_id is None)
+    """Whether a node only counts others as one. A cleanup that was held back became a join, and has its resource.
+
+    A cleanup that only a replacement would call for stands for nothing until there is one: then it is not quiet any
+    more.
+    """
+    if node.phase == END or (node.phase == JOIN and node.resource_id is None):
+        return True
+    return node.phase in (CLEANUP, JOIN) and node.quiet and not node.attempt
 
 
 @dataclass(frozen=True)

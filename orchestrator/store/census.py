@@ -48,9 +48,7 @@ class Census:
         )
         under_way = sa.select(traversal.c.id).where(traversal.c.status == "IN_PROGRESS")
         nodes = (
-            sa.select(node.c.state, sa.func.count())
-            .where(node.c.phase.in_(CHECKED_PHASES))
-            .group_by(node.c.state)
+            sa.select(node.c.state, sa.func.count()).where(tables.works_on_resource()).group_by(node.c.state)
         )
         live = (
             sa.select(node.c.state, node.c.published, sa.func.min(node.c.due_at))

@@ -6,7 +6,6 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from orchestrator.messages import CHECKED_PHASES
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.stacks import NodeCounts, StackRow, stack_rows
@@ -132,7 +131,7 @@ class Families:
     ) -> tuple[dict[str, int], Sequence[tuple[str, str, str]]]:
         """Return how many there are of each state, and of those at work traversal, key and why they wait."""
         node, resource = tables.node, tables.resource
-        mine = tables.in_traversals(traversals) & node.c.phase.in_(CHECKED_PHASES)
+        mine = tables.in_traversals(traversals) & tables.works_on_resource()
         counts = connection.execute(
             sa.select(node.c.state, sa.func.count()).where(mine).group_by(node.c.state)
         ).all()

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from orchestrator.messages import CLEANUP, CONVERGE, OPERATE, CheckOrder
+from orchestrator.messages import CLEANUP, CONVERGE, JOIN, OPERATE, CheckOrder
 from orchestrator.observation.facts import RETRY
 from orchestrator.operable import CHECK
 from orchestrator.store import statements, tables
@@ -199,7 +199,8 @@ class NodeEndings(NodeOrders):
             .where(traversal, node.c.no == claim.order.no)
             .values(resource_id=new_id, action="CREATE", retries=0, fragment=self._codec.pack(fragment))
         )
-        cleanup = (node.c.resource_id == claim.resource_id) & (node.c.phase == CLEANUP)
+        # One that was held back is a join, and tells that there is something which was not deleted.
+        cleanup = (node.c.resource_id == claim.resource_id) & node.c.phase.in_((CLEANUP, JOIN))
         connection.execute(
             node.update().where(tables.in_traversal(claim.order.traversal_id), cleanup).values(quiet=False)
         )

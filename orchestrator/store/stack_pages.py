@@ -8,7 +8,6 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.messages import CHECKED_PHASES
 from orchestrator.nearest import Nearest
 from orchestrator.observation.views import HELD, StackPage, StackSummary
 from orchestrator.store import tables
@@ -171,7 +170,7 @@ class StackPages:
         stands = node.c.hook.is_not(None)
         sql = (
             sa.select(node.c.traversal_id, node.c.state, stands, sa.func.count(), sa.func.sum(node.c.retries))
-            .where(tables.in_traversals(operations), node.c.phase.in_(CHECKED_PHASES))
+            .where(tables.in_traversals(operations), tables.works_on_resource())
             .group_by(node.c.traversal_id, node.c.state, stands)
         )
         states = {each: Counter[str]() for each in operations}

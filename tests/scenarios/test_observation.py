@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.messages import EnvironmentSource
-from orchestrator.observation.observer import Observer
+from orchestrator.observation.observer import Observer, StackQuery
 from orchestrator.observation.views import GraphPicture, Timeline
 from orchestrator.settings import Settings
 from tests.scenarios.test_nested import FILES
@@ -151,7 +151,7 @@ def test_an_update_draws_what_it_visits_and_what_that_is_given() -> None:
     world.settle()
     picture = graph(world)
     told = {(vertex.name, vertex.phase): vertex.state for vertex in picture.vertices}
-    assert told == {("a", "converge"): "unchanged", ("b", "converge"): "done", ("b", "cleanup"): "unchanged"}
+    assert told == {("a", "converge"): "unchanged", ("b", "converge"): "done"}
     # What there was nothing to do about has no bar.
     assert [(bar.name, bar.phase) for bar in timeline(world).bars] == [("b", "converge")]
 
@@ -161,7 +161,12 @@ def test_a_replacement_is_told_with_the_deletion_of_what_it_replaced() -> None:
     world.create(template({"a": value("1")}))
     world.settle()
     world.update(template({"a": value("2")}))
+    # Until it is known that another takes its place, nothing is to be deleted.
+    picture = graph(world)
+    assert (picture.total, sum(stored(world).values())) == (1, 1)
     world.settle()
+    picture = graph(world)
+    assert (picture.total, sum(stored(world).values())) == (2, 2)
     told = timeline(world)
     assert [(bar.name, bar.phase, bar.action, bar.state) for bar in told.bars] == [
         ("a", "converge", "CREATE", "done"),
@@ -169,6 +174,20 @@ def test_a_replacement_is_told_with_the_deletion_of_what_it_replaced() -> None:
     ]
     assert told.critical == tuple(bar.no for bar in told.bars)
     assert all(bar.spans for bar in told.bars)
+
+
+def test_every_count_leaves_out_what_nothing_is_to_be_done_for() -> None:
+    world = World()
+    world.create(template({"a": value("1", "s"), "b": value("2")}))
+    world.settle()
+    world.update(template({"a": value("1", "l"), "b": value("2")}))
+    for _ in range(2):
+        picture, view = graph(world), observer(world)
+        (row,) = view.stacks(StackQuery()).rows
+        assert [(vertex.name, vertex.phase) for vertex in picture.vertices] == [("a", "converge")]
+        assert (picture.total, view.head("s").total, row.total, sum(stored(world).values())) == (1, 1, 1, 1)
+        assert sum(world.store.census.take().nodes.values()) == (row.status == "IN_PROGRESS")
+        world.settle()
 
 
 def test_a_cleanup_that_is_held_back_is_never_begun() -> None:

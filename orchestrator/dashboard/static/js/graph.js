@@ -25,6 +25,7 @@ const frame = byId("graph-frame");
 const listFrame = byId("graph-list");
 
 let picture = null;
+let grown = false; // Whether that is asked for because there is more in this one than is shown: a replaced resource's deletion.
 let anew = true; // Whether the next answer is to be of another picture, and not of the states in this one.
 let opening = null; // The name of the resource to open once the picture is there.
 let paints = null;
@@ -80,11 +81,17 @@ async function load(signal) {
   // Something else is to be looked at by now: it is asked for next.
   if (asked !== JSON.stringify(focus.asked)) return answer;
   if (whole) {
-    anew = false;
+    const { no } = (grown && panel.item) || {};
+    anew = grown = false;
     picture = new Picture(answer);
-    panel.close();
+    // Whoever reads on in the panel is not disturbed.
+    const read = picture.vertices.get(no);
+    if (read) panel.keep(read);
+    else panel.close();
     look();
+    if (read) drawing.mark(read);
   } else if (picture.differs(answer)) {
+    grown = answer.operation.traversal_id === picture.operation.traversal_id;
     loadAnew();
   } else {
     const { changed: found, ahead } = picture.merge(answer);

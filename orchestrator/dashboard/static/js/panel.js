@@ -48,6 +48,12 @@ export class Panel {
     this.heard.closed(byHand);
   }
 
+  /** Go on with the same vertex of another picture. */
+  keep(vertex) {
+    this.item = vertex;
+    this.update([vertex]);
+  }
+
   /** Something of these vertices changed. */
   update(vertices) {
     if (!this.item || this.item.counts || !vertices.includes(this.item)) return;

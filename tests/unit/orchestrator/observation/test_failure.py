@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrator.observation.facts import EventFact, Facts, NodeFact
 from orchestrator.observation.failure import NAMED, failure_of
+from orchestrator.observation.graph import picture_of
 from tests.unit.orchestrator.observation.made import (
     BEGUN_AT,
     event,
@@ -179,6 +180,14 @@ def test_a_cleanup_that_only_a_replacement_calls_for_is_not_missed() -> None:
     ]
     view = failure_of(failed(nodes, {1: (0,)}, [no_luck("a", 5)]))
     assert (view.unreached, view.roots[0].blocks) == (0, 0)
+
+
+def test_what_would_have_been_looked_at_only_after_a_change_was_never_begun_either() -> None:
+    nodes = [node(0, "a", state="failed", attempt=1), node(1, "b", quiet=True)]
+    told = failed(nodes, {1: (0,)}, [no_luck("a", 5)])
+    view = failure_of(told)
+    assert (view.unreached, view.roots[0].blocked) == (1, ("b",))
+    assert picture_of(told).counts["unreached"] == view.unreached
 
 
 def test_while_an_operation_goes_on_nothing_counts_as_never_begun() -> None:

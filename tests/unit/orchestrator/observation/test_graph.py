@@ -1,6 +1,7 @@
 """The graph of an operation: its vertices, what is around one of them, its groups."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -115,10 +116,29 @@ def test_a_cleanup_that_was_held_back_is_a_resource_all_the_same() -> None:
     assert "not deleted" in vertex.reason
 
 
-def test_a_cleanup_of_which_nothing_may_come_says_so() -> None:
-    spare = node(1, "a", phase="cleanup", action="DELETE", quiet=True)
-    (vertex,) = picture_of(facts([spare])).vertices
-    assert vertex.reason == "deleted only if another has taken its place"
+@pytest.mark.parametrize(("phase", "state"), [("cleanup", "blocked"), ("cleanup", "done"), ("join", "done")])
+def test_a_cleanup_that_only_a_replacement_calls_for_is_drawn_once_there_is_one(
+    phase: str, state: str
+) -> None:
+    old = node(1, "a", phase=phase, action="DELETE", quiet=True, state=state)
+    spare = picture_of(facts([old]))
+    assert (spare.vertices, spare.total) == ((), 0)
+    replaced = picture_of(facts([replace(old, quiet=False)]))
+    assert ([vertex.name for vertex in replaced.vertices], replaced.total) == (["a"], 1)
+
+
+def test_what_is_deleted_after_such_a_cleanup_waits_for_what_that_waits_for() -> None:
+    moved = node(0, "user", action="UPDATE", state="running", attempt=1)
+    spare = node(1, "user", phase="cleanup", action="DELETE", quiet=True)
+    picture = picture_of(
+        facts(wired([moved, spare, node(2, "old", phase="cleanup", action="DELETE")], {1: (0,), 2: (1,)}))
+    )
+    assert [(vertex.name, vertex.kind) for vertex in picture.vertices] == [
+        ("user", "resource"),
+        ("", "join"),
+        ("old", "resource"),
+    ]
+    assert (picture.edges, picture.total) == (((1, 0), (2, 1)), 2)
 
 
 def test_attempts_are_tries_and_not_looks_at_what_is_under_way() -> None:
