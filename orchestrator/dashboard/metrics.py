@@ -26,6 +26,7 @@ from orchestrator.service import Service
 from orchestrator.store.census import Count
 from orchestrator.store.node_counters import NodeTotals
 from orchestrator.store.observing import ObservedEvent
+from orchestrator.store.stopping import HOOK
 from orchestrator.store.store import Store
 
 #: How often it is read what there is, and how nodes are, in seconds.
@@ -33,6 +34,11 @@ COUNT_SECONDS: Final = 10.0
 NODES_SECONDS: Final = 30.0
 #: Of so many actions under way it is known when they began.
 MOST_BEGUN: Final = 50_000
+#: What events tell that is no action of a worker: what stands at a hook waits for people, and anybody may signal a
+#: resource while something else is done with it.
+ASIDE: Final = frozenset({HOOK, "SIGNAL"})
+#: What events call the end of an action that came to nothing because another resource is to be made.
+REPLACE: Final = "REPLACE"
 #: Upper bounds of how long actions take, and of how late an event is read.
 ACTION_BUCKETS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3600.0)
 DELAY_BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
@@ -55,7 +61,8 @@ class Tally:
     """Counts what happens, from the events in their order."""
 
     def __init__(self) -> None:
-        self._begun: OrderedDict[tuple[str, str | None], float] = OrderedDict()
+        #: By traversal and resource: which action is under way, and since when.
+        self._begun: OrderedDict[tuple[str, str | None], tuple[str, float]] = OrderedDict()
         self._actions = Histogram(
             "isotherm_action_seconds",
             "From when a worker began with a resource to when its action was over, by its outcome.",
@@ -88,12 +95,19 @@ class Tally:
                 self._follow(row)
 
     def _follow(self, row: ObservedEvent) -> None:
+        if row.action in ASIDE:
+            return
         which = (row.traversal_id, row.resource_id)
-        if row.status == "IN_PROGRESS":
-            self._begun.setdefault(which, row.at)
+        action, _ = self._begun.get(which, ("", 0.0))
+        if row.action == REPLACE:
+            # Nothing is done with it until it is deleted.
+            self._begun.pop(which, None)
+        elif row.status == "IN_PROGRESS" and row.action != action:
+            self._begun[which] = (row.action, row.at)
             if len(self._begun) > MOST_BEGUN:
                 self._begun.popitem(last=False)
-        elif (begun := self._begun.pop(which, None)) is not None:
+        elif row.status != "IN_PROGRESS" and action:
+            _, begun = self._begun.pop(which)
             self._actions.labels(row.action, row.status).observe(max(0.0, row.at - begun))
 
     def collect(self) -> Iterator[Metric]:

@@ -70,6 +70,36 @@ def test_an_action_takes_from_its_first_attempt_to_its_end(tally: Tally, counted
     assert value(counted, "isotherm_leases_lost_total") == 1.0
 
 
+def test_what_is_replaced_is_deleted_from_when_its_deletion_began(
+    tally: Tally, counted: CollectorRegistry
+) -> None:
+    tally.add(
+        [
+            happened(1, action="UPDATE", status="IN_PROGRESS", at=100.0),
+            happened(2, action="REPLACE", status="IN_PROGRESS", at=101.0),
+            happened(3, action="DELETE", status="IN_PROGRESS", at=150.0),
+            happened(4, action="DELETE", status="COMPLETE", at=152.0),
+        ]
+    )
+    assert value(counted, "isotherm_action_seconds_sum", action="DELETE", outcome="COMPLETE") == 2.0
+
+
+def test_hooks_and_signals_are_no_actions_of_workers(tally: Tally, counted: CollectorRegistry) -> None:
+    tally.add(
+        [
+            happened(1, action="HOOK", status="IN_PROGRESS", at=10.0),
+            happened(2, action="HOOK", status="COMPLETE", at=100.0),
+            happened(3, status="IN_PROGRESS", at=100.0),
+            # A resource may wait for signals.
+            happened(4, action="SIGNAL", status="COMPLETE", at=101.0),
+            happened(5, status="COMPLETE", at=103.0),
+        ]
+    )
+    assert value(counted, "isotherm_action_seconds_sum", action="CREATE", outcome="COMPLETE") == 3.0
+    for action in ("HOOK", "SIGNAL"):
+        assert value(counted, "isotherm_action_seconds_count", action=action, outcome="COMPLETE") is None
+
+
 def test_an_event_is_as_late_as_it_was_read_after_it_was_written(
     tally: Tally, counted: CollectorRegistry
 ) -> None:
