@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from celery import Celery
 from flower.app import Flower, rewrite_handler
@@ -71,6 +72,8 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         #: What is told of nodes, caches and workers.
         self.fleet = Fleet(self.service, self.observer, store.observations.moment)
         self._actors = ThreadPoolExecutor(ACTORS, thread_name_prefix="acting")
+        #: By the stack's id, as long as there are any.
+        self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reading")
         self.metrics = Metrics(self.hub, tally, store, self.service)
         # Once the loop runs.
@@ -101,6 +104,12 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         """Return what came of something done to a stack; the loop goes on meanwhile."""
         done: T = await self.io_loop.run_in_executor(self._actors, deed, self.service)
         return done
+
+    def orders_on(self, stack_id: str) -> asyncio.Lock:
+        """Return what orders on a stack hold while they are looked at and carried out, one after the other."""
+        lock = self._orders.get(stack_id) or asyncio.Lock()
+        self._orders[stack_id] = lock
+        return lock
 
     def stop(self) -> None:
         """Stop, once."""

@@ -75,9 +75,11 @@ class Act(ActionHandler):
             raise HTTPError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "%s", message)
         try:
             order = read_order(action, self.request.body)
-            stack, hooks = await self.look(name)
-            check_order(order, stack, hooks)
-            came: dict[str, Any] = await self.application.act(partial(carry_out, order))
+            # One at a time: what is ordered twice at once is looked at again after the first.
+            async with self.application.orders_on(order.stack_id):
+                stack, hooks = await self.look(name)
+                check_order(order, stack, hooks)
+                came: dict[str, Any] = await self.application.act(partial(carry_out, order))
         except IsothermError as error:
             raise told(error) from error
         return came

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -79,6 +80,20 @@ def test_a_failed_stack_is_tried_again_and_deleted(operator: httpx.Client, servi
     with pytest.raises(NotFound):
         service.stack("failing")
     assert set(offers(operator, made.id)["unfit"].values()) == {"the stack is deleted"}
+
+
+def test_of_orders_that_come_at_once_one_is_carried_out(operator: httpx.Client, service: Service) -> None:
+    made = service.create(StackJob(name="twice", template=FAILING))
+    assert list(service.watch(made.id))[-1].stack.status == "FAILED"
+    seen = offers(operator, "twice")
+    order = {name: seen[name] for name in ("stack_id", "traversal_id")} | {"confirm": "twice"}
+    with ThreadPoolExecutor(4) as clicks:
+        # By name and by id: it is the same stack.
+        paths = [f"/stack/{name}/act/retry" for name in ("twice", made.id, "twice", made.id)]
+        answers = list(clicks.map(lambda path: operator.post(path, json=order), paths))
+    assert sorted(answer.status_code for answer in answers) == [202, 409, 409, 409]
+    assert len(operator.get("/stack/twice/history.json").json()["operations"]) == 2
+    list(service.watch(made.id))
 
 
 def test_the_hook_that_is_named_is_cleared_and_no_other(operator: httpx.Client, service: Service) -> None:
