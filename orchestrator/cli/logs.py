@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import InvalidInput, Problem
@@ -63,6 +64,17 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
     )
 
 
+def _on_one_line(_logger: Any, _method: str, told: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Have a line tell its stack as it tells everything else.
+
+    The renderer takes what is called ``stack`` for a trace of calls: it would write it below the line, as it is, and
+    who asks for a stack by a name with line breaks in it could write lines of his own.
+    """
+    if "stack" in told:
+        told["stack_name"] = told.pop("stack")
+    return told
+
+
 def _renderers(log_format: str) -> list[Any]:
     import structlog
 
@@ -71,7 +83,10 @@ def _renderers(log_format: str) -> list[Any]:
     if log_format == "console":
         # The default shows the local variables of every frame, and with them the secrets that a step worked with.
         plain = structlog.dev.plain_traceback
-        return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
+        return [
+            _on_one_line,
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain),
+        ]
     problem = Problem(
         path="settings.log_format",
         message=f"expected console or json, got {log_format!r}",

@@ -8,6 +8,7 @@ import structlog
 
 from orchestrator.cli.logs import configure_logs
 from orchestrator.cli.shell import Shell
+from orchestrator.log_context import about_job
 from orchestrator.settings import Settings
 
 
@@ -45,3 +46,14 @@ def test_a_command_that_only_reads_settings_writes_no_debugging_lines(
     assert Shell(load=Settings).settings.log_level == "INFO"
     structlog.get_logger().debug("asked an HTTP API")
     assert capsys.readouterr().err == ""
+
+
+def test_a_line_tells_its_stack_within_the_line_whatever_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logs(Settings(log_format="console"))
+    with about_job("stack.create", job_id="j", stack="web"):
+        structlog.get_logger().info("begun")
+    structlog.get_logger().info("refused", stack="web\n2026-01-01 [info] all is well")
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert "stack_name=web" in lines[0]
+    assert r"web\n2026" in lines[1]
