@@ -161,8 +161,16 @@ def picture(
     heading = Text.assemble((printable(stack.name), "bold"), "  ", (stack.state, state_style(stack.state)))
     heading.append(f"  {duration(elapsed_seconds)}", style="dim")
     bar = Table.grid(padding=(0, 1))
+    # What goes on well is no red bar, which is the library's own taste.
+    colour = "red" if stack.status == "FAILED" else "green"
     bar.add_row(
-        ProgressBar(total=max(progress.total, 1), completed=progress.done, width=min(40, max(width // 2, 4))),
+        ProgressBar(
+            total=max(progress.total, 1),
+            completed=progress.done,
+            width=min(40, max(width // 2, 4)),
+            complete_style=colour,
+            finished_style=colour,
+        ),
         f"{progress.done}/{progress.total}",
     )
     counts = Text("  ")

@@ -1,6 +1,7 @@
 """How the dashboard is started: ``isotherm dashboard``, and ``celery -A orchestrator.queue:app dashboard``."""
 
 import atexit
+import logging
 import signal
 import sys
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from collections.abc import Sequence
 import click
 from celery import Celery
 from celery.bin.base import CeleryCommand
-from flower.command import extract_settings, print_banner, setup_logging, sigterm_handler
+from flower.command import extract_settings, setup_logging, sigterm_handler
 from flower.urls import settings as flowers
 from tornado.options import options
 
@@ -64,17 +65,32 @@ def serve(
     store = Store.of(settings)
     if settings.embedded:
         prepare_database(settings, store)
+        # It looks for workers whenever its page about them is opened, and there are none.
+        logging.getLogger("flower.inspector").setLevel(logging.ERROR)
     served = Dashboard(app, options, settings, store, **flowers)
     atexit.register(served.stop)
     signal.signal(signal.SIGTERM, sigterm_handler)
     port = _listen(served)
     if not quiet:
-        print_banner(app, "ssl_options" in flowers, port)
+        click.echo(where(port, settings, is_secure="ssl_options" in flowers), err=True)
     try:
         served.start()
     except (KeyboardInterrupt, SystemExit):
         served.stop()
         leave_in_time()
+
+
+def where(port: int | None, settings: Settings, *, is_secure: bool) -> str:
+    """Return in words where the dashboard is, and what it shows; ``port`` is None where it has a socket in files."""
+    if port is None:
+        place = f"at the socket {options.unix_socket}"
+    else:
+        prefix = f"/{options.url_prefix.strip('/')}" if options.url_prefix else ""
+        host = options.address or "127.0.0.1"
+        named = f"[{host}]" if ":" in host else host
+        place = f"at http{'s' if is_secure else ''}://{named}:{port}{prefix}/stacks"
+    shown = f"those of {settings.state_directory}, without a broker" if settings.embedded else "with a broker"
+    return f"Stacks are shown {place} ({shown}); Ctrl-C ends it"
 
 
 def _with_broker(settings: Settings) -> Settings:

@@ -181,7 +181,7 @@ function showSorting() {
 
 function showRange({ rows: found, total }) {
   const first = found.length ? wanted.offset + 1 : 0;
-  setText(byId("stacks-range"), `${first}–${wanted.offset + found.length} of ${counted(total, "stack")}`);
+  setText(byId("stacks-range"), total ? `${first}–${wanted.offset + found.length} of ${counted(total, "stack")}` : "no stack");
   byId("stacks-before").disabled = wanted.offset === 0;
   byId("stacks-next").disabled = wanted.offset + found.length >= total;
   setText(byId("stacks-summary"), `${counted(total, "stack")} in the list`);

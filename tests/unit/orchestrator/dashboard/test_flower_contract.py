@@ -58,7 +58,6 @@ def test_the_application_takes_what_we_hand_it() -> None:
         "apply_options",
         "extract_settings",
         "setup_logging",
-        "print_banner",
         "sigterm_handler",
     ],
 )
