@@ -18,9 +18,14 @@ from tests.services.rabbit import RabbitServer
 from tests.services.servers import MemcachedServer, PostgresServer, RedisServer
 
 # How long an example takes is no claim of any test: machines are slow and busy.
-hypothesis.settings.register_profile(
-    "isotherm", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
+# So many examples keep the whole run short; ``--hypothesis-profile=thorough`` looks for longer.
+for _profile, _examples in (("isotherm", 50), ("thorough", 500)):
+    hypothesis.settings.register_profile(
+        _profile,
+        max_examples=_examples,
+        deadline=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
 hypothesis.settings.load_profile("isotherm")
 
 
