@@ -11,6 +11,9 @@ DEVELOPMENT := $(VENV)/.development-is-installed
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test check docs frontend bench servers clean
 
+# Tests start hundreds of interpreters: what one compiles is there for all others, even where the environment forbids it.
+unexport PYTHONDONTWRITEBYTECODE
+
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
