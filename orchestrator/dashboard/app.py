@@ -14,6 +14,7 @@ from orchestrator.dashboard.controls import controls
 from orchestrator.dashboard.fleet import Fleet
 from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.loader import StackLoader
+from orchestrator.dashboard.login import login
 from orchestrator.dashboard.metrics import Metrics, Tally
 from orchestrator.dashboard.routes import routes
 from orchestrator.dashboard.waking import waking_events
@@ -59,7 +60,7 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
             events=waking_events(capp, options, self.hub.wake),
             **flowers,
         )
-        ours = [*controls(), *routes()]
+        ours = [*controls(), *login(options.auth_provider), *routes()]
         if options.url_prefix:
             ours = [rewrite_handler(each, options.url_prefix) for each in ours]
         self.add_handlers(".*", ours)

@@ -13,9 +13,11 @@ from flower.command import apply_env_options, apply_options
 from flower.options import DEFAULT_CONFIG_FILE
 from flower.utils import strtobool
 from flower.utils.authentication import validate_auth_option
+from tornado.auth import OAuth2Mixin
 from tornado.options import Error, OptionParser, define, options
 
 from orchestrator.dashboard.access import Mode
+from orchestrator.dashboard.login import provider_named
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.nearest import Nearest
 
@@ -35,6 +37,10 @@ DEFAULTS: Final = {
 _READ_ELSEWHERE: Final = ("FLOWER_UNAUTHENTICATED_API", "FLOWER_OAUTH2_", "FLOWER_GITHUB_", "FLOWER_GITLAB_")
 #: What Tornado writes for yes and no.
 _WORDS: Final = frozenset({"true", "t", "1", "false", "f", "0"})
+#: What people may log in by, as Flower brings it.
+_PROVIDERS: Final = tuple(
+    f"flower.views.auth.{kind}LoginHandler" for kind in ("GoogleAuth2", "Github", "GitLab", "Okta")
+)
 _HINTS: Final = {"bool": "write true or false", "int": "a whole number is expected"}
 
 
@@ -146,6 +152,7 @@ def problems_of(given: Any, *, embedded: bool) -> Iterator[Problem]:
     if given.auth and not validate_auth_option(given.auth):
         expected = "expected is an address, several with | between them, or one with a single * before its @"
         yield Problem(path="--auth", message=f"{given.auth!r} cannot be used: {expected}")
+    yield from _problems_of_login(given)
     if bool(given.certfile) != bool(given.keyfile):
         yield Problem(
             path="--certfile, --keyfile", message="one of them is given, and both are needed for TLS"
@@ -155,6 +162,29 @@ def problems_of(given: Any, *, embedded: bool) -> Iterator[Problem]:
         if place and not Path(place).expanduser().is_file():
             yield Problem(path=f"--{name}", message=f"there is no file {place!r}")
     yield from _problems_of_roles(Mode.of(given, embedded=embedded))
+
+
+def _problems_of_login(given: Any) -> Iterator[Problem]:
+    """Yield what keeps people from logging in by OAuth, or would let everybody in who does not."""
+    if not given.auth:
+        if given.auth_provider:
+            message = "without --auth nobody is asked to log in"
+            yield Problem(path="--auth_provider", message=message, hint="say by --auth who may come in")
+        return
+    if not given.auth_provider:
+        message = "nobody could log in: no --auth_provider is named"
+        yield Problem(path="--auth", message=message, hint=f"such as --auth_provider={_PROVIDERS[0]}")
+        return
+    handler = provider_named(given.auth_provider)
+    if handler is None:
+        hint = Nearest().hint(given.auth_provider, _PROVIDERS)
+        message = f"{given.auth_provider!r} is no handler that logs in"
+        yield Problem(path="--auth_provider", message=message, hint=hint)
+    elif issubclass(handler, OAuth2Mixin):
+        for name in ("oauth2_key", "oauth2_secret", "oauth2_redirect_uri"):
+            if not getattr(given, name) and not os.environ.get(f"FLOWER_{name.upper()}"):
+                message = f"{handler.__name__} needs it for anybody to log in"
+                yield Problem(path=f"--{name}", message=message)
 
 
 def _problems_of_roles(mode: Mode) -> Iterator[Problem]:

@@ -52,18 +52,26 @@ class Act(ActionHandler):
 
     async def post(self, name: str, action: str) -> None:
         """Carry it out, and say what came of it."""
-        who = self.visitor.name or None
-        noted = log.bind(action=action, stack=name, who=who, address=self.request.remote_ip)
-        try:
-            came = await self._carry_out(name, action)
-        except HTTPError as error:
-            noted.warning(
-                "an action on a stack was refused", code=int(error.status_code), why=error.get_message()
-            )
-            raise
-        noted.info("an operator acted on a stack", came=came["message"])
+        came = await self._carry_out(name, action)
+        self._noted().info("an operator acted on a stack", came=came["message"])
         self.set_status(HTTPStatus.ACCEPTED)
         self.answer(came)
+
+    def log_exception(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        """Note a refusal, also one from before anything was looked at: of nobody who is known, or without a token."""
+        if isinstance(error, HTTPError):
+            why = self.sentence_of(error.status_code, error)
+            self._noted().warning("an action on a stack was refused", code=int(error.status_code), why=why)
+        else:
+            super().log_exception(kind, error, trace)
+
+    def _noted(self) -> Any:
+        name, action = self.path_args
+        try:
+            who = self.visitor.name or None
+        except HTTPError:
+            who = None
+        return log.bind(action=action, stack=name, who=who, address=self.request.remote_ip)
 
     async def _carry_out(self, name: str, action: str) -> dict[str, Any]:
         refused = refusal(self.application.mode, self.visitor, action, name)

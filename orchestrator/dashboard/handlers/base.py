@@ -54,6 +54,7 @@ SECTIONS: Final = (
     ("workers", "Workers", "/workers"),
 )
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
+NOT_LOGGED_IN: Final = "you are not logged in, or not any more: load the page again"
 UNFORESEEN: Final = "something went wrong that nobody foresaw; the dashboard's log says what"
 
 
@@ -241,7 +242,7 @@ class DataHandler(StackHandler):
         """Let those in alone who may."""
         self.check_host()
         if not self.current_user:
-            raise HTTPError(HTTPStatus.UNAUTHORIZED)
+            raise HTTPError(HTTPStatus.UNAUTHORIZED, "%s", NOT_LOGGED_IN)
 
     def answer(self, value: Mapping[str, Any]) -> None:
         """Send a value as JSON, packed if that was asked for and is worth it."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog.testing
 
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.messages import EnvironmentSource, StackJob
@@ -151,3 +152,12 @@ def test_what_is_told_is_text_on_a_page(operator: httpx.Client, monkeypatch: pyt
     assert "&lt;b&gt;busy&lt;/b&gt;" in answer.text
     assert "<b>busy" not in answer.text
     assert "<h1>Conflict</h1>" in answer.text
+
+
+def test_an_order_of_somebody_unknown_is_noted(operator: httpx.Client) -> None:
+    with structlog.testing.capture_logs() as noted:
+        answer = operator.post("/stack/web/act/delete", json={}, auth=("ann", "wrong"))
+    assert answer.status_code == 401
+    (line,) = [each for each in noted if each["event"] == "an action on a stack was refused"]
+    assert (line["stack"], line["action"], line["who"], line["code"]) == ("web", "delete", None, 401)
+    assert line["address"] == "127.0.0.1"

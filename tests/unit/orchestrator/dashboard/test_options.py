@@ -11,6 +11,16 @@ from orchestrator.dashboard.options import problems_of, read_options
 from orchestrator.errors import InvalidInput
 from tests.unit.orchestrator.dashboard.serving import fresh_options, option_values
 
+#: All that logging in by a provider takes: who may come in, the provider, and what it knows the dashboard by.
+OAUTH = {
+    "auth": ".*@example.org",
+    "auth_provider": "flower.views.auth.OktaLoginHandler",
+    "oauth2_key": "key",
+    "oauth2_secret": "hidden",
+    "oauth2_redirect_uri": "https://dashboard.example.org/login",
+}
+OKTA = tuple(f"--{name}={value}" for name, value in OAUTH.items())
+
 
 @pytest.fixture(autouse=True)
 def new_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
@@ -104,8 +114,33 @@ def test_actions_without_operators_are_refused() -> None:
 def test_an_operator_who_could_not_come_in_is_refused() -> None:
     (told,) = refused("--basic_auth=annabel:hidden", "--stack_operators=anabel")
     assert told == "--stack_operators: --basic_auth lets no 'anabel' in (did you mean 'annabel'?)"
-    (told,) = refused("--auth=.*@example.org", "--stack_operators=ann@example.net")
+    (told,) = refused(*OKTA, "--stack_operators=ann@example.net")
     assert told.startswith("--stack_operators: --auth lets no 'ann@example.net' in")
+
+
+def test_what_nobody_could_log_in_by_is_refused() -> None:
+    (told,) = refused("--auth=.*@example.org")
+    assert told.startswith(
+        "--auth: nobody could log in: no --auth_provider is named (such as --auth_provider="
+    )
+    (told,) = refused("--auth=.*@example.org", "--auth_provider=flower.views.auth.OctaLoginHandler")
+    assert told.endswith("(did you mean 'flower.views.auth.OktaLoginHandler'?)")
+    told = "\n".join(refused(*OKTA[:2]))
+    for name in ("oauth2_key", "oauth2_secret", "oauth2_redirect_uri"):
+        assert f"--{name}: OktaLoginHandler needs it for anybody to log in" in told
+    read_options("isotherm", OKTA, embedded=False)
+
+
+def test_what_flower_reads_of_a_login_from_the_environment_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("KEY", "SECRET", "REDIRECT_URI"):
+        monkeypatch.setenv(f"FLOWER_OAUTH2_{name}", "x")
+    read_options("isotherm", OKTA[:2], embedded=False)
+
+
+def test_a_provider_without_anybody_who_may_come_in_is_refused() -> None:
+    """Everybody would be let in, and nobody asked."""
+    (told,) = refused(*OKTA[1:])
+    assert told == "--auth_provider: without --auth nobody is asked to log in (say by --auth who may come in)"
 
 
 @pytest.mark.parametrize("value", ["hidden", ":hidden"])
@@ -117,7 +152,7 @@ def test_a_password_without_a_name_is_refused_and_not_shown(value: str) -> None:
 @pytest.mark.parametrize(
     ("given", "path"),
     [
-        ({"auth": "*@*"}, "--auth"),
+        ({**OAUTH, "auth": "*@*"}, "--auth"),
         ({"certfile": __file__}, "--certfile, --keyfile"),
         ({"certfile": __file__, "keyfile": "/nothing/here"}, "--keyfile"),
     ],
