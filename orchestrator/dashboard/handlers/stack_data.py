@@ -6,12 +6,15 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
+import structlog
 from tornado.iostream import StreamClosedError
-from tornado.web import url
+from tornado.web import HTTPError, url
 
 from orchestrator.dashboard.arguments import LONGEST_PAGE, event_filter, flag, whole
 from orchestrator.dashboard.handlers.base import DataHandler
 from orchestrator.observation.observer import Observer
+
+log = structlog.get_logger()
 
 #: How deep stacks in stacks are looked into.
 _DEEPEST: Final = 100
@@ -86,9 +89,12 @@ class EventsFile(DataHandler):
     """All events of a stack that fit, oldest first, as a file to save: one JSON list, however long."""
 
     async def get(self, name: str) -> None:
-        """Send it part by part, so that none of it is kept."""
+        """Send it part by part, so that none of it is kept; if the rest cannot be had, break off without an end."""
         arguments = {each: self.text(each) for each in self.request.query_arguments}
-        read = partial(self.observer.showing.events, name, limit=_SAVED_AT_ONCE)
+        # By its id: another stack may take the name before all is sent.
+        project = self.observer.settings.project
+        stack = await self.ask(lambda: self.application.store.past.stack(name, project=project))
+        read = partial(self.observer.showing.events, stack.id, limit=_SAVED_AT_ONCE)
         found = await self.ask(lambda: read(wanted=event_filter(arguments)))
         wanted = event_filter(arguments)
         self.set_header("Content-Type", "application/json; charset=UTF-8")
@@ -101,7 +107,13 @@ class EventsFile(DataHandler):
                     self.write(f"{before}\n{json.dumps(event.to_dict())}")
                     before = ","
                 await self.flush()
-                found = await self.ask(partial(read, after=found[-1].id, wanted=wanted))
+                try:
+                    found = await self.ask(partial(read, after=found[-1].id, wanted=wanted))
+                except HTTPError as error:
+                    # An end would say that this is all of it: as it is, browsers tell that the file is incomplete.
+                    log.warning("a file of events breaks off", stack=stack.name, why=error.get_message())
+                    self.request.connection.stream.close()
+                    return
             self.finish("[]\n" if before == "[" else "\n]\n")
 
 

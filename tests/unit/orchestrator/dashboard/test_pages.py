@@ -10,10 +10,13 @@ import httpx
 import pytest
 
 from orchestrator.dashboard.handlers.stack import TABS
+from orchestrator.errors import Unavailable
 from orchestrator.messages import StackJob
 from orchestrator.service import Service
 from orchestrator.settings import Settings
+from orchestrator.showing import Showing
 from orchestrator.store.store import Store
+from orchestrator.views import EventView
 from tests.unit.orchestrator.dashboard.conftest import TEMPLATE
 from tests.unit.orchestrator.dashboard.serving import client, served
 
@@ -171,6 +174,24 @@ def test_events_are_saved_whole_and_oldest_first(asked: httpx.Client) -> None:
     shown = told(asked, "/stack/pair/events.json")["events"]
     assert saved.json() == list(reversed(shown))
     assert asked.get("/stack/pair/events-file.json?resource=nothing").json() == []
+
+
+def test_a_file_that_cannot_be_ended_is_seen_to_be_incomplete(
+    asked: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.dashboard.handlers.stack_data._SAVED_AT_ONCE", 2)
+    read = Showing.events
+
+    def fails_later(self: Showing, name: str, *, after: int = 0, **more: Any) -> list[EventView]:
+        if after:
+            raise Unavailable("the database is away")
+        return read(self, name, after=after, **more)
+
+    monkeypatch.setattr(Showing, "events", fails_later)
+    with asked.stream("GET", "/stack/pair/events-file.json") as saved:
+        assert saved.status_code == 200
+        with pytest.raises(httpx.RemoteProtocolError):
+            saved.read()
 
 
 def test_resources_are_told_without_any_value_of_theirs(asked: httpx.Client) -> None:
