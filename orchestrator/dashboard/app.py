@@ -8,6 +8,8 @@ from weakref import WeakValueDictionary
 
 from celery import Celery
 from flower.app import Flower, rewrite_handler
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_unix_socket
 
 from orchestrator.dashboard.access import Mode
 from orchestrator.dashboard.controls import controls
@@ -80,6 +82,16 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         # Once the loop runs.
         self.io_loop.add_callback(self.hub.start)
         self.io_loop.add_callback(self.metrics.start)
+
+    def start_http_server(self) -> int | None:
+        """Listen, and return the port; None where there is a socket of the file system."""
+        if not self.options.unix_socket:
+            port: int = super().start_http_server()
+            return port
+        # Flower would believe no proxy behind one, whatever ``--xheaders`` says: every action would come from 0.0.0.0.
+        server = HTTPServer(self, xheaders=self.options.xheaders)
+        server.add_socket(bind_unix_socket(self.options.unix_socket, mode=0o777))
+        return None
 
     async def read(self, question: Callable[[], T]) -> T:
         """Return what a question to the store answers; the loop goes on meanwhile.

@@ -195,8 +195,11 @@ class StackHandler(Known):
     def sentence_of(self, status_code: int, error: BaseException | None) -> str:
         """Return what a person is told of an error: nothing that was not written for people."""
         if isinstance(error, HTTPError):
-            said = error.get_message() or ""
-            return said or HTTPStatus(status_code).phrase
+            # Flower refuses without a word whose name and password are wrong.
+            otherwise = (
+                NOT_LOGGED_IN if status_code == HTTPStatus.UNAUTHORIZED else HTTPStatus(status_code).phrase
+            )
+            return error.get_message() or otherwise
         return UNFORESEEN
 
     def ask_for_credentials(self, status_code: int) -> None:

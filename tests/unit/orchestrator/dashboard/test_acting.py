@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -158,6 +159,22 @@ def test_an_order_of_somebody_unknown_is_noted(operator: httpx.Client) -> None:
     with structlog.testing.capture_logs() as noted:
         answer = operator.post("/stack/web/act/delete", json={}, auth=("ann", "wrong"))
     assert answer.status_code == 401
+    assert "not logged in" in answer.json()["error"]
     (line,) = [each for each in noted if each["event"] == "an action on a stack was refused"]
     assert (line["stack"], line["action"], line["who"], line["code"]) == ("web", "delete", None, 401)
     assert line["address"] == "127.0.0.1"
+
+
+def test_a_proxy_before_a_socket_of_files_is_believed(distributed: Settings, tmp_path: Path) -> None:
+    socket = str(tmp_path / "dashboard")
+    options = {"unix_socket": socket, "xheaders": True, "basic_auth": ["ann:secret"]}
+    with (
+        served(distributed, Store.of(distributed), **options),
+        httpx.Client(transport=httpx.HTTPTransport(uds=socket), auth=("ann", "secret")) as proxy,
+        structlog.testing.capture_logs() as noted,
+    ):
+        headers = {"X-Real-IP": "203.0.113.9"}
+        answer = proxy.post("http://any.example.org/stack/web/act/delete", json={}, headers=headers)
+    assert answer.status_code == 403
+    (line,) = [each for each in noted if each["event"] == "an action on a stack was refused"]
+    assert (line["address"], line["who"]) == ("203.0.113.9", "ann")
