@@ -43,7 +43,9 @@ class CacheAdmin:
         flushes: CacheFlushes,
     ) -> None:
         self._make = make
-        self._clients, self._named = clients, named
+        #: The clients there are.
+        self.clients = tuple(clients)
+        self._named = named
         self._counters, self._flushes = counters, flushes
 
     def stats(self, client: str | None = None, *, reset: bool = False) -> list[CacheView]:
@@ -83,7 +85,7 @@ class CacheAdmin:
             return list(pool.map(lambda name: _flushed(name, caches[name]), names))
 
     def _names(self, client: str | None, others: Collection[str] = ()) -> list[str]:
-        names = sorted({*self._clients, *others})
+        names = sorted({*self.clients, *others})
         if client is None:
             return names
         if client not in names:
@@ -103,8 +105,8 @@ class CacheAdmin:
     def _view(self, client: str, totals: CacheTotals | None) -> CacheView:
         counters = totals.counts if totals else Counts()
         since = totals.since if totals else None
-        if client not in self._clients:
-            hint = Nearest().hint(client, self._clients)
+        if client not in self.clients:
+            hint = Nearest().hint(client, self.clients)
             detail = "there is no such client plugin here" + (hint and f"; {hint}")
             return CacheView(client=client, state="unknown", detail=detail, since=since, counters=counters)
         cache = self._made(client)

@@ -53,6 +53,11 @@ class NodeTally:
 
         return cls(cache, counters)
 
+    @classmethod
+    def silent(cls, counters: NodeCounters) -> Self:
+        """Return what tells nothing of this process, and reads what others told."""
+        return cls(lambda: None, counters)
+
     def tell(self) -> None:
         """Tell what was counted since it was told last; what the database does not take is told the next time."""
         cache = self._cache()

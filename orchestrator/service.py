@@ -5,7 +5,7 @@ Embedded or distributed is decided by the settings and seen here only: embedded,
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -84,11 +84,21 @@ FIRST_PAUSE_SECONDS: Final = 0.02
 
 
 class Service(Showing):
-    """Stacks, for faces: every name is looked up in the settings' project."""
+    """Stacks, for faces: every name is looked up in the settings' project.
 
-    def __init__(self, settings: Settings, *, store: Store, embedded: Embedded | None) -> None:
+    Args:
+        settings: How the installation is.
+        store: Where the state of record is.
+        embedded: What does the work in this process; None: others do.
+        counts_looks: Whether what it asks of nodes counts among what all processes ask.
+    """
+
+    def __init__(
+        self, settings: Settings, *, store: Store, embedded: Embedded | None, counts_looks: bool = True
+    ) -> None:
         super().__init__(settings, store)
         self._embedded = embedded
+        self._counts_looks = counts_looks
         #: Where jobs are handed in.
         self._desk: Embedded | QueueDesk = embedded or QueueDesk(settings, store)
 
@@ -458,11 +468,13 @@ class Service(Showing):
             InvalidInput: the settings of nodes are wrong.
         """
         timeout_seconds = self.settings.node_state_cache.rpc_timeout_seconds
+        counters = self._store.node_counters
+        tally = NodeTally.of(self.settings, counters) if self._counts_looks else NodeTally.silent(counters)
         return NodeAdmin(
             NodeAsking(NodeClient.of(self.settings), timeout_seconds=timeout_seconds),
             self._store.machines,
             lambda names: self._store.reservations.promised(names, stack_id="").totals,
-            NodeTally.of(self.settings, self._store.node_counters),
+            tally,
             booted_at=psutil.boot_time() if self.settings.embedded else None,
         )
 
@@ -477,6 +489,14 @@ class Service(Showing):
             NotFound: there is no such client.
         """
         return self._cache_admin.stats(client, reset=reset)
+
+    def cache_clients(self) -> Collection[str]:
+        """Return the client plugins that have a constraint cache, where settings do not forbid it.
+
+        Raises:
+            PluginMistake: one cannot be imported, or is none.
+        """
+        return self._cache_admin.clients
 
     def flush_caches(self, client: str | None = None) -> list[FlushView]:
         """Have what the constraint caches hold forgotten, or that of one client; return what became of it.

@@ -17,8 +17,9 @@ from orchestrator.dashboard.fleet import Fleet
 from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.loader import StackLoader
 from orchestrator.dashboard.login import login
-from orchestrator.dashboard.metrics import Metrics, Tally
+from orchestrator.dashboard.metrics import Metrics
 from orchestrator.dashboard.routes import routes
+from orchestrator.dashboard.tally import Tally
 from orchestrator.dashboard.waking import waking_events
 from orchestrator.errors import Unavailable
 from orchestrator.observation.observer import Observer
@@ -70,8 +71,9 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         self.store = store
         self.observer = Observer(settings, store, fresh_seconds=FRESH_SECONDS)
         self.mode = Mode.of(options, embedded=settings.embedded)
-        #: What acts on stacks; it hands jobs to coordinators and does nothing itself.
-        self.service = Service(settings, store=store, embedded=None)
+        #: What acts on stacks; it hands jobs to coordinators and does nothing itself. That nodes are looked at all the
+        #: time, to be shown, would drown how often those who work need to ask them.
+        self.service = Service(settings, store=store, embedded=None, counts_looks=False)
         #: What is told of nodes, caches and workers.
         self.fleet = Fleet(self.service, self.observer, store.observations.moment)
         self._actors = ThreadPoolExecutor(ACTORS, thread_name_prefix="acting")

@@ -5,43 +5,37 @@ history as the hub read it. No label has a value of which there are as many as s
 """
 
 from collections import Counter as Counted
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import product
 from typing import Final
 
-from prometheus_client import REGISTRY, Counter, Histogram
+from prometheus_client import REGISTRY
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from cache.counters import Counts
+from hooks.states import ACTIONS, STATUSES
 from orchestrator.dashboard.figures import Figures
 from orchestrator.dashboard.hub import Hub
+from orchestrator.dashboard.tally import ASIDE, REPLACE, Tally
+from orchestrator.errors import IsothermError
 from orchestrator.node_tally import stats_of
 from orchestrator.node_views import FAILING, UNREACHABLE, UP, NodeView
-from orchestrator.observation.facts import LOST, RETRY
 from orchestrator.observation.views import STORED
 from orchestrator.service import Service
 from orchestrator.store.census import Count
 from orchestrator.store.node_counters import NodeTotals
-from orchestrator.store.observing import ObservedEvent
-from orchestrator.store.stopping import HOOK
+from orchestrator.store.processes import PRESENT, SILENT, STOPPED
 from orchestrator.store.store import Store
 
 #: How often it is read what there is, and how nodes are, in seconds.
 COUNT_SECONDS: Final = 10.0
 NODES_SECONDS: Final = 30.0
-#: Of so many actions under way it is known when they began.
-MOST_BEGUN: Final = 50_000
-#: What events tell that is no action of a worker: what stands at a hook waits for people, and anybody may signal a
-#: resource while something else is done with it.
-ASIDE: Final = frozenset({HOOK, "SIGNAL"})
-#: What events call the end of an action that came to nothing because another resource is to be made.
-REPLACE: Final = "REPLACE"
-#: Upper bounds of how long actions take, and of how late an event is read.
-ACTION_BUCKETS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3600.0)
-DELAY_BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
+#: What is done with stacks.
+STACK_ACTIONS: Final = tuple(action for action in ACTIONS if action not in {*ASIDE, REPLACE})
+#: Processes of which an installation lacks something if there are none.
+KINDS: Final = ("coordinator", "worker")
 #: How a traversal's nodes are, those of one operation counted with those of all others.
 NODE_STATES: Final = tuple(dict.fromkeys(STORED.values()))
 
@@ -57,73 +51,16 @@ class Known:
     processes: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
-class Tally:
-    """Counts what happens, from the events in their order."""
-
-    def __init__(self) -> None:
-        #: By traversal and resource: which action is under way, and since when.
-        self._begun: OrderedDict[tuple[str, str | None], tuple[str, float]] = OrderedDict()
-        self._actions = Histogram(
-            "isotherm_action_seconds",
-            "From when a worker began with a resource to when its action was over, by its outcome.",
-            ("action", "outcome"),
-            registry=None,
-            buckets=ACTION_BUCKETS,
-        )
-        self._delay = Histogram(
-            "isotherm_dashboard_event_delay_seconds",
-            "From when an event was written to when the dashboard had read it.",
-            registry=None,
-            buckets=DELAY_BUCKETS,
-        )
-        self._retries = Counter(
-            "isotherm_retries", "Attempts that went wrong and are made again.", ("action",), registry=None
-        )
-        self._losses = Counter(
-            "isotherm_leases_lost", "Attempts whose worker was not heard of any more.", registry=None
-        )
-
-    def add(self, rows: Sequence[ObservedEvent]) -> None:
-        """Count some events."""
-        for row in rows:
-            self._delay.observe(max(0.0, row.read_at - row.at))
-            if row.cause == RETRY:
-                self._retries.labels(row.action).inc()
-            elif row.cause == LOST:
-                self._losses.inc()
-            elif row.resource:
-                self._follow(row)
-
-    def _follow(self, row: ObservedEvent) -> None:
-        if row.action in ASIDE:
-            return
-        which = (row.traversal_id, row.resource_id)
-        action, _ = self._begun.get(which, ("", 0.0))
-        if row.action == REPLACE:
-            # Nothing is done with it until it is deleted.
-            self._begun.pop(which, None)
-        elif row.status == "IN_PROGRESS" and row.action != action:
-            self._begun[which] = (row.action, row.at)
-            if len(self._begun) > MOST_BEGUN:
-                self._begun.popitem(last=False)
-        elif row.status != "IN_PROGRESS" and action:
-            _, begun = self._begun.pop(which)
-            self._actions.labels(row.action, row.status).observe(max(0.0, row.at - begun))
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield what was counted."""
-        for each in (self._actions, self._delay, self._retries, self._losses):
-            yield from each.collect()
-
-
 class Metrics(Collector):
     """All that the dashboard knows of an installation in numbers."""
 
     def __init__(self, hub: Hub, tally: Tally, store: Store, service: Service) -> None:
         self._hub = hub
         self._tally = tally
-        self._known = Figures("figures", partial(known_of, store), every=COUNT_SECONDS)
-        self._nodes = Figures("nodes", partial(self._ask_nodes, service), every=NODES_SECONDS)
+        self._store = store
+        self._service = service
+        self._known = Figures("figures", self._ask_store, every=COUNT_SECONDS)
+        self._nodes = Figures("nodes", self._ask_nodes, every=NODES_SECONDS)
 
     def start(self) -> None:
         """Begin to read, and to be told of in ``/metrics``; in a running loop."""
@@ -154,7 +91,7 @@ class Metrics(Collector):
             yield _processes(known.processes)
         nodes = self._nodes.answer
         if nodes:
-            yield from _machines(nodes)
+            yield from _machines(nodes, self._nodes.age_seconds)
 
     def _own(self) -> Iterator[Metric]:
         answers = not self._hub.trouble and not self._known.trouble and self._known.answer is not None
@@ -168,21 +105,31 @@ class Metrics(Collector):
         resyncs.add_metric((), self._hub.resyncs)
         yield resyncs
 
-    def _ask_nodes(self, service: Service) -> Sequence[NodeView]:
+    def _ask_store(self) -> Known:
+        try:
+            clients = self._service.cache_clients()
+        except IsothermError:
+            # A plugin is broken, which others say; those that anything was counted of are told all the same.
+            clients = ()
+        return known_of(self._store, clients)
+
+    def _ask_nodes(self) -> Sequence[NodeView]:
         known = self._known.answer
+        count = known.count if known is not None else self._store.census.take()
         # Without a node nobody is asked, and no connection is made for it.
-        return service.nodes.all() if known is not None and known.count.machines else ()
+        return self._service.nodes.all() if count.machines else ()
 
 
-def known_of(store: Store) -> Known:
-    """Read what there is.
+def known_of(store: Store, clients: Collection[str] = ()) -> Known:
+    """Read what there is; of ``clients`` also where nothing was counted of their caches.
 
     Raises:
         Unavailable: the database does not answer.
     """
+    counted = {client: totals.counts for client, totals in store.cache_counters.read().items()}
     return Known(
         count=store.census.take(),
-        caches={client: totals.counts for client, totals in store.cache_counters.read().items()},
+        caches={**dict.fromkeys(clients, Counts()), **counted},
         nodes=store.node_counters.read(),
         processes=Counted((each.kind, each.state) for each in store.processes.all(project="")),
     )
@@ -194,8 +141,8 @@ def _stacks(count: Count) -> Iterator[Metric]:
         "Stacks that are not deleted, those in others among them.",
         labels=("action", "status"),
     )
-    for labels, number in sorted(count.stacks.items()):
-        stacks.add_metric(labels, number)
+    for labels in sorted({*product(STACK_ACTIONS, STATUSES), *count.stacks}):
+        stacks.add_metric(labels, count.stacks.get(labels, 0))
     yield stacks
     nodes = GaugeMetricFamily(
         "isotherm_operation_nodes",
@@ -261,12 +208,14 @@ def _processes(processes: Mapping[tuple[str, str], int]) -> Metric:
         "Processes of the engine: present, silent (not heard of for a lease), or stopped (they said so).",
         labels=("kind", "state"),
     )
-    for labels, number in sorted(processes.items()):
-        told.add_metric(labels, number)
+    kinds = {*KINDS, *(kind for kind, _ in processes)}
+    for labels in product(sorted(kinds), (PRESENT, SILENT, STOPPED)):
+        told.add_metric(labels, processes.get(labels, 0))
     return told
 
 
-def _machines(nodes: Sequence[NodeView]) -> Iterator[Metric]:
+def _machines(nodes: Sequence[NodeView], asked_seconds: float) -> Iterator[Metric]:
+    """Yield what is told of nodes that were looked at so long ago."""
     states = GaugeMetricFamily("isotherm_machines", "Nodes, by whether they can be asked.", labels=("state",))
     for state in (UP, UNREACHABLE, FAILING):
         states.add_metric((state,), sum(node.state == state for node in nodes))
@@ -277,5 +226,5 @@ def _machines(nodes: Sequence[NodeView]) -> Iterator[Metric]:
     )
     for which, choose in (("oldest", max), ("newest", min)):
         if ages:
-            oldest.add_metric((which,), choose(ages))
+            oldest.add_metric((which,), choose(ages) + asked_seconds)
     yield oldest

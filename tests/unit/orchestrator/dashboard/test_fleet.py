@@ -134,6 +134,12 @@ def test_the_nodes_are_those_of_the_command_with_the_age_of_what_they_said(brows
     assert told["nodes"][0]["memory_mib"] > 0
 
 
+def test_that_nodes_are_asked_to_be_shown_is_not_counted(browser: httpx.Client) -> None:
+    assert browser.get("/stacks/nodes/data").json()["nodes"]
+    told = browser.get("/stacks/cache/data").json()["node_states"]
+    assert (told["hits"], told["misses"], told["asked"]) == (0, {}, 0)
+
+
 def test_a_node_tells_all_that_is_on_it(browser: httpx.Client) -> None:
     told = browser.get("/stacks/nodes/local/data").json()
     assert told["node"]["is_up"]
