@@ -68,6 +68,7 @@ from orchestrator.sink_admin import forget_sink, sink_views
 from orchestrator.sink_views import SinkView
 from orchestrator.snapshots import snapshot_view
 from orchestrator.store.store import Store
+from orchestrator.store.tallies import done_of
 from orchestrator.views import (
     HookView,
     Progress,
@@ -413,7 +414,7 @@ class Service(Showing):
             running=nodes.active,
             reasons=nodes.reasons,
             total=sum(counts.values()),
-            done=counts.get("done", 0),
+            done=done_of(counts),
             finished=over,
             hooks=tuple(hook_view(each) for each in self._store.hooks.standing(stack.id)),
         )

@@ -166,7 +166,7 @@ class TraversalView(StatefulView):
     changed: int
     deleted: int
     failed: int
-    #: How many resources are in each state of a node; filled only where one is asked for, and empty once purged.
+    #: How many resources are in each state, as of a progress; filled only where one is asked for. Empty once purged.
     nodes: Mapping[str, int] = field(default_factory=dict)
     #: In the order in which they were asked, what lifecycle plugins were asked and told; filled as the nodes are.
     plugins: "tuple[PluginCallView, ...]" = ()
@@ -204,7 +204,8 @@ class Progress(View):
     """How far a traversal has come."""
 
     stack: StackView
-    #: How many resources are in each state of a node: blocked, ready, running, waiting, done, failed.
+    #: How many resources are in each of :data:`~orchestrator.observation.views.STATES`, those of the stacks in it among
+    #: them; states in which none is are left out.
     counts: Mapping[str, int]
     #: Names of at most ten resources that are being worked on, running ones before waiting ones.
     running: tuple[str, ...]

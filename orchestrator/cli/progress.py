@@ -13,9 +13,10 @@ from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import console_for_messages, moment, printable, state_style
 from orchestrator.cli.live_tree import Branch, branches, drawn
 from orchestrator.cli.looking import Look, Looker
-from orchestrator.cli.state_marks import has_signs
+from orchestrator.cli.state_marks import MARKS, has_signs
 from orchestrator.errors import NotFound
 from orchestrator.event_filter import ALL_EVENTS, EventFilter
+from orchestrator.observation.views import DONE, UNCHANGED
 from orchestrator.views import EventView, HookView, Progress, StackView
 
 if TYPE_CHECKING:
@@ -27,16 +28,8 @@ MOST_STANDING = 3
 MOST_REASONS = 3
 #: Events are fetched in pages of this many.
 PAGE = 1000
-
-#: The states of a node in the order in which people ask for them, each with its style.
-COUNTED = {
-    "done": "green",
-    "running": "yellow",
-    "waiting": "cyan",
-    "ready": "",
-    "blocked": "dim",
-    "failed": "bold red",
-}
+#: What people ask for before everything else.
+DONE_FIRST = (DONE, UNCHANGED)
 
 
 class Display(Protocol):
@@ -174,9 +167,9 @@ def picture(
         f"{progress.done}/{progress.total}",
     )
     counts = Text("  ")
-    for state, style in COUNTED.items():
+    for state in (*DONE_FIRST, *(state for state in MARKS if state not in DONE_FIRST)):
         if progress.counts.get(state):
-            counts.append(f"{state} {progress.counts[state]}  ", style=style)
+            counts.append(f"{state} {progress.counts[state]}  ", style=MARKS[state].style)
     standing = [Text(f"  {let_on(stack, each)}", style="magenta") for each in progress.hooks[:MOST_STANDING]]
     if len(progress.hooks) > MOST_STANDING:
         standing.append(Text(f"  {len(progress.hooks) - MOST_STANDING} more stand at hooks", style="magenta"))

@@ -22,7 +22,7 @@ from orchestrator.dashboard.tally import ASIDE, REPLACE, Tally
 from orchestrator.errors import IsothermError
 from orchestrator.node_tally import stats_of
 from orchestrator.node_views import FAILING, UNREACHABLE, UP, NodeView
-from orchestrator.observation.views import STORED
+from orchestrator.observation.views import STATES
 from orchestrator.service import Service
 from orchestrator.store.census import Count
 from orchestrator.store.node_counters import NodeTotals
@@ -36,8 +36,6 @@ NODES_SECONDS: Final = 30.0
 STACK_ACTIONS: Final = tuple(action for action in ACTIONS if action not in {*ASIDE, REPLACE})
 #: Processes of which an installation lacks something if there are none.
 KINDS: Final = ("coordinator", "worker")
-#: How a traversal's nodes are, those of one operation counted with those of all others.
-NODE_STATES: Final = tuple(dict.fromkeys(STORED.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +147,7 @@ def _stacks(count: Count) -> Iterator[Metric]:
         "Resources of the operations that are under way, by how far they are.",
         labels=("state",),
     )
-    for state in NODE_STATES:
+    for state in STATES:
         nodes.add_metric((state,), count.nodes.get(state, 0))
     yield nodes
     yield GaugeMetricFamily(

@@ -15,6 +15,7 @@ from orchestrator.observation.layout import lay_out
 from orchestrator.observation.states import (
     counter_state,
     events_by_node,
+    is_under_way,
     own_events,
     phase_of,
     reason_of,
@@ -94,7 +95,8 @@ class Seen:
     def _state(self, node: NodeFact) -> str:
         if is_counter(node):
             return counter_state(node, self.facts.operation)
-        return state_of(node, self.facts.operation, self.events.get(node.no, ()))
+        is_over = not is_under_way(self.facts.operation)
+        return state_of(node, self.events.get(node.no, ()), is_over=is_over)
 
     def _vertex(self, node: NodeFact, layer: int) -> Vertex:
         if is_counter(node):

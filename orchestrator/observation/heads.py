@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.observation.facts import NodeFact
 from orchestrator.observation.states import state_of
-from orchestrator.observation.views import DONE, STATES, UNCHANGED, OperationView
-from orchestrator.observation.wiring import is_counter
+from orchestrator.observation.views import STATES, OperationView
 from orchestrator.views import View
 
 
@@ -29,36 +28,12 @@ class HeadView(View):
     as_of: float
 
 
-def counted(tally: Iterable[tuple[NodeFact, int]], operation: OperationView) -> dict[str, int]:
+def counted(alike: Iterable[tuple[NodeFact, int]], *, is_over: bool) -> dict[str, int]:
     """Return how many resources of an operation are in each state, in the order of their life.
 
-    ``tally`` has nodes that stand for others that are like them, with how many those are.
+    ``alike`` has resources that stand for others that are like them, with how many those are.
     """
     counts: Counter[str] = Counter()
-    for node, count in tally:
-        if not is_counter(node):
-            counts[state_of(node, operation, ())] += count
+    for node, count in alike:
+        counts[state_of(node, (), is_over=is_over)] += count
     return {state: counts[state] for state in STATES if counts[state]}
-
-
-def head_of(
-    operation: OperationView,
-    tally: Iterable[tuple[NodeFact, int]],
-    *,
-    tags: tuple[str, ...],
-    deleted_at: float | None,
-    cursor: int,
-    as_of: float,
-) -> HeadView:
-    """Return the head of pages about an operation; ``tally`` as of :func:`counted`."""
-    counts = counted(tally, operation)
-    return HeadView(
-        operation=operation,
-        total=sum(counts.values()),
-        done=counts.get(DONE, 0) + counts.get(UNCHANGED, 0),
-        counts=counts,
-        tags=tags,
-        deleted_at=deleted_at,
-        cursor=cursor,
-        as_of=as_of,
-    )

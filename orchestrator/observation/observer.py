@@ -10,7 +10,7 @@ from orchestrator.observation.facts import Facts, NodeFact
 from orchestrator.observation.failure import failure_of
 from orchestrator.observation.given import given_by
 from orchestrator.observation.graph import picture_of
-from orchestrator.observation.heads import HeadView, head_of
+from orchestrator.observation.heads import HeadView
 from orchestrator.observation.recent import RecentFacts
 from orchestrator.observation.timeline import timeline_of
 from orchestrator.observation.views import (
@@ -104,16 +104,17 @@ class Observer:
 
     def head(self, name: str, traversal_id: str | None = None) -> HeadView:
         """Return the head of pages about one operation, as in :meth:`facts`."""
-        cursor, as_of = self.moment()
         stack = self._past(name)
-        operation = self._store.observations.operation(stack.id, traversal_id or stack.traversal_id)
-        return head_of(
-            operation,
-            self._store.observations.tally(operation.traversal_id),
+        head = self._store.observations.head(stack.id, traversal_id or stack.traversal_id)
+        return HeadView(
+            operation=head.operation,
+            total=head.tally.total,
+            done=head.tally.done,
+            counts=head.tally.counts,
             tags=stack.tags,
             deleted_at=stack.deleted_at,
-            cursor=cursor,
-            as_of=as_of,
+            cursor=head.cursor,
+            as_of=head.as_of,
         )
 
     def graph(

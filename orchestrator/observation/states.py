@@ -100,15 +100,14 @@ def _is_deletion(event: EventFact) -> bool:
     return event.action == "DELETE"
 
 
-def state_of(node: NodeFact, operation: OperationView, events: Sequence[EventFact]) -> str:
-    """Return how far a resource's node is; ``events`` are those of the node."""
+def state_of(node: NodeFact, events: Sequence[EventFact], *, is_over: bool) -> str:
+    """Return how far a resource's node is; ``events`` are those of the node, ``is_over`` is its operation's."""
     if node.phase == JOIN or node.state == "superseded":
         return UNREACHED
-    over = not is_under_way(operation)
-    if over and not node.attempt and node.state in (BLOCKED, READY, WAITING):
+    if is_over and not node.attempt and node.state in (BLOCKED, READY, WAITING):
         # What has not begun by then never is.
         return UNREACHED
-    if node.hook and not over:
+    if node.hook and not is_over:
         return HELD
     if node.state == DONE:
         return DONE if node.attempt else UNCHANGED

@@ -9,8 +9,8 @@ from typing import Final
 
 from orchestrator.views import View
 
-#: The states of a vertex, in the order of its life. Those of a node in the store, told apart further:
-#: ``retrying`` and ``held`` (at a hook) are waiting, ``unchanged`` is done, ``unreached`` is blocked for good.
+#: The states of a vertex, in the order of its life. Those of a node in the store, told apart further: ``retrying`` and
+#: ``held`` (at a hook) are waiting, ``unchanged`` is done; ``unreached`` is what was not done when all was over.
 BLOCKED: Final = "blocked"
 READY: Final = "ready"
 RUNNING: Final = "running"
@@ -22,15 +22,6 @@ UNCHANGED: Final = "unchanged"
 FAILED: Final = "failed"
 UNREACHED: Final = "unreached"
 STATES: Final = (BLOCKED, READY, RUNNING, WAITING, RETRYING, HELD, DONE, UNCHANGED, FAILED, UNREACHED)
-#: Which state of the store's nodes each is counted under there, but for two: one that stands at a hook after its action
-#: is done there, and what never began because something else failed may be ready or superseded there, too.
-STORED: Final[Mapping[str, str]] = {
-    **{state: state for state in (BLOCKED, READY, RUNNING, WAITING, DONE, FAILED)},
-    RETRYING: WAITING,
-    HELD: WAITING,
-    UNCHANGED: DONE,
-    UNREACHED: BLOCKED,
-}
 #: States in which nothing happens any more.
 OVER: Final = frozenset({DONE, UNCHANGED, FAILED, UNREACHED})
 
@@ -268,7 +259,7 @@ class StackSummary(View):
     #: When the operation in force began and ended; None while it is under way.
     begun_at: float
     ended_at: float | None
-    #: By state of a node in the store, as ``counts`` of a progress, and ``held`` at a hook; empty once purged.
+    #: How many of its resources are in each of ``STATES``; those in which none is are left out. Empty once purged.
     counts: Mapping[str, int]
     total: int
     done: int

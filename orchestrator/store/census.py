@@ -1,5 +1,6 @@
-"""How many there are of what, for those who watch an installation: three statements, none of which reads a value."""
+"""How many there are of what, for those who watch an installation: statements none of which reads a value."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -9,7 +10,9 @@ from orchestrator.messages import CHECKED_PHASES
 from orchestrator.store import tables
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.families import chunked
 from orchestrator.store.sweeping import DOUBLINGS
+from orchestrator.store.tallies import tallies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +23,7 @@ class Count:
     at: float
     #: Stacks that are not deleted, those in others among them, by action and status.
     stacks: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    #: Resources of the operations that are under way, by the state of their node.
+    #: Resources of the operations that are under way, by their state, as in tallies.
     nodes: Mapping[str, int] = field(default_factory=dict)
     #: For how long the one that waits longest has been ready without a worker taking it; 0 if none waits.
     queue_age_seconds: float = 0.0
@@ -47,9 +50,6 @@ class Census:
             .group_by(stack.c.action, stack.c.status)
         )
         under_way = sa.select(traversal.c.id).where(traversal.c.status == "IN_PROGRESS")
-        nodes = (
-            sa.select(node.c.state, sa.func.count()).where(tables.works_on_resource()).group_by(node.c.state)
-        )
         live = (
             sa.select(node.c.state, node.c.published, sa.func.min(node.c.due_at))
             .where(node.c.due_at.is_not(None), node.c.phase.in_(CHECKED_PHASES), node.c.state == "ready")
@@ -57,14 +57,15 @@ class Census:
         )
         with self._db.read() as connection:
             now = database_time(connection, self._db)
-            running = list(connection.execute(under_way).scalars())
+            nodes = Counter[str]()
+            for some in chunked(connection.execute(under_way).scalars().all()):
+                for tally in tallies(connection, dict.fromkeys(some, True)).values():
+                    nodes.update(tally.counts)
             lost = (node.c.due_at < now, node.c.state == "running", node.c.phase.in_(CHECKED_PHASES))
             return Count(
                 at=now,
                 stacks={(row[0], row[1]): row[2] for row in connection.execute(stacks)},
-                nodes={
-                    row[0]: row[1] for row in connection.execute(nodes.where(tables.in_traversals(running)))
-                },
+                nodes=nodes,
                 queue_age_seconds=max(
                     (self._waited(row[1], row[2], now) for row in connection.execute(live)), default=0.0
                 ),

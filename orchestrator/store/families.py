@@ -1,14 +1,16 @@
 """Stacks in stacks as rows: who is in whom, how many there are together, and which of them are to be seen to."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import sqlalchemy as sa
 
+from orchestrator.messages import CHECKED_PHASES
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.stacks import NodeCounts, StackRow, stack_rows
+from orchestrator.store.tallies import Tally, tallies, under_way
 from orchestrator.store.unclean import unclean
 
 #: How many of those that are being worked on are told.
@@ -103,13 +105,14 @@ class Families:
             .join(resource, resource.c.id == stack.c.parent_resource)
             .where(inside, traversal.c.created_at >= since.scalar_subquery())
         )
-        with self._db.read() as connection:
+        with self._db.snapshot() as connection:
             outer = {row[0]: row[1] for row in connection.execute(begun).all()}
             parts = [self._progress(connection, part) for part in chunked([stack_row.traversal_id, *outer])]
         counts: Counter[str] = Counter()
         active: dict[str, str] = {}
         for counted, found in parts:
-            counts.update(counted)
+            for each in counted:
+                counts.update(each.counts)
             for traversal_id, key, reason in found:
                 active["/".join(filter(None, (outer.get(traversal_id, ""), key)))] = reason
         shown = list(active)[:ACTIVE]
@@ -120,29 +123,28 @@ class Families:
         )
 
     @retrying
-    def counts(self, traversal_id: str) -> dict[str, int]:
-        """Count the resources that one traversal works on by state."""
-        with self._db.read() as connection:
-            return self._progress(connection, [traversal_id])[0]
+    def counts(self, traversal_id: str) -> Mapping[str, int]:
+        """Count the resources that one traversal works on by state, as a tally does; empty if there is no such one."""
+        with self._db.snapshot() as connection:
+            counted = tallies(connection, under_way(connection, [traversal_id]))
+        return counted[traversal_id].counts if traversal_id in counted else {}
 
     @staticmethod
     def _progress(
         connection: sa.Connection, traversals: Sequence[str]
-    ) -> tuple[dict[str, int], Sequence[tuple[str, str, str]]]:
+    ) -> tuple[Iterable[Tally], Sequence[tuple[str, str, str]]]:
         """Return how many there are of each state, and of those at work traversal, key and why they wait."""
         node, resource = tables.node, tables.resource
-        mine = tables.in_traversals(traversals) & tables.works_on_resource()
-        counts = connection.execute(
-            sa.select(node.c.state, sa.func.count()).where(mine).group_by(node.c.state)
-        ).all()
+        at_work = node.c.phase.in_(CHECKED_PHASES) & node.c.state.in_(("running", "waiting"))
         active = connection.execute(
             sa.select(node.c.traversal_id, node.c.key, resource.c.reason)
             .select_from(node.outerjoin(resource, resource.c.id == node.c.resource_id))
-            .where(mine, node.c.state.in_(("running", "waiting")), node.c.hook.is_(None))
+            .where(tables.in_traversals(traversals), at_work, node.c.hook.is_(None))
             .order_by(node.c.state, node.c.no)
             .limit(ACTIVE)
         ).all()
-        return {row[0]: row[1] for row in counts}, [(row[0], row[1], row[2] or "") for row in active]
+        counted = tallies(connection, under_way(connection, traversals))
+        return counted.values(), [(row[0], row[1], row[2] or "") for row in active]
 
     @retrying
     def troubled(self, stack_row: StackRow) -> frozenset[str]:

@@ -13,11 +13,13 @@ import sqlalchemy as sa
 from orchestrator.errors import NotFound
 from orchestrator.messages import END
 from orchestrator.observation.facts import EventFact, Facts, NodeFact
+from orchestrator.observation.states import is_under_way
 from orchestrator.observation.views import OperationView
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.node_orders import numbers_of
+from orchestrator.store.tallies import Tally, tallies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,16 @@ class ObservedEvent:
     #: As of an :class:`~orchestrator.observation.facts.EventFact`.
     cause: str = ""
     worker: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """One operation at a glance; the rest as of :class:`~orchestrator.observation.facts.Facts`."""
+
+    operation: OperationView
+    tally: Tally
+    cursor: int
+    as_of: float
 
 
 class Observations:
@@ -89,32 +101,18 @@ class Observations:
         )
 
     @retrying
-    def tally(self, traversal_id: str) -> tuple[tuple[NodeFact, int], ...]:
-        """Return nodes of a traversal that stand for the rest of it, each with how many there are like it.
+    def head(self, stack_id: str, traversal_id: str) -> Head:
+        """Return the head of one operation and how many of its resources are in which state, all of one moment.
 
-        Those are alike that are in the same state by all that tells it but their events; a number, a key, and what
-        else only one of them has, is not told.
+        Raises:
+            NotFound: as of :meth:`facts`.
         """
-        node, resource = tables.node, tables.resource
-        waits = (node.c.state == "waiting") & (node.c.retries > 0)
-        columns = (
-            node.c.phase,
-            node.c.state,
-            sa.case((node.c.action == "", ""), else_="-").label("action"),
-            node.c.quiet,
-            node.c.hook,
-            node.c.resource_id.is_not(None).label("has_resource"),
-            (node.c.attempt > 0).label("begun"),
-            sa.case((waits, resource.c.reason), else_="").label("trouble"),
-        )
-        sql = (
-            sa.select(*columns, sa.func.count().label("times"))
-            .select_from(node.outerjoin(resource, waits & (resource.c.id == node.c.resource_id)))
-            .where(tables.in_traversal(traversal_id))
-            .group_by(*(sa.literal_column(str(place)) for place in range(1, len(columns) + 1)))
-        )
-        with self._db.read() as connection:
-            return tuple((_alike(row), row.times) for row in connection.execute(sql))
+        cursor = self.horizon.look()
+        with self._db.snapshot() as connection:
+            as_of = database_time(connection, self._db)
+            operation, _ = self._operation(connection, stack_id, traversal_id)
+            tally = tallies(connection, {traversal_id: is_under_way(operation)})[traversal_id]
+        return Head(operation=operation, tally=tally, cursor=cursor, as_of=as_of)
 
     @retrying
     def operation(self, stack_id: str, traversal_id: str) -> OperationView:
@@ -293,25 +291,6 @@ def _node(row: Any, otherwise_type: str) -> NodeFact:
         reason=row.reason or "",
         physical_id=row.physical_id,
         nested_stack_id=row.nested_stack_id,
-    )
-
-
-def _alike(row: Any) -> NodeFact:
-    return NodeFact(
-        no=0,
-        key="",
-        phase=row.phase,
-        action=row.action,
-        state=row.state,
-        dependents=(),
-        quiet=bool(row.quiet),
-        attempt=int(row.begun),
-        retries=int(bool(row.trouble)),
-        due_at=None,
-        hook=row.hook,
-        worker=None,
-        resource_id="" if row.has_resource else None,
-        reason=row.trouble or "",
     )
 
 

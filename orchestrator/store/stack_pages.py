@@ -1,19 +1,18 @@
 """Pages of the list of stacks, found, put in order and cut by the database: a page costs what is on it."""
 
-from collections import Counter
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.nearest import Nearest
-from orchestrator.observation.views import HELD, StackPage, StackSummary
+from orchestrator.observation.views import OVER, StackPage, StackSummary
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.families import chunked
 from orchestrator.store.horizon import Horizon
+from orchestrator.store.tallies import Tally, tallies
 
 #: By what a list may be put in order.
 SORTS: Final = ("name", "state", "created", "updated", "last_event")
@@ -21,16 +20,6 @@ SORTS: Final = ("name", "state", "created", "updated", "last_event")
 MOST: Final = 500
 #: How many operations that are over are remembered.
 _REMEMBERED: Final = 4096
-#: States of a node that it never leaves once its operation is over.
-_SETTLED: Final = frozenset({"blocked", "done", "failed", "superseded"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """The resources of an operation: how many there are of each state, and the retries of all of them."""
-
-    states: Mapping[str, int] = field(default_factory=dict)
-    retries: int = 0
 
 
 class StackPages:
@@ -40,7 +29,7 @@ class StackPages:
         self._db = database
         self._horizon = horizon
         #: Of operations that are over: nothing of these ever changes.
-        self._known: dict[str, _Counted] = {}
+        self._known: dict[str, Tally] = {}
 
     @retrying
     def page(
@@ -89,7 +78,7 @@ class StackPages:
             ).all()
             found = connection.execute(ids.offset(offset).limit(limit)).scalars().all()
             rows = self._rows(connection, found)
-            counted = self._counted(connection, rows)
+            counted = self._tallies(connection, rows)
         return StackPage(
             rows=tuple(_summary(rows[each], counted[rows[each].traversal_id]) for each in found),
             total=total,
@@ -145,55 +134,32 @@ class StackPages:
         )
         return {row.id: row for row in connection.execute(sql).all()}
 
-    def _counted(self, connection: sa.Connection, rows: Mapping[str, Any]) -> Mapping[str, _Counted]:
-        """Return what there is of the resources of each stack's operation in force, by the operation."""
-        operations = {row.traversal_id: row for row in rows.values()}
-        counted = {each: self._known[each] for each in operations if each in self._known}
-        for some in chunked([each for each in operations if each not in counted]):
-            read = self._read(connection, some, {each for each in some if operations[each].ended_at is None})
-            counted |= read
-            over = {
-                each: of
-                for each, of in read.items()
-                if operations[each].ended_at is not None and of.states.keys() <= _SETTLED
-            }
+    def _tallies(self, connection: sa.Connection, rows: Mapping[str, Any]) -> Mapping[str, Tally]:
+        """Return how far the resources of each stack's operation in force are, by the operation."""
+        under_way = {row.traversal_id: row.ended_at is None for row in rows.values()}
+        found = {each: self._known[each] for each in under_way if each in self._known}
+        for some in chunked([each for each in under_way if each not in found]):
+            read = tallies(connection, {each: under_way[each] for each in some})
+            found |= read
+            over = {each: of for each, of in read.items() if not under_way[each] and of.counts.keys() <= OVER}
             if len(self._known) + len(over) > _REMEMBERED:
                 self._known.clear()
             self._known |= over
-        return counted
-
-    @staticmethod
-    def _read(
-        connection: sa.Connection, operations: Sequence[str], under_way: Container[str]
-    ) -> dict[str, _Counted]:
-        node = tables.node
-        stands = node.c.hook.is_not(None)
-        sql = (
-            sa.select(node.c.traversal_id, node.c.state, stands, sa.func.count(), sa.func.sum(node.c.retries))
-            .where(tables.in_traversals(operations), tables.works_on_resource())
-            .group_by(node.c.traversal_id, node.c.state, stands)
-        )
-        states = {each: Counter[str]() for each in operations}
-        retries: Counter[str] = Counter()
-        for operation, state, is_held, count, retried in connection.execute(sql):
-            # Nobody waits at a hook for what is over.
-            states[operation][HELD if is_held and operation in under_way else state] += count
-            retries[operation] += int(retried)
-        return {each: _Counted(dict(states[each]), retries[each]) for each in operations}
+        return found
 
 
 def _state() -> sa.ColumnElement[str]:
     return tables.stack.c.action.op("||")(sa.literal_column("'_'")).op("||")(tables.stack.c.status)
 
 
-def _summary(row: Any, counted: _Counted) -> StackSummary:
+def _summary(row: Any, tally: Tally) -> StackSummary:
     return StackSummary(
         **row._mapping,
         state=f"{row.action}_{row.status}",
-        counts=counted.states,
-        total=sum(counted.states.values()),
-        done=counted.states.get("done", 0),
-        retries=counted.retries,
+        counts=tally.counts,
+        total=tally.total,
+        done=tally.done,
+        retries=tally.retries,
     )
 
 

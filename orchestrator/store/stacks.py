@@ -88,7 +88,7 @@ class ResourceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCounts:
-    """How far a traversal is: resources by the state of their node, and some that are being worked on."""
+    """How far a traversal is: resources by their state, as in tallies, and some that are being worked on."""
 
     counts: Mapping[str, int]
     active: tuple[str, ...]

@@ -10,8 +10,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from orchestrator.messages import CHECKED_PHASES, CLEANUP
-
 
 class Words(sa.types.TypeDecorator[tuple[str, ...]]):
     """Words in their order, kept as JSON."""
@@ -275,15 +273,6 @@ def in_traversals(traversal_ids: Sequence[str]) -> sa.ColumnElement[bool]:
     """Return the condition of being a node of one of these traversals."""
     clause: sa.ColumnElement[bool] = node.c.traversal_id.op("||")(sa.literal_column("''")).in_(traversal_ids)
     return clause
-
-
-def works_on_resource() -> sa.ColumnElement[bool]:
-    """Return the condition of being a node that works on a resource, or is to.
-
-    A cleanup that only a replacement would call for is none until there is one: then it is not quiet any more.
-    """
-    spare = (node.c.phase == CLEANUP) & node.c.quiet & (node.c.attempt == 0)
-    return node.c.phase.in_(CHECKED_PHASES) & ~spare
 
 
 event = sa.Table(

@@ -33,7 +33,7 @@ def states(picture: GraphPicture) -> dict[str, str]:
     return {vertex.name: vertex.state for vertex in picture.vertices}
 
 
-def stored(world: World, name: str = "s") -> dict[str, int]:
+def stored(world: World, name: str = "s") -> Mapping[str, int]:
     stack = world.store.stacks.find(name, project="default")
     return world.store.families.counts(stack.traversal_id)
 
@@ -200,6 +200,7 @@ def test_a_cleanup_that_is_held_back_is_never_begun() -> None:
     assert world.state() == "UPDATE_FAILED"
     picture = graph(world)
     assert states(picture) == {"b": "failed", "a": "unreached"}
+    assert stored(world) == {"failed": 1, "unreached": 1}
     view = observer(world).failure("s")
     assert [(root.name, root.reason, root.blocked) for root in view.roots] == [("b", "stuck", ("a",))]
 

@@ -140,25 +140,17 @@ function fill(row, stack) {
   }
   showBadge(state.firstChild, stack.deleted_at ? "unreached" : lookOf(stack.status), stack.state);
   state.firstChild.title = stack.reason;
-  const counts = countsOf(stack);
   const [bar, share, words] = progress.firstChild.children;
-  showBar(bar, counts, stack.total);
-  bar.title = countsInWords(counts);
+  showBar(bar, stack.counts, stack.total);
+  bar.title = countsInWords(stack.counts);
   setText(share, percent(stack.done, stack.total));
-  setText(words, countsInWords(counts));
+  setText(words, countsInWords(stack.counts));
   took.dataset.begun = stack.begun_at;
   took.dataset.ended = stack.ended_at ?? "";
   showAgo(last.firstChild, stack.last_event_at);
   setText(retries, stack.retries ? String(stack.retries) : "–");
   since.dataset.at = stack.created_at;
   tickRow(row);
-}
-
-/** The counts as they are told elsewhere: what has not begun when all is over is never reached. */
-function countsOf({ counts, status }) {
-  if (status === "IN_PROGRESS") return counts;
-  const { blocked = 0, ready = 0, ...others } = counts;
-  return { ...others, unreached: blocked + ready };
 }
 
 function tickRow(row) {

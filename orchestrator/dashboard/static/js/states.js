@@ -31,7 +31,7 @@ export const STATES = Object.freeze(
     ["done", "is as it is to be"],
     ["unchanged", "was already as it is to be"],
     ["failed", "went wrong for good"],
-    ["unreached", "never begun, because of a failure"],
+    ["unreached", "not done when all was over"],
   ].map(([name, meaning]) => Object.freeze({ name, word: name, meaning, icon: ICONS[name], css: `state-${name}` })),
 );
 

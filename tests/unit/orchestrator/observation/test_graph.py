@@ -11,7 +11,7 @@ from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.observation import graph
 from orchestrator.observation.facts import NodeFact
 from orchestrator.observation.graph import picture_of
-from orchestrator.observation.views import STATES, STORED, GraphPicture
+from orchestrator.observation.views import STATES, GraphPicture
 from tests.unit.orchestrator.observation.made import (
     OPERATION,
     end,
@@ -158,10 +158,6 @@ def test_a_past_operation_does_not_tell_what_is_wrong_with_a_resource_now() -> N
     )
     (vertex,) = picture_of(past).vertices
     assert vertex.reason == "no luck"
-
-
-def test_every_state_is_counted_somewhere_in_the_store() -> None:
-    assert STORED.keys() == set(STATES)
 
 
 # -- focus -------------------------------------------------------------------------------------------------------------

@@ -1,25 +1,11 @@
-"""What the head of pages about one stack says."""
+"""What is told of how many resources are in which state."""
 
 from dataclasses import replace
 
 from orchestrator.observation.facts import NodeFact
-from orchestrator.observation.heads import HeadView, head_of
-from orchestrator.observation.views import OperationView
+from orchestrator.observation.heads import counted
+from orchestrator.store.tallies import Tally
 
-UNDER_WAY = OperationView(
-    stack="web",
-    stack_id="s",
-    project="default",
-    traversal_id="t",
-    action="CREATE",
-    status="IN_PROGRESS",
-    reason="",
-    begun_at=100.0,
-    ended_at=None,
-    deadline=3700.0,
-    in_force=True,
-    stack_state="CREATE_IN_PROGRESS",
-)
 NODE = NodeFact(
     no=0,
     key="",
@@ -35,7 +21,7 @@ NODE = NodeFact(
     worker=None,
     resource_id="",
 )
-TALLY = (
+ALIKE = (
     (replace(NODE, state="done", attempt=1), 4),
     (replace(NODE, state="done", quiet=True), 2),
     (replace(NODE, state="running", attempt=1), 1),
@@ -43,17 +29,12 @@ TALLY = (
     (replace(NODE, state="waiting", attempt=1, retries=1, reason="no answer"), 2),
     (replace(NODE, state="waiting", hook="pre-create"), 1),
     (replace(NODE, state="blocked"), 3),
-    (replace(NODE, phase="end", resource_id=None), 1),
-    (replace(NODE, phase="join", resource_id=None), 5),
+    (replace(NODE, phase="join"), 2),
 )
 
 
-def head(operation: OperationView) -> HeadView:
-    return head_of(operation, TALLY, tags=(), deleted_at=None, cursor=7, as_of=101.0)
-
-
 def test_counts_are_told_in_the_order_of_a_resources_life() -> None:
-    assert list(head(UNDER_WAY).counts.items()) == [
+    assert list(counted(ALIKE, is_over=False).items()) == [
         ("blocked", 3),
         ("running", 1),
         ("waiting", 1),
@@ -61,16 +42,16 @@ def test_counts_are_told_in_the_order_of_a_resources_life() -> None:
         ("held", 1),
         ("done", 4),
         ("unchanged", 2),
+        ("unreached", 2),
     ]
 
 
-def test_what_was_already_as_it_is_to_be_is_done_and_what_only_counts_others_is_nothing() -> None:
-    shown = head(UNDER_WAY)
-    assert (shown.total, shown.done) == (14, 6)
+def test_what_was_already_as_it_is_to_be_is_done() -> None:
+    tally = Tally(counts=counted(ALIKE, is_over=False))
+    assert (tally.total, tally.done) == (16, 6)
 
 
 def test_what_has_not_begun_when_all_is_over_is_never_reached() -> None:
-    over = replace(UNDER_WAY, status="FAILED", ended_at=110.0)
-    assert head(over).counts["unreached"] == 4
-    assert "blocked" not in head(over).counts
-    assert head(over).total == 14
+    counts = counted(ALIKE, is_over=True)
+    assert (counts["unreached"], sum(counts.values())) == (6, 16)
+    assert counts.keys().isdisjoint({"blocked", "held"})

@@ -43,7 +43,7 @@ def test_a_page_tells_of_each_stack_how_far_it_is(some: Bench) -> None:
     assert (web.name, web.state, web.counts, web.total, web.done) == (
         "web",
         "CREATE_FAILED",
-        {"failed": 1, "blocked": 1},
+        {"failed": 1, "unreached": 1},
         2,
         0,
     )
@@ -62,22 +62,12 @@ def test_a_page_tells_of_each_stack_how_far_it_is(some: Bench) -> None:
     assert page.as_of == some.clock.now
 
 
-def test_what_stands_at_a_hook_is_held_and_does_not_wait(bench: Bench) -> None:
-    a, *_ = bench.begin({"a": set(), "b": set()})
-    node = tables.node
-    with bench.store.database.write() as connection:
-        stands = {"state": "waiting", "hook": "pre-create"}
-        connection.execute(node.update().where(node.c.no == a.no).values(**stands))
-    (row,) = bench.store.stack_pages.page(project="p").rows
-    assert row.counts == {"held": 1, "ready": 1}
-
-
 def test_what_is_asked_again_is_told_as_it_is_by_then(bench: Bench) -> None:
     (a,) = bench.begin({"a": set()})
     pages = bench.store.stack_pages
     bench.store.nodes.finish(bench.claim(a), Outcome(ending=Ending.RETRY, reason="busy"))
     (row,) = pages.page(project="p").rows
-    assert (row.counts, row.retries, row.done) == ({"waiting": 1}, 1, 0)
+    assert (row.counts, row.retries, row.done) == ({"retrying": 1}, 1, 0)
     bench.run_all(bench.sweep())
     for _ in range(2):
         (row,) = pages.page(project="p").rows
