@@ -25,7 +25,12 @@ _BEFORE: Final = (SPAN_WAITING, SPAN_QUEUED)
 
 
 def spans_of(
-    events: Sequence[EventFact], *, begun_at: float, released_at: float | None, over_at: float | None
+    events: Sequence[EventFact],
+    *,
+    begun_at: float,
+    released_at: float | None,
+    over_at: float | None,
+    is_begun: bool = False,
 ) -> tuple[Span, ...]:
     """Return the spans of one resource, from the beginning of the operation on.
 
@@ -34,6 +39,7 @@ def spans_of(
         begun_at: When the operation began.
         released_at: When all was done that it requires; None if it is not, or nobody knows.
         over_at: When nothing was to come of it any more, if its events do not tell an end; None if it goes on.
+        is_begun: Whether its action is under way, also where an earlier operation had begun it and no event tells.
     """
     telling = _Telling(begun_at)
     if events:
@@ -43,6 +49,8 @@ def spans_of(
         telling.turn(SPAN_QUEUED, released_at)
     for event in events:
         telling.tell(event)
+    if is_begun:
+        telling.go_on_unseen()
     return telling.spans(over_at)
 
 
@@ -80,11 +88,11 @@ class _Telling:
 
     def _begin(self, event: EventFact) -> None:
         if event.cause:
-            self._go_on_unseen()
+            self.go_on_unseen()
             self._attempt += 1
             self.turn(SPAN_RETRYING, event.at, event.reason, event.worker)
         elif event.action == "REPLACE":
-            self._go_on_unseen()
+            self.go_on_unseen()
             self.turn(SPAN_QUEUED, event.at, event.reason, event.worker)
         elif self._now is None or self._now.kind in (*_BEFORE, SPAN_HELD):
             if self._now is None:
@@ -97,7 +105,7 @@ class _Telling:
         self._is_done = False
 
     def _finish(self, event: EventFact) -> None:
-        self._go_on_unseen()
+        self.go_on_unseen()
         self._end(event.at, event.reason, event.worker)
         self._is_done = True
 
@@ -107,7 +115,7 @@ class _Telling:
         else:
             self.turn(SPAN_QUEUED, event.at)
 
-    def _go_on_unseen(self) -> None:
+    def go_on_unseen(self) -> None:
         """Take what was queued as under way: an earlier operation had begun it, and nobody wrote it down again."""
         self._attempt = max(1, self._attempt)
         if self._now is None or self._now.kind in _BEFORE:

@@ -11,6 +11,7 @@ from orchestrator.observation.graph import Seen
 from orchestrator.observation.spans import spans_of
 from orchestrator.observation.states import is_spare
 from orchestrator.observation.views import (
+    BEGUN,
     BLOCKED,
     DONE,
     FAILED,
@@ -81,8 +82,13 @@ class Moments:
         if self.seen.states[node.no] in OVER:
             ended_at = facts.operation.ended_at
             over_at = facts.as_of if ended_at is None else ended_at
-        begun_at = facts.operation.begun_at
-        return spans_of(events, begun_at=begun_at, released_at=released_at, over_at=over_at)
+        return spans_of(
+            events,
+            begun_at=facts.operation.begun_at,
+            released_at=released_at,
+            over_at=over_at,
+            is_begun=bool(node.attempt) and self.seen.states[node.no] in BEGUN,
+        )
 
     def before(self, no: int) -> int | None:
         """Return the resource that a resource waited for longest; None if it waited for none.

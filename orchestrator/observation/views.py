@@ -25,6 +25,9 @@ STATES: Final = (BLOCKED, READY, RUNNING, WAITING, RETRYING, HELD, DONE, UNCHANG
 #: States in which nothing happens any more.
 OVER: Final = frozenset({DONE, UNCHANGED, FAILED, UNREACHED})
 
+#: States in which its action is under way, whoever began it.
+BEGUN: Final = frozenset({RUNNING, WAITING, RETRYING})
+
 #: What a vertex is: a resource, or a point where many edges meet and that stands for nothing itself.
 RESOURCE, JOIN = "resource", "join"
 

@@ -61,6 +61,8 @@ def _check_timeline(facts: Facts) -> None:
             continue
         assert bar.spans[0].start == facts.operation.begun_at
         assert (bar.spans[-1].end is not None) == (bar.state in ("done", "failed", "unreached"))
+        if bar.state in ("running", "waiting", "retrying") and bar.attempts:
+            assert bar.spans[-1].kind in ("running", "retrying")
         if bar.state in ("done", "failed"):
             assert bar.attempts
             assert bar.spans[-1].kind in ("running", "retrying", "held")

@@ -256,6 +256,18 @@ def test_retries_are_told_with_their_reasons() -> None:
     ]
 
 
+def test_what_another_operation_took_over_half_way_is_told_as_under_way() -> None:
+    world = World()
+    world.cloud.polls = {"net": 100}
+    world.create(template_of({"net": []}))
+    while states(graph(world))["net"] != "waiting":
+        world.deliver()
+    world.update(template_of({"net": [], "more": []}))
+    while not (net := next(bar for bar in timeline(world).bars if bar.name == "net")).attempts:
+        world.deliver()
+    assert (net.state, [span.kind for span in net.spans]) == ("waiting", ["running"])
+
+
 def test_a_lost_worker_is_told() -> None:
     world = World()
     world.create(template_of({"a": []}))

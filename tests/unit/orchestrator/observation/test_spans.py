@@ -119,6 +119,11 @@ def test_what_an_earlier_operation_had_begun_was_running() -> None:
     assert told(at(4, "CREATE_COMPLETE")) == [("running", 0, 4)]
 
 
+def test_what_an_earlier_operation_had_begun_and_is_under_way_is_not_in_the_queue() -> None:
+    (span,) = spans_of([], begun_at=BEGUN_AT, released_at=BEGUN_AT, over_at=None, is_begun=True)
+    assert (span.kind, span.start, span.end, span.attempt) == ("running", BEGUN_AT, None, 1)
+
+
 def test_a_release_after_the_first_event_is_put_before_it() -> None:
     assert told(at(2, "CREATE_IN_PROGRESS"), released_at=BEGUN_AT + 3) == [
         ("waiting", 0, 2),
