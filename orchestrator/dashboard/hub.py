@@ -272,7 +272,10 @@ class Hub:
                 raise Missed("there was never an event with this id")
             return
         if since >= self._ring_begins:
-            yield [each for each in self._ring if since < each.row.id <= up_to and topic.has(each.row)]
+            found = [each for each in self._ring if since < each.row.id <= up_to and topic.has(each.row)]
+            if any(topic.is_beginning(each.row) for each in found):
+                raise Missed("another stack has taken the name")
+            yield found
             return
         oldest = await self._search(partial(self._log.oldest, topic.stack_id))
         if oldest is None or oldest > since + (topic.stack_id is None):

@@ -11,6 +11,8 @@ from orchestrator.store.observing import ObservedEvent
 
 #: How many events wait for one listener at most.
 ROOM: Final = 2_000
+#: The actions that a stack begins with, and none of which it ever sees again.
+MAKING: Final = ("CREATE", "ADOPT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,14 @@ class Topic:
             self._family.add(row.stack_id)
             return True
         return False
+
+    def is_beginning(self, row: ObservedEvent) -> bool:
+        """Whether an event is the first of a stack that is followed by its name.
+
+        Whoever knows no event of it knows another stack of that name, if any.
+        """
+        is_own = bool(self._name) and row.stack_id == self.stack_id and not row.resource
+        return is_own and row.action in MAKING and row.status == "IN_PROGRESS"
 
     def is_successor(self, row: ObservedEvent) -> bool:
         """Whether an event is the first of another stack that has taken the name."""

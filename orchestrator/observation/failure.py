@@ -30,7 +30,8 @@ class Failures:
     def unreached(self) -> frozenset[int]:
         """The resources that were never begun."""
         states = self.seen.states
-        return frozenset(node.no for node in self.seen.resources if states[node.no] == UNREACHED)
+        resources = self.seen.resources
+        return frozenset(node.no for node in resources if states[node.no] == UNREACHED and not node.attempt)
 
     @cached_property
     def failed(self) -> tuple[FailedView, ...]:

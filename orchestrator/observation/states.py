@@ -25,6 +25,8 @@ from orchestrator.store.stopping import HOOK, paused_until
 _SIGNAL: Final = "SIGNAL"
 #: What stands in the place of a reason of what was planned and never done.
 _HELD_BACK: Final = "not deleted: something that requires it could not be"
+#: The same of what was begun and was not done when its operation was over.
+_LEFT: Final = "begun, and not done when the operation was over"
 
 
 def is_under_way(operation: OperationView) -> bool:
@@ -139,6 +141,8 @@ def reason_of(node: NodeFact, operation: OperationView, state: str, events: Sequ
         return paused_until(node.hook or "")
     if node.phase == JOIN:
         return _HELD_BACK
+    if state == UNREACHED and node.attempt:
+        return _LEFT
     if state in (BLOCKED, UNCHANGED, UNREACHED):
         return ""
     said = events[-1].reason if events else ""

@@ -282,6 +282,23 @@ def test_a_lost_worker_is_told() -> None:
 # -- failure -----------------------------------------------------------------------------------------------------------
 
 
+def test_what_was_begun_and_not_done_when_all_was_over_is_not_called_never_begun() -> None:
+    world = World()
+    world.cloud.polls = {"slow": 100}
+    world.cloud.failing = {"bad": -1}
+    world.create(template_of({"slow": [], "bad": [], "after": ["bad"]}))
+    while world.state() != "CREATE_FAILED":
+        world.deliver()
+    failed = world.store.stacks.find("s", project="default").traversal_id
+    world.update(template_of({"slow": []}))
+    picture = graph(world, traversal_id=failed)
+    assert states(picture) == {"slow": "unreached", "bad": "failed", "after": "unreached"}
+    reasons = {vertex.name: vertex.reason for vertex in picture.vertices}
+    assert (reasons["slow"], reasons["after"]) == ("begun, and not done when the operation was over", "")
+    view = observer(world).failure("s", traversal_id=failed)
+    assert (view.unreached, [root.blocked for root in view.roots]) == (1, [("after",)])
+
+
 def test_the_root_is_named_with_what_it_blocks() -> None:
     world = World()
     world.cloud.failing = {"port": -1}

@@ -176,6 +176,23 @@ def test_who_missed_what_cannot_be_told_begins_anew(since: int, why: str) -> Non
     run(story())
 
 
+def test_whoever_knew_another_stack_of_the_name_begins_anew() -> None:
+    async def story() -> None:
+        log = Log([happened(1), happened(2, action="DELETE")])
+        async with reading(log) as hub:
+            await placed(hub)
+            begun: dict[str, Any] = {"stack_id": "new-id", "resource": "", "status": "IN_PROGRESS"}
+            log.add(happened(3, **begun), happened(4, stack_id="new-id"))
+            await until(lambda: hub.position == 4)
+            by_name, by_id = Topic("p", "new-id", name="web"), Topic("p", "new-id")
+            with pytest.raises(Missed, match="taken the name"):
+                await ids_missed(hub, 2, 4, by_name)
+            assert await ids_missed(hub, 2, 4, by_id) == [3, 4]
+            assert await ids_missed(hub, 3, 4, by_name) == [4]
+
+    run(story())
+
+
 def test_an_event_that_the_hub_has_not_reached_yet_is_no_sign_of_another_database() -> None:
     async def story() -> None:
         log = Log([happened(1), happened(2)])
