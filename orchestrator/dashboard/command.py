@@ -15,6 +15,7 @@ from tornado.options import options
 
 from orchestrator.cli.errors import exit_code, report
 from orchestrator.cli.logs import configure_logs
+from orchestrator.collector import settle
 from orchestrator.dashboard.app import Dashboard
 from orchestrator.dashboard.leaving import leave_in_time
 from orchestrator.dashboard.options import read_options
@@ -73,6 +74,7 @@ def serve(
     port = _listen(served)
     if not quiet:
         click.echo(where(port, settings, is_secure="ssl_options" in flowers), err=True)
+    settle()
     try:
         served.start()
     except (KeyboardInterrupt, SystemExit):

@@ -39,7 +39,7 @@ RESULT: Final = Path("build") / "bench-dashboard.json"
 #: How many resources the stack has that is watched, and how many pages watch it.
 WATCHED, STREAMS = 300, (1, 100)
 #: How many events memory is measured over, after as many as fill every buffer that there is, and at what pace.
-EVENTS, WARM_UP, BATCH, PAUSE_SECONDS = 50_000, 10_000, 250, 0.05
+EVENTS, WARM_UP, BATCH, PAUSE_SECONDS = 50_000, 20_000, 250, 0.05
 #: The same events by stacks of so many resources; Flower keeps so many tasks at most, which they fill soon.
 MADE, MAX_TASKS = 1_000, 500
 DRAWN: Final = (300, 2_000)
