@@ -33,7 +33,7 @@ name_option = click.option(
 @concurrency_option
 @click.option(
     "--pool",
-    type=click.Choice(["prefork", "threads", "gevent", "solo"]),
+    type=click.Choice(["prefork", "threads", "solo"]),
     default="prefork",
     show_default=True,
     help="How a worker does several checks at once.",
