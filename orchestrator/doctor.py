@@ -136,7 +136,9 @@ def check_schema(settings: Settings) -> Check:
     detail = (
         f"revision {needed}" if present == needed else f"revision {present or 'none'}, needed is {needed}"
     )
-    return Check(name="schema", ok=present == needed, detail=detail, hint="run: isotherm db upgrade")
+    is_newer = present is not None and present > needed
+    hint = "run the version of Isotherm that made it" if is_newer else "run: isotherm db upgrade"
+    return Check(name="schema", ok=present == needed, detail=detail, hint=hint)
 
 
 def _is_to_be_made(settings: Settings) -> bool:

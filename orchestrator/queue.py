@@ -41,6 +41,7 @@ from orchestrator.messages import (
 )
 from orchestrator.nodes.messages import WATCH_TASK
 from orchestrator.settings import Settings, load_settings
+from orchestrator.store import migrations
 from orchestrator.tracing import require_tracing
 
 #: Which queue each task travels on.
@@ -209,8 +210,10 @@ def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: 
     Raises:
         InvalidInput: there is no broker to work for, or tracing is switched on and cannot be done.
         HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
+        Unavailable: the database has another schema than this version needs.
     """
     require_broker(settings)
+    migrations.require(settings.effective_database_url)
     require_tracing(settings)
     # Checks begin operations on stacks in stacks.
     lifecycle_plugins(settings)
@@ -236,8 +239,10 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
     Raises:
         InvalidInput: there is no broker to work for, or tracing is switched on and cannot be done.
         HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
+        Unavailable: the database has another schema than this version needs.
     """
     require_broker(settings)
+    migrations.require(settings.effective_database_url)
     require_tracing(settings)
     # Here, once: child processes that cannot load them would be started again and again.
     all_at_once(lambda: lifecycle_plugins(settings), lambda: event_sinks(settings))

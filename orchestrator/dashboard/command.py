@@ -23,6 +23,7 @@ from orchestrator.embedded_database import prepare_database
 from orchestrator.errors import InvalidInput, IsothermError, Problem
 from orchestrator.queue import make_app
 from orchestrator.settings import Settings, load_settings
+from orchestrator.store import migrations
 from orchestrator.store.store import Store
 
 #: What Flower looks at where there is no broker: nothing ever travels there.
@@ -57,7 +58,7 @@ def serve(
 
     Raises:
         InvalidInput: the options cannot be used, or the address is taken.
-        Unavailable: there is no broker, and the database that is there instead cannot be made.
+        Unavailable: the database has another schema than this version needs, or cannot be made where it is to be.
     """
     read_options(sys.argv[0], arguments, embedded=settings.embedded)
     extract_settings()
@@ -68,6 +69,8 @@ def serve(
         prepare_database(settings, store)
         # It looks for workers whenever its page about them is opened, and there are none.
         logging.getLogger("flower.inspector").setLevel(logging.ERROR)
+    else:
+        migrations.require(settings.effective_database_url)
     served = Dashboard(app, options, settings, store, **flowers)
     atexit.register(served.stop)
     signal.signal(signal.SIGTERM, sigterm_handler)

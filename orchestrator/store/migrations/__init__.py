@@ -41,13 +41,35 @@ def current(url: str) -> str | None:
         database.dispose()
 
 
+def require(url: str) -> None:
+    """Refuse to work on a database of another schema; one that does not answer now may have the right one.
+
+    Raises:
+        Unavailable: its schema is older or newer than this code's.
+    """
+    try:
+        present = current(url)
+    except Unavailable:
+        return
+    _refuse_newer(present)
+    if present != head():
+        found = f"has the schema {present}" if present else "has no schema yet"
+        raise Unavailable(f"the database {found}, and this version needs {head()}; run: isotherm db upgrade")
+
+
+def _refuse_newer(present: str | None) -> None:
+    if present and present > head():
+        message = f"the database has the schema {present}, and this version knows none after {head()}"
+        raise Unavailable(f"{message}: run the version that made it")
+
+
 def upgrade(url: str) -> tuple[str | None, str]:
     """Bring a database to the revision that this code wants; return the revisions before and after.
 
     Safe to run from several processes at once, and again when nothing is to be done.
 
     Raises:
-        Unavailable: it cannot be reached.
+        Unavailable: it cannot be reached, or a newer version has been there.
     """
     from alembic import command
     from alembic.config import Config
@@ -58,6 +80,7 @@ def upgrade(url: str) -> tuple[str | None, str]:
             if database.postgres:
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
             before = _revision(connection)
+            _refuse_newer(before)
             if before != head():
                 config = Config()
                 config.set_main_option("script_location", str(_VERSIONS.parent))

@@ -15,7 +15,9 @@ def test_a_process_without_a_broker_is_refused_with_a_hint(command: str, termina
     assert "hint: set ISOTHERM_BROKER_URL" in result.stderr
 
 
-@pytest.mark.parametrize("words", [["--concurrency", "0"], ["--pool", "fork"], ["--pool", "gevent"], ["--loglevel", "loud"]])
+@pytest.mark.parametrize(
+    "words", [["--concurrency", "0"], ["--pool", "fork"], ["--pool", "gevent"], ["--loglevel", "loud"]]
+)
 def test_wrong_options_of_a_process_are_bad_input(words: list[str], terminal: Terminal) -> None:
     assert terminal.run("worker", *words).exit_code == 2
 

@@ -72,6 +72,33 @@ def test_whoever_forgot_to_upgrade_is_told_so(
         database.dispose()
 
 
+def test_a_process_is_refused_a_database_of_another_version(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'isotherm.db'}"
+    with pytest.raises(Unavailable, match=r"no schema yet, .* needs \d+; run: isotherm db upgrade$"):
+        migrations.require(url)
+    migrations.upgrade(url)
+    migrations.require(url)
+    engine = sa.create_engine(url)
+    for present, told in (
+        ("0006", r"0006, and .* run: isotherm db upgrade$"),
+        ("9999", r"run the version that made"),
+    ):
+        with engine.begin() as connection:
+            connection.execute(
+                sa.text("UPDATE alembic_version SET version_num = :present"), {"present": present}
+            )
+        with pytest.raises(Unavailable, match=told):
+            migrations.require(url)
+    engine.dispose()
+    # To upgrade what is newer already would end in a traceback of Alembic's.
+    with pytest.raises(Unavailable, match="run the version that made it"):
+        migrations.upgrade(url)
+
+
+def test_a_database_that_does_not_answer_may_be_of_this_version(tmp_path: Path) -> None:
+    migrations.require(f"sqlite:///{tmp_path / 'nowhere' / 'isotherm.db'}")
+
+
 def _count_of_stacks(database: Database) -> int:
     with database.read() as connection:
         return connection.execute(sa.select(sa.func.count()).select_from(tables.stack)).scalar_one()
