@@ -47,6 +47,7 @@ class Log(Protocol):
     def read(self, after: int, *, up_to: int, limit: int) -> list[ObservedEvent]: ...  # noqa: D102
     def extent(self) -> Extent: ...  # noqa: D102
     def oldest(self, stack_id: str | None = None) -> int | None: ...  # noqa: D102
+    def lacks(self, after: int, *, up_to: int, limit: int) -> bool: ...  # noqa: D102
     def behind_since(self) -> float | None: ...  # noqa: D102
     def begin_again(self) -> None: ...  # noqa: D102
 
@@ -277,8 +278,7 @@ class Hub:
                 raise Missed("another stack has taken the name")
             yield found
             return
-        oldest = await self._search(partial(self._log.oldest, topic.stack_id))
-        if oldest is None or oldest > since + (topic.stack_id is None):
+        if await self._search(partial(self._is_removed, topic, since, up_to)):
             raise Missed("what was missed was removed")
         for _ in range(MOST_MISSED // BATCH):
             rows = await self._search(partial(self._log.read, since, up_to=up_to, limit=BATCH))
@@ -287,6 +287,13 @@ class Hub:
                 return
             since = rows[-1].id
         raise Missed("too much was missed")
+
+    def _is_removed(self, topic: Topic, since: int, up_to: int) -> bool:
+        """Whether any of what was missed may not be there any more."""
+        oldest = self._log.oldest(topic.stack_id)
+        if oldest is None or oldest > since + (topic.stack_id is None):
+            return True
+        return topic.is_wide and self._log.lacks(since, up_to=up_to, limit=MOST_MISSED)
 
     async def _search(self, question: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._searchers, at_once, question)

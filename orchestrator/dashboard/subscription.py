@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.dashboard.sse import event_text
+from orchestrator.store.event_log import MAKING
 from orchestrator.store.observing import ObservedEvent
 
 #: How many events wait for one listener at most.
 ROOM: Final = 2_000
-#: The actions that a stack begins with, and none of which it ever sees again.
-MAKING: Final = ("CREATE", "ADOPT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,11 @@ class Topic:
         self.stack_id = stack_id
         self._nested = inside is not None
         self._family = {stack_id, *(inside or ())}
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is about more than one stack."""
+        return self.stack_id is None or self._nested
 
     def has(self, row: ObservedEvent) -> bool:
         """Whether an event is among them; stacks are known to be in others from the events in their order."""

@@ -1,13 +1,16 @@
 """The events of all stacks as somebody follows them: how far they go, and the next ones."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.observing import Observations, ObservedEvent
+
+#: The actions that a stack begins with, and none of which it ever sees again.
+MAKING: Final = ("CREATE", "ADOPT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,26 @@ class EventLog:
         with self._db.read() as connection:
             found: int | None = connection.execute(sql).scalar_one()
         return found
+
+    @retrying
+    def lacks(self, after: int, *, up_to: int, limit: int) -> bool:
+        """Whether events behind an id were removed, as far as that can be told from the first ``limit`` that are left.
+
+        Each stack's oldest are removed first, so that of such a stack what is oldest now is not what it began with.
+        """
+        event, earlier = tables.event, tables.event.alias("earlier")
+        some = (
+            sa.select(event.c.id, event.c.stack_id, event.c.resource, event.c.action, event.c.status)
+            .where(event.c.id > after, event.c.id <= up_to)
+            .order_by(event.c.id)
+            .limit(limit)
+            .subquery()
+        )
+        begins = (some.c.resource == "") & some.c.action.in_(MAKING) & (some.c.status == "IN_PROGRESS")
+        is_first = ~sa.exists().where(earlier.c.stack_id == some.c.stack_id, earlier.c.id < some.c.id)
+        sql = sa.select(some.c.id).where(~begins, is_first).limit(1)
+        with self._db.read() as connection:
+            return connection.execute(sql).first() is not None
 
     def behind_since(self) -> float | None:
         """Return since when events wait behind a transaction that is still open; None if none do. Asks nobody."""

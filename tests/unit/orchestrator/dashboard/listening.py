@@ -76,6 +76,12 @@ class Log:
         self._answer()
         return min((row.id for row in self.rows if stack_id in (None, row.stack_id)), default=None)
 
+    def lacks(self, after: int, *, up_to: int, limit: int) -> bool:
+        self._answer()
+        first = {row.stack_id: row for row in reversed(self.rows)}
+        behind = [row for row in self.rows if after < row.id <= up_to][:limit]
+        return any(first[row.stack_id] is row and row.resource for row in behind)
+
     def behind_since(self) -> float | None:
         return None if self.horizon is None else self.waits_since
 

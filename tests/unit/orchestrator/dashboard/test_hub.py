@@ -176,6 +176,21 @@ def test_who_missed_what_cannot_be_told_begins_anew(since: int, why: str) -> Non
     run(story())
 
 
+def test_one_stacks_events_that_were_removed_are_missed_by_those_who_listen_to_more() -> None:
+    async def story() -> None:
+        child = {"stack": "child", "stack_id": "child-id", "parent_id": "web-id"}
+        log = Log([happened(1), happened(4, **child), happened(5)])
+        async with reading(log) as hub:
+            position = await placed(hub)
+            for topic in (ALL, Topic("p", "web-id", inside=["child-id"])):
+                with pytest.raises(Missed, match="removed"):
+                    await ids_missed(hub, 2, position, topic)
+            assert await ids_missed(hub, 2, position, Topic("p", "web-id")) == [5]
+            assert await ids_missed(hub, 4, position) == [5]
+
+    run(story())
+
+
 def test_whoever_knew_another_stack_of_the_name_begins_anew() -> None:
     async def story() -> None:
         log = Log([happened(1), happened(2, action="DELETE")])

@@ -28,6 +28,21 @@ def test_events_are_read_on_with_the_stack_that_they_are_of(bench: Bench) -> Non
     assert (log.oldest(), log.oldest("s-id"), log.oldest("other")) == (rows[0].id, rows[0].id, None)
 
 
+def test_it_is_known_where_a_stack_lacks_its_beginning(bench: Bench) -> None:
+    (a,) = bench.begin({"a": set()}, stack="one")
+    (b,) = bench.begin({"b": set()}, stack="two")
+    bench.run(a)
+    bench.run(b)
+    log = bench.store.event_log
+    last, event = log.look(), tables.event
+    assert not any(log.lacks(after, up_to=last, limit=100) for after in range(last + 1))
+    ids = [row.id for row in log.read(0, up_to=last, limit=100) if row.stack == "two"]
+    with bench.store.database.write() as connection:
+        connection.execute(event.delete().where(event.c.id == ids[0]))
+    assert [log.lacks(after, up_to=last, limit=100) for after in (0, ids[0], ids[1])] == [True, True, False]
+    assert not log.lacks(0, up_to=ids[1] - 1, limit=100)
+
+
 def test_ids_stay_given_when_their_events_are_removed(bench: Bench) -> None:
     (a,) = bench.begin({"a": set()})
     bench.run(a)
