@@ -48,10 +48,15 @@ class CheckCarrier(Protocol):
         """Let go of threads."""
 
 
-def process_name(kind: str) -> str:
-    """Return a name that no other process ever has: kind, host, pid, and when the process started."""
+def process_name(kind: str, celery_name: str = "") -> str:
+    """Return a name that no other process ever has: what it is, host, pid, and when the process started.
+
+    What it is, is what Celery calls its worker, up to the host; without one, its kind.
+    """
+    # The host is this one, whatever Celery was told: others of it find the process by that.
+    what = celery_name.partition("@")[0] or kind
     started = psutil.Process().create_time()
-    return f"{kind}@{socket.gethostname()}:{os.getpid()}:{started:.2f}"
+    return f"{what}@{socket.gethostname()}:{os.getpid()}:{started:.2f}"
 
 
 def is_dead_here(name: str) -> bool:
@@ -86,7 +91,7 @@ class Runtime:
         """Keep what is needed; ``celery_name`` and ``queues`` are those of the Celery worker that it belongs to."""
         self.settings = settings
         self.publisher = publisher
-        self.name = process_name(kind)
+        self.name = process_name(kind, celery_name)
         self._kind = kind
         self._store = store
         self._celery_name = celery_name

@@ -117,9 +117,9 @@ def axis(scale: Scale) -> str:
 
 
 def ago(seconds: float) -> str:
-    """Return seconds since the beginning, as short as they can be told: ``0.5s``, ``90s``, ``15m``, ``2h30``."""
+    """Return seconds since the beginning, as short as they can be told: ``500ms``, ``90s``, ``15m``, ``2h30``."""
     if seconds < 1 and seconds:
-        return f"{seconds * 1000:g}ms" if seconds < 0.1 else f"{seconds:g}s"
+        return f"{seconds * 1000:g}ms"
     if seconds < 120:
         return f"{seconds:g}s"
     minutes = round(seconds / 60)
@@ -135,9 +135,7 @@ def took(bar: Bar, *, until: float) -> str:
     if not worked:
         return ""
     end = worked[-1].end if worked[-1].end is not None else until
-    seconds = max(end - worked[0].start, 0.0)
-    # What is done at once is told apart all the same.
-    return duration(seconds) if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+    return duration(max(end - worked[0].start, 0.0))
 
 
 def gantt(

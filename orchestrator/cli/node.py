@@ -8,6 +8,7 @@ import click
 from orchestrator.cli.errors import DONE, UNREACHABLE
 from orchestrator.cli.formats import Table, fields_table, moment, show
 from orchestrator.cli.options import example, format_option
+from orchestrator.cli.progress import duration
 from orchestrator.cli.shell import Shell
 from orchestrator.node_views import UP, AskedView, NodeDetails, NodeView
 
@@ -190,10 +191,10 @@ def stats(shell: Shell, *, reset: bool, form: str) -> None:
         "misses": _pairs(view.misses) or 0,
         "hit rate": "" if view.hit_rate is None else f"{view.hit_rate:.1%}",
         "answered by another's question": view.shared,
-        "age at serve": f"{view.mean_age_seconds:.1f} s",
+        "age at serve": duration(view.mean_age_seconds),
         "nodes asked": view.asked,
         "nodes that did not answer": view.unanswered,
-        "time of an answer": f"{1000 * view.mean_asked_seconds:.1f} ms",
+        "time of an answer": duration(view.mean_asked_seconds),
         "bumps": _pairs(view.bumps) or 0,
         "flushes": _pairs(view.flushes) or 0,
         "answers not kept": view.refused + view.unsettled,

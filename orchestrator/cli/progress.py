@@ -206,11 +206,21 @@ def let_on(stack: StackView, standing: HookView) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as people say it: ``4.2 s``, ``3 min 05 s``, ``2 h 07 min``."""
-    if seconds < 60:
+    """Return a duration as people say it, and as the dashboard does.
+
+    ``24 ms``, ``4.2 s``, ``12 s``, ``3 min 05 s``, ``2 h 07 min``, ``3 d 4 h``.
+    """
+    if round(1000 * seconds) < 1000:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 9.95:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes} min {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+    hours, rest = divmod(round(seconds / 60), 60)
+    return (
+        f"{hours} h {rest:02} min" if hours < 24 else "{} d {} h".format(*divmod(round(seconds / 3600), 24))
+    )
 
 
 @contextmanager

@@ -66,6 +66,8 @@ def serve(
     app = app or make_app(_with_broker(settings))
     store = Store.of(settings)
     if settings.embedded:
+        # Each step by which a new database is made would be a line.
+        logging.getLogger("alembic").setLevel(logging.WARNING)
         prepare_database(settings, store)
         # It looks for workers whenever its page about them is opened, and there are none.
         logging.getLogger("flower.inspector").setLevel(logging.ERROR)

@@ -8,7 +8,7 @@ from orchestrator.errors import NotFound
 from orchestrator.observation.facts import Facts, NodeFact
 from orchestrator.observation.graph import Seen
 from orchestrator.observation.timeline import Moments
-from orchestrator.observation.views import ResourceDetails
+from orchestrator.observation.views import RETRYING, WAITING, ResourceDetails
 from orchestrator.observation.wiring import Wiring, is_counter
 
 #: How many events are told.
@@ -55,9 +55,15 @@ def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
             (event.id, event.at, f"{event.action}_{event.status}", event.reason)
             for event in reversed(happened[-_EVENTS:])
         ),
+        due_at=_due_at(facts, no) if seen.vertices[no].state in (WAITING, RETRYING) else None,
         created_at=recorded.created_at,
         updated_at=recorded.updated_at,
     )
+
+
+def _due_at(facts: Facts, no: int) -> float | None:
+    """Return when somebody is to look at a node next; nobody is to once its operation is no longer in force."""
+    return node_of(facts, no).due_at if facts.operation.in_force else None
 
 
 def _properties(fragment: Mapping[str, Any] | None) -> Mapping[str, object]:

@@ -300,6 +300,8 @@ class ResourceDetails(View):
     spans: tuple[Span, ...]
     #: The last few events about it, newest first: (id, at, state, reason).
     events: tuple[tuple[int, float, str, str], ...]
+    #: When it is tried again, or looked at again at the latest; None where it does not wait for that.
+    due_at: float | None = None
     created_at: float | None = None
     updated_at: float | None = None
 

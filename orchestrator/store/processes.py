@@ -17,6 +17,7 @@ from orchestrator.store.database import Database, database_time, retrying
 GONE_SECONDS: Final = 86400.0
 #: What is known of a process: it spoke within a lease, it did not, or it said that it ends.
 PRESENT, SILENT, STOPPED = "present", "silent", "stopped"
+_KINDS: Final = frozenset({"worker", "coordinator", "embedded"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,8 +197,12 @@ class Processes:
 
 
 def _told_by(name: str) -> tuple[str, str, int, float]:
-    """Return kind, host, pid and start as a process' name tells them; empty and 0 where it does not."""
-    kind, _, rest = name.partition("@")
+    """Return kind, host, pid and start as a process' name tells them; empty and 0 where it does not.
+
+    Before the host stands its kind, or the name of its worker: then nobody knows the kind.
+    """
+    what, _, rest = name.partition("@")
+    kind = what if what in _KINDS else "process"
     try:
         host, pid, started = rest.rsplit(":", 2)
         return kind, host, int(pid), float(started)

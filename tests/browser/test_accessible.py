@@ -17,6 +17,11 @@ PAGES = (
     f"/stack/{STACK}/graph?view=list",
     f"/stack/{STACK}/graph?part=groups",
 )
+#: Pages of a stack that are a table.
+TABLES = ("events", "resources", "history")
+#: What is wider than the place it has.
+TOO_WIDE = """() => [document.documentElement, ...document.querySelectorAll(".table-frame")]
+  .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.className)"""
 
 
 @pytest.fixture(scope="package")
@@ -37,6 +42,23 @@ def test_no_page_keeps_anybody_out(visit: Visiting, theme: str) -> None:
             assert findings == [], f"{path} in the theme {theme}"
             assert seen.page.locator("h1").count() == 1
             assert seen.page.locator("#trouble").is_hidden(), seen.text("#trouble")
+
+
+@pytest.mark.usefixtures("broken")
+def test_on_a_phone_no_table_is_wider_than_the_screen(visit: Visiting) -> None:
+    with visit() as seen:
+        seen.page.set_viewport_size({"width": 390, "height": 844})
+        for path in (
+            "/stacks",
+            "/stacks/cache",
+            "/stacks/workers",
+            *(f"/stack/{STACK}/{tab}" for tab in TABLES),
+        ):
+            seen.open(path)
+            seen.page.wait_for_selector(".list tbody tr", state="attached")
+            assert seen.page.evaluate(TOO_WIDE) == [], path
+        # What a number is stands before it.
+        assert seen.page.locator("td", has_text="1").first.get_attribute("data-label")
 
 
 @pytest.mark.usefixtures("broken")

@@ -1,9 +1,12 @@
 """A stack that failed: which resource it was, what never began because of it, and what is around it."""
 
+import json
+
 import pytest
 
+from orchestrator.messages import StackJob
 from tests.browser.conftest import Visiting
-from tests.browser.site import BLOCKED, BROKEN, ROOT, Site
+from tests.browser.site import BLOCKED, BROKEN, ROOT, Site, nothing
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -25,6 +28,18 @@ def test_the_failure_page_names_the_root_and_what_it_blocks(site: Site, visit: V
             assert name in page
         # The likely root is named before anything that it blocks.
         assert page.index(ROOT) < min(page.index(name) for name in BLOCKED)
+
+
+def test_why_there_was_a_rollback_is_told_by_what_it_took_back(site: Site, visit: Visiting) -> None:
+    stack = site.made("returned", {"a": nothing()})
+    worse = {"heat_template_version": "2021-04-16", "resources": {"a": nothing(properties={"fail": True})}}
+    site.service.update(StackJob(name="returned", template=json.dumps(worse), rollback=True))
+    assert site.ended(stack.id).state == "ROLLBACK_COMPLETE"
+    with visit() as seen:
+        seen.open("/stack/returned/failure")
+        assert "It takes back UPDATE_FAILED: Resource UPDATE failed: resources.a" in seen.text("#failure")
+        seen.page.get_by_role("link", name="Why UPDATE failed").click()
+        seen.until("() => document.getElementById('failure-name')?.innerText === 'a'")
 
 
 def test_a_focus_shows_what_is_around_a_resource_and_nothing_else(site: Site, visit: Visiting) -> None:

@@ -197,6 +197,8 @@ def test_what_was_known_is_shown_as_stale_while_nobody_can_be_asked(
 ) -> None:
     page.goto(f"{dashboard.url}/stacks/workers")
     expect(page.locator("#as-of")).to_have_attribute("data-state", "live")
+    # What was told to another test a moment ago is not it.
+    expect(page.locator("#workers-frame")).to_contain_text("embedded")
     answers = dashboard.observer.processes
 
     def away() -> Any:

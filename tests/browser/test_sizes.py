@@ -35,3 +35,17 @@ def test_a_graph_of_two_thousand_is_shown_in_groups_whole_and_around_one(site: S
         seen.until("() => document.querySelectorAll('#graph-list tr[data-no]').length > 0")
         assert set(seen.names_listed()) == {"r20-7", "r19-7", "r19-8", "r21-6", "r21-7"}
         assert seen.legend() == {"blocked": total, "held": 1}
+        # Of so many resources the first are shown, and the others are found all the same.
+        seen.open("/stack/huge/resources")
+        rows = seen.page.locator("#resources-rows tr")
+        seen.until("() => document.querySelectorAll('#resources-rows tr').length === 100")
+        seen.page.locator("#resources-more").press("Enter")
+        assert rows.count() == 600
+        assert seen.focused() == "resources-more"
+        seen.page.locator("#resources-search").fill("r39-4")
+        assert rows.count() == 11
+        assert seen.text("#resources-range") == "2,001 resources, 11 of which fit"
+        seen.page.get_by_role("button", name="Name").press("Enter")
+        seen.page.get_by_role("button", name="Name").press("Enter")
+        assert rows.first.locator("th").inner_text() == "r39-49"
+        assert seen.page.get_by_role("columnheader", name="Name").get_attribute("aria-sort") == "descending"

@@ -77,6 +77,18 @@ def test_events_come_in_while_one_looks_and_can_be_saved(site: Site, visit: Visi
         assert set(rows.evaluate_all(NAMES)) == {f"part-1{number}" for number in range(10)}
 
 
+def test_a_failure_leaves_the_way_to_the_other_pages_where_it_is(site: Site, visit: Visiting) -> None:
+    stack = site.gated("sudden", {"root": nothing(properties={"fail": True})})
+    with visit() as seen:
+        seen.open("/stack/sudden/timeline")
+        seen.page.wait_for_selector(".gantt-row")
+        seen.page.evaluate(WATCHING)
+        site.let_on(stack)
+        seen.until_stack("CREATE_FAILED")
+        assert "resources.root" in seen.text("#stack-reason")
+        assert seen.page.evaluate("window.moved") == []
+
+
 def test_the_list_finds_sorts_and_follows(site: Site, visit: Visiting) -> None:
     with visit() as seen:
         seen.open("/stacks?search=listed")
@@ -89,7 +101,7 @@ def test_the_list_finds_sorts_and_follows(site: Site, visit: Visiting) -> None:
         seen.page.wait_for_selector("th[data-sort=name][aria-sort=ascending]")
         names = seen.page.locator("#stacks-rows a")
         assert names.all_inner_texts() == ["listed-a", "listed-b"]
-        for width in (1400, 1100, 900, 420):
+        for width in (1400, 1100, 900):
             seen.page.set_viewport_size({"width": width, "height": 900})
             assert seen.page.locator("#stacks-table thead th").evaluate_all(CUT) == []
         seen.page.locator("th[data-sort=name] button").press("Enter")

@@ -47,9 +47,7 @@ class WorkersPage(PageHandler):
 
     async def get(self) -> None:
         """Show them."""
-        self.page(
-            "workers.html", flowers=self.reverse_url("workers"), worker=self.reverse_url("worker", "")[:-1]
-        )
+        self.page("workers.html", flowers=self.reverse_url("workers"))
 
 
 class FleetData(DataHandler):

@@ -33,7 +33,7 @@ _DIFFERS = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<id>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
     # A stack of no work at all may be complete before anybody looked.
-    (re.compile(r"(_COMPLETE) after [\d.]+ s"), r"\1"),
+    (re.compile(r"(_COMPLETE) after [\d.]+ m?s"), r"\1"),
     (re.compile(r"(?<=pid)( +)\d+$", re.MULTILINE), " <pid>"),
     # Not every random text has a digit.
     (re.compile(r"\b(?=\w*[A-Z\d])(?=\w*[a-z])\w{24,}\b"), "<secret>"),

@@ -11,6 +11,12 @@ from orchestrator.runtime import is_dead_here, process_name
 
 def test_a_process_that_lives_is_not_dead() -> None:
     assert not is_dead_here(process_name("worker"))
+    assert not is_dead_here(process_name("worker", "w1@some-other-name"))
+
+
+def test_a_process_is_called_as_celery_calls_its_worker() -> None:
+    assert process_name("worker", "w1@some-other-name").startswith(f"w1@{os.uname().nodename}:{os.getpid()}:")
+    assert process_name("worker").startswith(f"worker@{os.uname().nodename}:{os.getpid()}:")
 
 
 def test_a_process_that_has_ended_is_dead_before_anybody_has_looked_for_it() -> None:

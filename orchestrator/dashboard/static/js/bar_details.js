@@ -4,6 +4,7 @@ import { el, stackUrl } from "./dom.js";
 import { clock, duration } from "./format.js";
 import { spanKey, SPANS } from "./spans.js";
 import { badge } from "./states.js";
+import { workerElement } from "./worker_names.js";
 
 const KINDS = new Map(SPANS.map((kind) => [kind.name, kind]));
 
@@ -27,7 +28,7 @@ export function barDetails(bar, until) {
       el("td", { class: "number", text: span.end === null ? "now" : clock(span.end) }),
       el("td", { class: "number", text: duration((span.end ?? until) - span.start) }),
       el("td", { class: "number", text: span.attempt ? String(span.attempt) : "–" }),
-      el("td", { class: "wrap", text: span.worker || "–" }),
+      el("td", { class: "wrap" }, workerElement(span.worker)),
       el("td", { class: "wrap", text: span.reason || "–" }),
     ),
   );

@@ -5,6 +5,7 @@ import { counted, timeElement } from "./format.js";
 import { onHead, streamUrl } from "./head.js";
 import { actionBadge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
+import { workerWords } from "./worker_names.js";
 
 const PAGE = 100;
 const MOST_NEW = 500; // New ones that are asked for at once.
@@ -42,7 +43,7 @@ function newRow(event) {
     el("th", { scope: "row", class: "clip" }, name),
     el("td", {}, actionBadge(event.action, event.status, event.cause)),
     el("td", { class: "wrap", text: event.reason }),
-    el("td", { class: "clip muted", text: event.worker ?? "", title: event.worker || null }),
+    el("td", { class: "clip muted", text: workerWords(event.worker), title: event.worker || null }),
   );
 }
 

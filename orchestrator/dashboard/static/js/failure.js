@@ -1,14 +1,16 @@
 // The failure page: the likely root first, with what it blocks; then what failed besides.
 
-import { byId, el, keepFocus, setText, stackUrl } from "./dom.js";
+import { byId, el, keepFocus, page, setText, stackUrl } from "./dom.js";
 import { ANY_DEPTH } from "./focus.js";
 import { count, counted, dateTime, duration } from "./format.js";
 import { streamUrl } from "./head.js";
-import { stackOf, tasksUrl } from "./panel.js";
+import { stackOf, TASKS_FOUND, tasksUrl } from "./panel.js";
 import { badge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
+import { workerElement } from "./worker_names.js";
 
 const ASK_MILLISECONDS = 1000;
+const OPERATIONS = 200; // So many of the history are looked through at most.
 
 const place = byId("failure");
 let shown = ""; // What is shown now, as text: it is left alone while it stays the same.
@@ -20,12 +22,20 @@ const followed = follow(streamUrl(), { load, apply, every: 500 });
 async function load(signal) {
   const failure = await fetchJson(stackUrl("failure.json"), { signal });
   operation = failure.operation;
+  if (operation.action === "ROLLBACK" && !failure.roots.length) failure.undone = await undone(signal);
   const { cursor, as_of: asOf, ...told } = failure;
   const text = JSON.stringify(told);
   if (text !== shown) show(failure);
   shown = text;
   Object.assign(place.dataset, { roots: failure.roots.length, cursor, asOf });
   return failure;
+}
+
+/** The operation that failed, and that this one, a rollback, takes back; null if nobody knows it any more. */
+async function undone(signal) {
+  const { operations } = await fetchJson(`${page().stack}/history.json?limit=${OPERATIONS}`, { signal });
+  const at = operations.findIndex(({ id }) => id === operation.traversal_id);
+  return operations.slice(at + 1).find(({ action }) => action !== "ROLLBACK") ?? null;
 }
 
 /** Ask anew when something failed, or when the operation is over or another has begun. */
@@ -52,14 +62,21 @@ function show(failure) {
   setText(byId("failure-said"), root ? `${(failure.innermost ?? root).name} failed; ${counted(root.blocks, "resource")} never begun because of it` : "nothing failed");
 }
 
-function nothing({ operation: { status, action, reason } }) {
+function nothing({ operation: { status, action, reason }, undone: before }) {
   const words = {
     IN_PROGRESS: [`${action} is under way, and nothing has failed so far.`],
     COMPLETE: [`Nothing failed: ${action} is complete.`],
     SUPERSEDED: ["Nothing had failed when another operation took this one's place."],
     FAILED: ["The operation failed, and none of its resources did.", reason],
   }[status] ?? [reason];
-  return el("section", { class: "panel empty" }, ...words.filter(Boolean).map((text) => el("p", { text })));
+  const told = words.filter(Boolean).map((text) => el("p", { text }));
+  if (before) {
+    told.push(
+      el("p", { text: `It takes back ${before.action}_${before.status}${before.reason ? `: ${before.reason}` : ""}` }),
+      el("a", { class: "btn btn-sm btn-outline-primary", href: `${page().stack}/failure?traversal=${encodeURIComponent(before.id)}`, text: `Why ${before.action} failed` }),
+    );
+  }
+  return el("section", { class: "panel empty" }, ...told);
 }
 
 function rootPanel(failure, root) {
@@ -70,7 +87,7 @@ function rootPanel(failure, root) {
   return el(
     "section",
     { class: "panel failure-root", "aria-labelledby": "failure-name", data: { root: deep.name } },
-    el("p", { class: "failure-kind", text: failure.roots.length > 1 ? `Likely root: the first of ${count(failure.roots.length)} that failed by themselves` : "Root: it failed while all that it required was done" }),
+    el("p", { class: "failure-kind", text: kindOf(failure) }),
     el("div", { class: "failure-title" }, el("h2", { id: "failure-name", text: deep.name }), badge("failed", `${deep.action} failed`), el("code", { class: "muted", text: deep.type })),
     failure.path.length ? trail(failure) : null,
     el("p", { class: "trouble failure-reason", text: deep.reason || "It is not known why." }),
@@ -79,7 +96,7 @@ function rootPanel(failure, root) {
       { class: "failure-facts" },
       fact("Failed", deep.at === null ? "–" : dateTime(deep.at), deep.at === null ? "" : `${duration(deep.at - op.begun_at)} after the beginning`),
       fact("Attempts", deep.attempts ? count(deep.attempts) : "–"),
-      fact("Worker", deep.worker || "–"),
+      fact("Worker", workerElement(deep.worker)),
       fact("Physical id", deep.physical_id || "–"),
     ),
     blocked(root),
@@ -90,7 +107,7 @@ function rootPanel(failure, root) {
 
 /** Where to go on; `inner`: the address of the stack in which the root is, where that is not this one. */
 function links(root, deep, inner) {
-  const button = (look, href, text) => el("a", { class: `btn btn-sm btn-outline-${look}`, href, text });
+  const button = (look, href, text, title = null) => el("a", { class: `btn btn-sm btn-outline-${look}`, href, text, title });
   const name = encodeURIComponent(deep.name);
   const all = inner
     ? [
@@ -102,9 +119,14 @@ function links(root, deep, inner) {
     : [
         button("primary", graphUrl(root, 1), "In the graph"),
         button("secondary", stackUrl("events", { resource: root.name }), "Its events"),
-        button("secondary", tasksUrl(root), "Its tasks"),
+        button("secondary", tasksUrl(root), "Its tasks", TASKS_FOUND),
       ];
   return el("p", { class: "failure-links" }, ...all);
+}
+
+function kindOf({ roots, later }) {
+  if (roots.length > 1) return `Likely root: the first of ${count(roots.length)} that failed by themselves`;
+  return later.length ? "Likely root: it failed first, while all that it required was done" : "Root: it failed while all that it required was done";
 }
 
 function fact(word, value, more = "") {

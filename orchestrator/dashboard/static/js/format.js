@@ -14,12 +14,12 @@ export function now() {
 
 const two = (number) => String(number).padStart(2, "0");
 
-/** `0.42 s`, `12 s`, `3 min 07 s`, `2 h 05 min`, `3 d 4 h`; a dash where there is none. */
+/** `420 ms`, `4.2 s`, `12 s`, `3 min 07 s`, `2 h 05 min`, `3 d 4 h`; a dash where there is none. As terminals say it. */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
   const all = Math.max(0, seconds);
-  if (all < 1) return `${all.toFixed(2)} s`;
-  if (all < 10) return `${all.toFixed(1)} s`;
+  if (Math.round(all * 1000) < 1000) return `${Math.round(all * 1000)} ms`;
+  if (all < 9.95) return `${all.toFixed(1)} s`;
   const whole = Math.round(all);
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
@@ -56,11 +56,20 @@ export function age(seconds) {
   return all < 48 * 3600 ? `${Math.floor(all / 3600)} h` : `${Math.floor(all / 86400)} d`;
 }
 
-/** `just now`, `12 s ago`, `3 h ago`; a dash where there is none. */
-export function ago(at) {
-  if (at === null || at === undefined) return "–";
-  const seconds = now() - at;
+/** How long ago something was that is so old: `just now`, `12 s ago`, `3 h ago`. */
+export function agoWords(seconds) {
   return seconds < 1 ? "just now" : `${age(seconds)} ago`;
+}
+
+/** The same of a moment; a dash where there is none. */
+export function ago(at) {
+  return at === null || at === undefined ? "–" : agoWords(now() - at);
+}
+
+/** How long it is until a moment: `in 12 s`, `in 3 min 07 s`; `now` once it has come. */
+export function until(at) {
+  const seconds = at - now();
+  return seconds > 0 ? `in ${elapsed(Math.ceil(seconds))}` : "now";
 }
 
 const WITH_THOUSANDS = new Intl.NumberFormat("en-GB");
@@ -93,6 +102,15 @@ export function agoElement(at) {
   return element;
 }
 
+/** A `<time>` that shows how long it is until then, and is kept up to date. */
+export function untilElement(at) {
+  const element = timeElement(at);
+  element.className = "until";
+  element.dataset.at = String(at);
+  element.textContent = until(at);
+  return element;
+}
+
 /** Make a `<time>` show how long ago a moment was; null for a dash. */
 export function showAgo(element, at) {
   if (at === null || at === undefined) {
@@ -108,12 +126,13 @@ export function showAgo(element, at) {
   element.textContent = ago(at);
 }
 
-/** Bring every element that shows how long ago something was up to date. */
-export function refreshAgo(root = document) {
-  for (const element of root.querySelectorAll("time.ago[data-at]")) {
-    const text = ago(Number(element.dataset.at));
+/** Bring every element that shows how long ago something was, or until when it is, up to date. */
+function refreshTimes() {
+  for (const element of document.querySelectorAll("time:is(.ago, .until)[data-at]")) {
+    const tell = element.className === "until" ? until : ago;
+    const text = tell(Number(element.dataset.at));
     if (element.textContent !== text) element.textContent = text;
   }
 }
 
-setInterval(refreshAgo, 1000);
+setInterval(refreshTimes, 1000);

@@ -5,6 +5,7 @@ import { duration } from "./format.js";
 import { markWord, marks, secondsByKind } from "./scale.js";
 import { drawSpan } from "./spans.js";
 import { ICONS, FILLED, icon } from "./states.js";
+import { workerWords } from "./worker_names.js";
 
 export const ROW_HEIGHT = 26;
 const MARK_EVERY = 90; // Pixels between two marks of the axis at least.
@@ -97,7 +98,7 @@ export function spanInWords(span, until) {
   const seconds = (span.end ?? until) - span.start;
   const parts = [`${span.kind} ${duration(seconds)}${span.end === null ? " so far" : ""}`];
   if (span.attempt > 1) parts.push(`attempt ${span.attempt}`);
-  if (span.worker) parts.push(`by ${span.worker}`);
+  if (span.worker) parts.push(`by ${workerWords(span.worker)}`);
   return `${parts.join(", ")}${span.reason ? `: ${span.reason}` : ""}`;
 }
 

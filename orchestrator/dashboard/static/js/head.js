@@ -4,7 +4,7 @@
 //   onHead((head) => ...);   // whenever it was read; see HeadView in orchestrator/observation/heads.py, and `may`
 
 import { byId, page, setText, stackUrl } from "./dom.js";
-import { duration, elapsed, now, showAgo } from "./format.js";
+import { duration, elapsed, now, showAgo, until } from "./format.js";
 import { countsInWords, percent, showBar, showCounts } from "./progress.js";
 import { lookOf, showBadge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
@@ -57,7 +57,7 @@ function tick() {
   setText(byId("stack-lasts-word"), ended ? "Took" : "Running for");
   setText(byId("stack-lasts"), ended ? duration(ended - begun) : elapsed(now() - begun));
   byId("stack-deadline").parentElement.hidden = Boolean(ended) || !deadline;
-  setText(byId("stack-deadline"), deadline ? `in ${elapsed(deadline - now())}` : "–");
+  setText(byId("stack-deadline"), deadline ? until(deadline) : "–");
 }
 
 setInterval(tick, 1000);

@@ -2,7 +2,7 @@
 
 import { meter, mib, pairs, showMeter } from "./amounts.js";
 import { byId, el, page, setText } from "./dom.js";
-import { dateTime, duration, elapsed } from "./format.js";
+import { agoWords, dateTime, duration } from "./format.js";
 import { nodeUrl, showRawState, showState } from "./node_states.js";
 import { poll } from "./poll.js";
 import { showRows } from "./rows.js";
@@ -19,8 +19,8 @@ function stackUrl(stackId, tab) {
 function showFacts(node, answer, version) {
   const told = node.age_seconds === null ? null : answer.as_of - node.age_seconds;
   const facts = [
-    ["Its state was told", told === null ? "not remembered" : `${dateTime(told)} (${elapsed(node.age_seconds + answer.age_seconds)} ago)`],
-    ["Agent last seen", node.seen_at === null ? "never" : `${dateTime(node.seen_at)} (${elapsed((node.seen_seconds ?? 0) + answer.age_seconds)} ago)`],
+    ["Its state was told", told === null ? "not remembered" : `${dateTime(told)} (${agoWords(node.age_seconds + answer.age_seconds)})`],
+    ["Agent last seen", node.seen_at === null ? "never" : `${dateTime(node.seen_at)} (${agoWords((node.seen_seconds ?? 0) + answer.age_seconds)})`],
     ["Agent", [node.incarnation, node.holder].filter(Boolean).join(" ") || "–"],
     ["Version", version || "–"],
     ["Boot", node.boot_id || "–"],
@@ -159,7 +159,7 @@ function show(answer) {
   showTable("residents", answer.residents, RESIDENTS);
   const found = answer.instances;
   setText(byId("node-instances-empty"), answer.no_instances || "There are none.");
-  setText(byId("node-instances-age"), found ? [`as it said ${elapsed(found.age_seconds + answer.age_seconds)} ago`, found.stale && "it cannot be asked now", ...found.faults].filter(Boolean).join(" · ") : "");
+  setText(byId("node-instances-age"), found ? [`as it said ${agoWords(found.age_seconds + answer.age_seconds)}`, found.stale && "it cannot be asked now", ...found.faults].filter(Boolean).join(" · ") : "");
   showTable("instances", found?.instances ?? [], INSTANCES);
 }
 

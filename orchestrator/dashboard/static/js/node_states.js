@@ -1,6 +1,8 @@
 // Where nodes are shown, and the states of nodes, caches and processes: whose look each has.
 
-import { page } from "./dom.js";
+import { el, page } from "./dom.js";
+import { count } from "./format.js";
+import { showRows } from "./rows.js";
 import { showBadge } from "./states.js";
 
 const LOOKS = {
@@ -34,8 +36,17 @@ export function nodeUrl(name) {
 }
 
 /** Make an element show such a state; of several, as `unreachable, drained`, it looks like the first. */
-export function showState(element, word) {
-  showBadge(element, LOOKS[word.split(",")[0]] ?? "blocked", word);
+export function showState(element, word, said = word) {
+  showBadge(element, LOOKS[word.split(",")[0]] ?? "blocked", said);
+}
+
+/** Show how many there are in each state, as a list. */
+export function showStateCounts(list, counts) {
+  showRows(list, Object.entries(counts), {
+    key: ([state]) => state,
+    make: () => el("li", {}, el("span")),
+    update: (item, [state, number]) => showState(item.firstElementChild, state, `${state} ${count(number)}`),
+  });
 }
 
 /** How a resource or an instance is, by the words of plugins and hypervisors. */

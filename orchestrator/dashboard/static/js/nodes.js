@@ -3,7 +3,7 @@
 import { meter, mib, pairs, showMeter } from "./amounts.js";
 import { byId, el, page, setText } from "./dom.js";
 import { counted, now, showAgo } from "./format.js";
-import { nodeUrl, showState } from "./node_states.js";
+import { nodeUrl, showState, showStateCounts } from "./node_states.js";
 import { poll } from "./poll.js";
 import { showRows } from "./rows.js";
 
@@ -76,21 +76,8 @@ poll(`${page().stacks}/nodes/data`, {
       ...node,
       age_seconds: node.age_seconds === null ? null : node.age_seconds + answer.age_seconds,
     }));
-    const counts = Object.entries(answer.counts);
-    showRows(byId("nodes-counts"), counts, {
-      key: ([state]) => state,
-      make: () => el("li", {}, el("span")),
-      update(item, [state, number]) {
-        showState(item.firstElementChild, state);
-        addNumber(item, number);
-      },
-    });
+    showStateCounts(byId("nodes-counts"), answer.counts);
     setText(byId("nodes-summary"), `${counted(nodes.length, "node")}: ${pairs(answer.counts)}`);
     showList();
   },
 });
-
-function addNumber(item, number) {
-  const place = item.querySelector(".number") ?? item.appendChild(el("span", { class: "number" }));
-  setText(place, ` ${number}`);
-}

@@ -1,10 +1,13 @@
 // The panel beside a graph: all there is to say about one resource, or about one group.
 
 import { el, keepFocus, page, setText, stackUrl } from "./dom.js";
-import { agoElement, count, dateTime, duration, now } from "./format.js";
+import { agoElement, count, dateTime, duration, now, untilElement } from "./format.js";
 import { actionBadge, badge, showBadge, STATES, stateOf } from "./states.js";
+import { workerElement } from "./worker_names.js";
 
 const AGAIN_MILLISECONDS = 500;
+/** What the list of tasks that `tasksUrl` leads to has in it. */
+export const TASKS_FOUND = "Celery's tasks that began with it. A task goes on with what it made ready, so it may have been done in a task that began with another";
 
 export class Panel {
   /**
@@ -110,7 +113,7 @@ export class Panel {
     const links = [
       el("button", { type: "button", class: "btn btn-sm btn-outline-primary", text: "Focus", title: "Show what is around it alone", on: { click: () => this.heard.focus(vertex) } }),
       el("a", { class: "btn btn-sm btn-outline-secondary", href: stackUrl("events", { resource: vertex.name }), text: "Events" }),
-      el("a", { class: "btn btn-sm btn-outline-secondary", href: tasksUrl(vertex), text: "Tasks", title: "Celery's tasks that began with it; a task may have gone on with others" }),
+      el("a", { class: "btn btn-sm btn-outline-secondary", href: tasksUrl(vertex), text: "Tasks", title: TASKS_FOUND }),
     ];
     if (vertex.nested_stack_id) links.splice(1, 0, el("a", { class: "btn btn-sm btn-outline-secondary", href: stackOf(vertex.nested_stack_id), text: "Its stack" }));
     return el("p", { class: "vertex-links" }, ...links);
@@ -125,7 +128,8 @@ export class Panel {
       ["Physical id", vertex.physical_id],
       ["Resource id", vertex.resource_id],
       ["Attempts", vertex.attempt ? `${count(vertex.attempt)}${retried}` : null],
-      ["Worker", vertex.worker],
+      ...nextLook(details),
+      ["Worker", workerElement(vertex.worker)],
       ["Hook", vertex.hook],
       ["Step", count(vertex.layer + 1)],
       ["Made", details.created_at ? agoElement(details.created_at) : null],
@@ -175,6 +179,12 @@ export class Panel {
     ];
     keepFocus(this.body, () => this.body.replaceChildren(...parts));
   }
+}
+
+/** When a resource that waits is tried, or looked at, again. */
+function nextLook({ vertex, due_at: due }) {
+  if (due === null) return [];
+  return [[vertex.state === "retrying" ? "Next try" : "Looked at again", untilElement(due)]];
 }
 
 function folded(part, word, content, open) {

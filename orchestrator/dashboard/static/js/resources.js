@@ -1,4 +1,4 @@
-// A stack's resources as they are now, in the order of its graph.
+// A stack's resources as they are now: all of them are kept here, and as many are shown as somebody wants to see.
 
 import { byId, el, page, setText, stackUrl } from "./dom.js";
 import { agoElement, count, counted } from "./format.js";
@@ -6,16 +6,38 @@ import { streamUrl } from "./head.js";
 import { actionBadge, badge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 
+const FIRST = 100; // So many are shown to begin with,
+const MORE = 500; // and so many more each time.
+
 const body = byId("resources-rows");
 const search = byId("resources-search");
 const unwell = byId("resources-unwell");
 const nested = byId("resources-nested");
+const more = byId("resources-more");
 let resources = [];
 let stacks = {}; // Ids of the stacks that resources are, by the resource's id.
+let most = FIRST;
+let sorted = { by: "", falls: false }; // By nothing: those first that others require.
 const rows = new Map(); // Rows, and what they show, by the resource's id.
 
+const { compare } = new Intl.Collator("en", { numeric: true }); // r2 before r10.
+const ORDERS = {
+  name: (one, other) => compare(pathOf(one), pathOf(other)),
+  type: (one, other) => compare(one.type, other.type),
+  state: (one, other) => compare(stateOf(one), stateOf(other)),
+  changed: (one, other) => one.updated_at - other.updated_at,
+};
+
+function pathOf({ within, name }) {
+  return [...within, name].join(" / ");
+}
+
+function stateOf({ action, status }) {
+  return `${action}_${status}`;
+}
+
 function newRow(resource) {
-  const name = el("th", { scope: "row", class: "clip", title: [...resource.within, resource.name].join(" / ") });
+  const name = el("th", { scope: "row", class: "clip", title: pathOf(resource) });
   if (resource.within.length) name.append(el("span", { class: "inside", text: `${resource.within.join(" / ")} / ` }));
   name.append(
     resource.within.length
@@ -41,15 +63,28 @@ function newRow(resource) {
   );
 }
 
-function show() {
+/** Those that are asked for, in the order that is. */
+function wantedOnes() {
   const text = search.value.trim().toLowerCase();
-  const wanted = resources.filter(
+  const found = resources.filter(
     (each) =>
       (!unwell.checked || each.status !== "COMPLETE" || each.unhealthy) &&
       (!text || [each.name, each.type, each.physical_id ?? ""].some((part) => part.toLowerCase().includes(text))),
   );
+  if (sorted.by) {
+    const order = ORDERS[sorted.by];
+    return found.sort((one, other) => (sorted.falls ? order(other, one) : order(one, other)));
+  }
+  if (nested.checked) return found;
+  // Nobody knows yet what those require that were not begun.
+  return found.sort((one, other) => (one.action === "INIT") - (other.action === "INIT"));
+}
+
+function show() {
+  const wanted = wantedOnes();
+  const shownOnes = wanted.slice(0, most);
   const seen = new Set();
-  wanted.forEach((resource, place) => {
+  shownOnes.forEach((resource, place) => {
     const told = JSON.stringify([resource, stacks[resource.uuid]]);
     let shown = rows.get(resource.uuid);
     seen.add(resource.uuid);
@@ -66,14 +101,52 @@ function show() {
     shown.element.remove();
     rows.delete(id);
   }
-  setText(byId("resources-range"), `${count(wanted.length)} of ${counted(resources.length, "resource")}`);
+  const left = wanted.length - shownOnes.length;
+  const fitting = wanted.length === resources.length ? "" : `, ${count(wanted.length)} of which fit`;
+  setText(byId("resources-range"), `${counted(resources.length, "resource")}${fitting}${left ? `, the first ${count(shownOnes.length)} of them shown` : ""}`);
+  more.parentElement.hidden = !left;
+  setText(more, `Show ${count(Math.min(left, MORE))} more`);
   const empty = byId("resources-empty");
   empty.hidden = wanted.length > 0;
+  body.closest(".table-frame").hidden = !wanted.length;
   setText(empty, resources.length ? "No resource fits." : "This stack has no resources.");
 }
 
-for (const each of [search, unwell]) each.addEventListener("input", show);
+function showSorting() {
+  for (const head of document.querySelectorAll(".resources-list th[data-sort]")) {
+    // The time since a change grows where the time of the change falls.
+    const falls = head.dataset.sort === "changed" ? !sorted.falls : sorted.falls;
+    if (head.dataset.sort === sorted.by) head.setAttribute("aria-sort", falls ? "descending" : "ascending");
+    else head.removeAttribute("aria-sort");
+  }
+}
+
+function showAnew() {
+  most = FIRST;
+  show();
+}
+
+for (const each of [search, unwell]) each.addEventListener("input", showAnew);
 nested.addEventListener("change", () => followed.refresh());
+for (const head of document.querySelectorAll(".resources-list th[data-sort]")) {
+  head.firstElementChild.addEventListener("click", () => {
+    const { sort: by } = head.dataset;
+    // What changed last is read first. Pressed once more than there are ways, it is as it was.
+    const first = by === "changed";
+    if (sorted.by !== by) sorted = { by, falls: first };
+    else if (sorted.falls === first) sorted = { by, falls: !first };
+    else sorted = { by: "", falls: false };
+    showSorting();
+    showAnew();
+  });
+}
+more.addEventListener("click", () => {
+  const before = body.children.length;
+  most += MORE;
+  show();
+  // Who read with the keyboard reads on.
+  if (more.parentElement.hidden) body.children[before]?.querySelector("a")?.focus({ preventScroll: true });
+});
 
 let pause = 1000;
 const followed = follow(streamUrl(), {

@@ -18,14 +18,19 @@ export function marks(seconds, most, from = 0, to = seconds) {
   return found;
 }
 
-/** A mark in words: `0`, `0.5 s`, `20 s`, `1:30`, `2:05:00`. */
+/** A mark in words: `0`, `500 ms`, `20 s`, `1 min 30 s`, `2 h 5 min`, `3 d 12 h`. */
 export function markWord(seconds) {
   if (seconds === 0) return "0";
-  if (seconds < 60) return `${Number(seconds.toFixed(2))} s`;
-  const two = (number) => String(number).padStart(2, "0");
+  const thousandths = Math.round(seconds * 1000);
+  if (thousandths < 1000) return `${thousandths} ms`;
   const whole = Math.round(seconds);
-  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
-  return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
+  const parts = [
+    [Math.floor(whole / 86400), "d"],
+    [Math.floor(whole / 3600) % 24, "h"],
+    [Math.floor(whole / 60) % 60, "min"],
+    [whole % 60, "s"],
+  ];
+  return parts.filter(([number]) => number).map(([number, unit]) => `${number} ${unit}`).join(" ");
 }
 
 /** How many seconds of each kind there are in spans, those that go on counted until `until`; and all together. */

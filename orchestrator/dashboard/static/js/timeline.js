@@ -11,6 +11,7 @@ import { secondsByKind } from "./scale.js";
 import { SPANS, spanKey } from "./spans.js";
 import { badge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
+import { workerWords } from "./worker_names.js";
 
 const NAMES_WIDTH = matchMedia("(max-width: 40rem)").matches ? 140 : 240; // As --names-width.
 const SPARE = 12; // Rows above and below those that are seen.
@@ -161,7 +162,7 @@ function showTable() {
       el("td", { class: "number", text: duration(spent.total) }),
       el("td", { class: "number", text: bar.attempts ? String(bar.attempts) : "–" }),
       el("td", { text: bar.critical ? "yes" : "" }),
-      el("td", { class: "clip", text: bar.worker, title: bar.worker }),
+      el("td", { class: "clip", text: workerWords(bar.worker), title: bar.worker }),
     );
   });
   const { scrollTop, scrollLeft } = place;

@@ -3,6 +3,7 @@
 import { el, setText } from "./dom.js";
 import { count, counted } from "./format.js";
 import { badge, showBadge, STATES } from "./states.js";
+import { workerWords } from "./worker_names.js";
 
 const RESOURCE_COLUMNS = ["Resource", "State", "Type", "Step", "Attempts", "Worker", "Reason"];
 const NUMBERS = new Set(["Step", "Attempts", "Resources"]);
@@ -66,7 +67,7 @@ export class VertexList {
     const { cells } = this.rows.get(vertex.no);
     showBadge(cells.state, vertex.state);
     setText(cells.attempt, vertex.attempt || "–");
-    setText(cells.worker, vertex.worker || "–");
+    setText(cells.worker, workerWords(vertex.worker) || "–");
     cells.worker.title = vertex.worker;
     setText(cells.reason, vertex.reason);
   }

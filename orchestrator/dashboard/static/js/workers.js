@@ -1,10 +1,11 @@
 // The processes of the engine, by Celery's workers that they belong to, and what is stuck.
 
 import { byId, el, page, setText } from "./dom.js";
-import { count, counted, duration, elapsed, now, showAgo } from "./format.js";
-import { nodeUrl, showState } from "./node_states.js";
+import { agoWords, count, counted, duration, elapsed, now, showAgo } from "./format.js";
+import { nodeUrl, showState, showStateCounts } from "./node_states.js";
 import { poll } from "./poll.js";
 import { showOnce, showRows } from "./rows.js";
+import { flowerUrl, workerWords } from "./worker_names.js";
 
 const EVERY = 2000; // Milliseconds.
 const COLUMNS = 7;
@@ -55,7 +56,7 @@ function updateWorker(body, worker) {
   const name = worker.name || "Without a worker of Celery's";
   const known = worker.name && worker.heartbeat;
   showOnce(body.querySelector(".worker-name"), [name, Boolean(known)], () => [
-    known ? el("a", { href: `${page().worker}/${encodeURIComponent(worker.name)}`, text: name }) : name,
+    known ? el("a", { href: flowerUrl(worker.name), text: name }) : name,
   ]);
   setText(body.querySelector(".worker-celery"), celeryWords(worker));
   showOnce(body.querySelector(".worker-node"), worker.node, () =>
@@ -68,7 +69,7 @@ function celeryWords({ name, node, heartbeat, processes, not_shown: others }) {
   const more = others ? ` · ${count(others)} more that have stopped` : "";
   if (!name) return `they do the work of a command, or have not said whose they are${more}`;
   if (!heartbeat) return `Celery has not heard of it since this dashboard began${more}`;
-  const heard = heartbeat.seen_seconds === null ? "it said good-bye to Celery" : `Celery heard of it ${elapsed(heartbeat.seen_seconds)} ago`;
+  const heard = heartbeat.seen_seconds === null ? "it said good-bye to Celery" : `Celery heard of it ${agoWords(heartbeat.seen_seconds)}`;
   const away = heartbeat.alive || heartbeat.seen_seconds === null ? "" : ", which is too long";
   const works = heartbeat.active === null ? "" : ` · ${counted(heartbeat.active, "task")} now, ${count(heartbeat.processed ?? 0)} so far`;
   const none = processes.length ? "" : node ? " · an agent, which never uses the database" : " · none of its processes is in the database";
@@ -128,7 +129,7 @@ function showWorks(list, works) {
       if (!work) return setText(item, more);
       const since = work.since === null ? "" : ` for ${elapsed(now() - work.since)}`;
       const left = work.lease_until - now();
-      const lease = left >= 0 ? `lease ends in ${elapsed(left)}` : `lease ended ${elapsed(-left)} ago`;
+      const lease = left >= 0 ? `lease ends in ${elapsed(left)}` : `lease ended ${agoWords(-left)}`;
       setText(item.lastElementChild, `${work.action}${since}, ${lease}`);
     },
   });
@@ -153,7 +154,7 @@ const STUCK = {
     setText(row.children[2], each.action);
     showState(row.children[3].firstElementChild, each.why);
     setText(row.children[4], duration(each.seconds));
-    setText(row.children[5], [MEANINGS[each.why], each.worker && `worker ${each.worker}`].filter(Boolean).join(" · "));
+    setText(row.children[5], [MEANINGS[each.why], each.worker && `worker ${workerWords(each.worker)}`].filter(Boolean).join(" · "));
   },
 };
 
@@ -172,14 +173,7 @@ function show(answer) {
   showRows(byId("stuck-rows"), stuck, STUCK);
   byId("stuck-frame").hidden = !stuck.length;
   byId("stuck-empty").hidden = Boolean(stuck.length);
-  showRows(byId("workers-counts"), Object.entries(counts), {
-    key: ([state]) => state,
-    make: () => el("li", {}, el("span"), el("span", { class: "number" })),
-    update(item, [state, number]) {
-      showState(item.firstElementChild, state);
-      setText(item.lastElementChild, ` ${number}`);
-    },
-  });
+  showStateCounts(byId("workers-counts"), counts);
   const silent = counts.silent ? `${counted(counts.silent, "process")} silent` : "";
   setText(byId("workers-summary"), [silent, stuck.length && `${count(stuck.length)} stuck`].filter(Boolean).join(", ") || "all well");
 }

@@ -70,7 +70,17 @@ def test_an_empty_stack_can_be_drawn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0.04, "0.0 s"), (59.9, "59.9 s"), (185, "3 min 05 s"), (7620, "2 h 07 min")]
+    ("seconds", "said"),
+    [
+        *[(0, "0 ms"), (0.0404, "40 ms"), (0.9996, "1.0 s"), (9.94, "9.9 s"), (9.96, "10 s")],
+        *[
+            (59.4, "59 s"),
+            (59.9, "1 min 00 s"),
+            (185, "3 min 05 s"),
+            (7620, "2 h 07 min"),
+            (273_600, "3 d 4 h"),
+        ],
+    ],
 )
 def test_durations_are_said_as_people_do(seconds: float, said: str) -> None:
     assert duration(seconds) == said

@@ -289,7 +289,7 @@ def test_a_failed_stack_ends_with_one_and_names_what_failed(
     result = terminal.run("stack", "create", "shop", "-t", template)
     assert result.exit_code == 1
     word, failed = result.stdout.splitlines()
-    assert word.endswith("CREATE_FAILED after 0.0 s: no room for server")
+    assert word.endswith("CREATE_FAILED after 0 ms: no room for server")
     assert failed == "  server CREATE_FAILED: quota is used up"
 
 

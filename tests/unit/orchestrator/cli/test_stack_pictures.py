@@ -27,7 +27,7 @@ def test_a_timeline_is_drawn_with_its_head_and_its_critical_path(
     result = terminal.run("stack", "timeline", "web")
     assert result.exit_code == 0, result.output
     head, axis, net, disk, legend, path = result.stdout.splitlines()
-    assert head == "web  CREATE_COMPLETE  10.0 s  begun 2024-03-01T12:00:00Z"
+    assert head == "web  CREATE_COMPLETE  10 s  begun 2024-03-01T12:00:00Z"
     assert axis.split()[0] == "|0s"
     assert net.startswith("* ✓ net  ░")
     assert disk.startswith("  ✓ disk █")

@@ -17,6 +17,17 @@ def test_requirements_are_told_through_points_where_edges_meet() -> None:
     assert details_of(facts(NODES), 0, Recorded()).required_by == ("c",)
 
 
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [({"state": "waiting", "attempt": 1}, 12.0), ({"state": "running", "attempt": 1}, None)],
+)
+def test_when_it_is_looked_at_again_is_told_of_what_waits_for_that(
+    state: dict[str, object], told: float | None
+) -> None:
+    nodes = [node(0, "a", due_at=12.0, **state)]
+    assert details_of(facts(nodes), 0, Recorded()).due_at == told
+
+
 def test_properties_are_told_as_the_template_has_them() -> None:
     properties = {"size": 1, "password": {"get_param": "secret"}}
     recorded = Recorded(fragment={"definition": {"t": "T", "p": properties}}, created_at=1.0, updated_at=2.0)

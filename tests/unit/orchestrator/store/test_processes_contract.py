@@ -122,7 +122,11 @@ def test_who_says_last_words_works_on_the_stack_itself(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("worker@some:host:8:100.25", ("worker", "some:host", 8, 100.25)), ("nobody", ("nobody", "", 0, None))],
+    [
+        ("worker@some:host:8:100.25", ("worker", "some:host", 8, 100.25)),
+        ("w1@some:host:8:100.25", ("process", "some:host", 8, 100.25)),
+        ("nobody", ("process", "", 0, None)),
+    ],
 )
 def test_who_has_a_lease_and_never_spoke_is_told_by_the_lease(
     name: str, told: tuple[str, str, int, float | None], bench: Bench
