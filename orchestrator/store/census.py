@@ -8,10 +8,8 @@ import sqlalchemy as sa
 
 from orchestrator.messages import CHECKED_PHASES
 from orchestrator.store import tables
-from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.families import chunked
-from orchestrator.store.sweeping import DOUBLINGS
 from orchestrator.store.tallies import tallies
 
 
@@ -36,9 +34,8 @@ class Count:
 class Census:
     """Counts; nothing that the engine does depends on it."""
 
-    def __init__(self, database: Database, timings: Timings) -> None:
+    def __init__(self, database: Database) -> None:
         self._db = database
-        self._timings = timings
 
     @retrying
     def take(self) -> Count:
@@ -50,10 +47,8 @@ class Census:
             .group_by(stack.c.action, stack.c.status)
         )
         under_way = sa.select(traversal.c.id).where(traversal.c.status == "IN_PROGRESS")
-        live = (
-            sa.select(node.c.state, node.c.published, sa.func.min(node.c.due_at))
-            .where(node.c.due_at.is_not(None), node.c.phase.in_(CHECKED_PHASES), node.c.state == "ready")
-            .group_by(node.c.state, node.c.published)
+        longest = sa.select(sa.func.min(node.c.ready_at)).where(
+            node.c.due_at.is_not(None), node.c.phase.in_(CHECKED_PHASES), node.c.state == "ready"
         )
         with self._db.read() as connection:
             now = database_time(connection, self._db)
@@ -62,13 +57,12 @@ class Census:
                 for tally in tallies(connection, dict.fromkeys(some, True)).values():
                     nodes.update(tally.counts)
             lost = (node.c.due_at < now, node.c.state == "running", node.c.phase.in_(CHECKED_PHASES))
+            ready_at = connection.execute(longest).scalar_one()
             return Count(
                 at=now,
                 stacks={(row[0], row[1]): row[2] for row in connection.execute(stacks)},
                 nodes=nodes,
-                queue_age_seconds=max(
-                    (self._waited(row[1], row[2], now) for row in connection.execute(live)), default=0.0
-                ),
+                queue_age_seconds=0.0 if ready_at is None else max(0.0, now - ready_at),
                 overdue=connection.execute(
                     sa.select(sa.func.count()).select_from(node).where(*lost)
                 ).scalar_one(),
@@ -76,15 +70,3 @@ class Census:
                     sa.select(sa.func.count()).select_from(tables.machine)
                 ).scalar_one(),
             )
-
-    def _waited(self, published: int, due_at: float, now: float) -> float:
-        return waited_seconds(published, due_at, now, self._timings.redeliver_seconds)
-
-
-def waited_seconds(published: int, due_at: float, now: float, redeliver_seconds: float) -> float:
-    """Return for how long at least a node has been ready that was published again so often, and is due then.
-
-    Each time it is published it is due again after twice as long as before, up to a most.
-    """
-    pauses: int = sum(2 ** min(times, DOUBLINGS) for times in range(published + 1))
-    return max(0.0, now - (due_at - pauses * redeliver_seconds))

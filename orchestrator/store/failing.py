@@ -69,7 +69,7 @@ def fail_traversal(
     end = connection.execute(
         node.update()
         .where(mine, node.c.phase == END, node.c.state == "blocked")
-        .values(state="ready", due_at=now + redeliver_seconds)
+        .values(state="ready", ready_at=now, due_at=now + redeliver_seconds)
         .returning(node.c.no)
     ).scalar_one_or_none()
     row = connection.execute(

@@ -115,6 +115,7 @@ class Hooks:
                     hook_at=None,
                     hooks=json.dumps(sorted(standing.hooks - {standing.hook})),
                     state=sa.case((was_waiting, "ready"), else_=node.c.state),
+                    ready_at=sa.case((was_waiting, now), else_=node.c.ready_at),
                     due_at=sa.case((was_waiting, now + seconds)),
                     published=0,
                 )

@@ -131,7 +131,7 @@ class NodeOrders:
         now = self._db.now
         live = "traversal_id IN (SELECT id FROM traversal WHERE status IN ('IN_PROGRESS', 'FAILED'))"
         ready = f"""
-            UPDATE node SET state = 'ready', published = 0, due_at = {now} + :redeliver_seconds
+            UPDATE node SET state = 'ready', published = 0, ready_at = {now}, due_at = {now} + :redeliver_seconds
             WHERE {which} AND state = 'waiting' AND hook IS NULL AND {live}
             RETURNING traversal_id, {statements.RELEASED_COLUMNS}"""
         running = f"UPDATE node SET woken = true WHERE {which} AND state = 'running'"

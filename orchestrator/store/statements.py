@@ -147,7 +147,7 @@ PG_CLAIM = Statement(
 
 PG_READY_IF_FREE = Statement(
     """
-    UPDATE node SET state = 'ready', published = 0, due_at = {now} + :redeliver_seconds
+    UPDATE node SET state = 'ready', published = 0, ready_at = {now}, due_at = {now} + :redeliver_seconds
     FROM resource WHERE node.traversal_id = :traversal_id AND node.no = :no AND node.state = 'waiting'
         AND node.hook IS NULL AND resource.id = node.resource_id AND resource.lock_traversal IS NULL
     """
@@ -195,6 +195,7 @@ LOST_EVENT = Statement(
 _FINISH_NODE = """
     UPDATE node SET
         state = :state, node_data = COALESCE(:node_data, node_data), retries = retries + :retried, published = 0,
+        ready_at = CASE WHEN :state = 'ready' THEN {now} ELSE ready_at END,
         due_at = CASE WHEN :state = 'ready' THEN {now} + :redeliver_seconds
             WHEN :state <> 'waiting' THEN NULL WHEN woken THEN {now} ELSE {now} + :seconds END
     WHERE traversal_id = :traversal_id AND no = :no AND attempt = :attempt AND state = 'running'"""
@@ -227,6 +228,7 @@ _COUNT_DOWN = """
     UPDATE node SET
         changed = changed OR :changed, remaining = remaining - 1,
         state = CASE WHEN remaining = 1 AND state = 'blocked' THEN 'ready' ELSE state END,
+        ready_at = CASE WHEN remaining = 1 AND state = 'blocked' THEN {now} ELSE ready_at END,
         due_at = CASE WHEN remaining = 1 AND state = 'blocked' THEN {now} + :redeliver_seconds ELSE due_at END"""
 
 RELEASED_COLUMNS = "no, key, phase, action, resource_id, requirements, state, quiet, changed"

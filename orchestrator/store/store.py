@@ -80,7 +80,7 @@ class Store:
         self.stack_pages = StackPages(self.database, horizon)
         self.event_log = EventLog(self.database, self.observations)
         self.annotations = Annotations(self.database, codec)
-        self.census = Census(self.database, timings)
+        self.census = Census(self.database)
         self.presences = Presences(self.database)
         self.purger = Purger(self.database, codec)
         self.scalings = Scalings(self.database, codec)

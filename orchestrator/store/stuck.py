@@ -10,7 +10,6 @@ from orchestrator.observation.views import StuckView
 from orchestrator.store import tables
 from orchestrator.store.claims import Timings
 from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.sweeping import DOUBLINGS
 
 #: How many are told at most, the longest first.
 MOST: Final = 200
@@ -46,8 +45,7 @@ class Stuck:
         sql = (
             sa.select(
                 node.c.state,
-                node.c.due_at,
-                node.c.published,
+                sa.case((node.c.state == "ready", node.c.ready_at), else_=node.c.due_at).label("since"),
                 node.c.worker,
                 sa.case((node.c.phase == END, ""), else_=node.c.key).label("resource"),
                 sa.case(
@@ -69,21 +67,14 @@ class Stuck:
         )
         return connection.execute(sql).all()
 
-    def _view(self, row: Any, now: float) -> StuckView:
-        since = row.due_at
-        if row.state == "ready":
-            since -= self._unheeded_seconds(row.published)
+    @staticmethod
+    def _view(row: Any, now: float) -> StuckView:
         return StuckView(
             stack=row.name,
             stack_id=row.id,
             resource=row.resource,
             action=row.action,
             why=_WHY[row.state],
-            seconds=max(0.0, now - since),
+            seconds=max(0.0, now - row.since),
             worker=(row.worker or "") if row.state == "running" else "",
         )
-
-    def _unheeded_seconds(self, published: int) -> float:
-        """Return how long at least before it is due again a node became ready: each pause was twice the last."""
-        pauses = (1 << min(number, DOUBLINGS) for number in range(published + 1))
-        return self._timings.redeliver_seconds * sum(pauses)

@@ -152,7 +152,8 @@ class Sweeper:
         """Write down what becomes of the due nodes, in the order of their keys."""
         if changes:
             sql = (
-                "UPDATE node SET state = :state, due_at = :due_at, published = :published "
+                "UPDATE node SET state = :state, due_at = :due_at, published = :published, "
+                "ready_at = COALESCE(:ready_at, ready_at) "
                 "WHERE traversal_id = :traversal_id AND no = :no"
             )
             in_order = sorted(changes, key=lambda change: (change["traversal_id"], change["no"]))
@@ -284,4 +285,6 @@ def _settle(row: Any, now: float, redeliver_seconds: float) -> dict[str, Any]:
         "state": "superseded" if over else "ready",
         "due_at": None if over or never else now + pause,
         "published": published,
+        # One that is published again has been ready all the time.
+        "ready_at": None if row.state == "ready" else now,
     }

@@ -226,6 +226,8 @@ node = sa.Table(
     sa.Column("retries", sa.Integer, nullable=False, server_default="0"),
     #: How often the sweep has published it since it became ready.
     sa.Column("published", sa.Integer, nullable=False, server_default="0"),
+    #: Since when it has been ready, or was last. Its message may wait in the queue all the time, and is not sent again.
+    sa.Column("ready_at", sa.Double),
     #: Something it may wait for happened while it was running.
     sa.Column("woken", sa.Boolean, nullable=False, server_default=sa.false()),
     #: There is nothing to do unless something changes: a converge node whose definition is the one applied, a cleanup

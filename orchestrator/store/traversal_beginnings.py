@@ -121,7 +121,7 @@ class TraversalBeginnings:
             connection.execute(node.update().where(over, unfinished).values(state="superseded", due_at=None))
             # Whoever was told that the operation begins is still owed the word that it is over.
             end = tables.in_traversal(expected) & (node.c.phase == END) & (node.c.state == "blocked")
-            connection.execute(node.update().where(end).values(state="ready", due_at=now))
+            connection.execute(node.update().where(end).values(state="ready", ready_at=now, due_at=now))
             fail_snapshot(connection, expected, f"{new.plan.action} came before it was complete")
             if new.snapshot is not None:
                 insert_snapshot(
@@ -334,6 +334,7 @@ class TraversalBeginnings:
                 "fragment": self._codec.pack(fragment) if fragment else None,
                 "hooks": json.dumps(hooks) if hooks else None,
                 "wanted": self._codec.pack(node.wanted) if node.wanted else None,
+                "ready_at": now if ready else None,
                 "due_at": now + self._timings.redeliver_seconds if ready else None,
                 "quiet": node.quiet,
                 "node_data": self._codec.pack(node.node_data) if node.node_data is not None else None,

@@ -1,0 +1,17 @@
+"""Since when a node has been ready."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0008"
+down_revision = "0007"
+
+
+def upgrade() -> None:
+    op.add_column("node", sa.Column("ready_at", sa.Double()))
+    # When it became ready is written nowhere; it was before it is due again.
+    op.execute("UPDATE node SET ready_at = due_at WHERE state = 'ready'")
+
+
+def downgrade() -> None:
+    op.drop_column("node", "ready_at")
