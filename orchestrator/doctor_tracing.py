@@ -40,6 +40,8 @@ def collector_of(environment: Mapping[str, str]) -> str:
     said = environment.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or environment.get(
         "OTEL_EXPORTER_OTLP_ENDPOINT"
     )
+    if said and "://" not in said and port == _PORTS["grpc"]:
+        return f"http://{said}"
     return said or f"http://localhost:{port}"
 
 
@@ -48,6 +50,9 @@ def check_collector(address: str) -> Check:
     import socket
 
     hint = "start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT; spans are lost meanwhile, and nothing else"
+    if "://" not in address:
+        detail = "the collector's address is wrong: it begins with neither http:// nor https://"
+        return Check(name="tracing", ok=False, detail=detail, hint=hint)
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port or {"https": 443}.get(parts.scheme, 80)

@@ -100,6 +100,8 @@ def make_app(settings: Settings) -> Celery:
         task_send_sent_event=True,
         task_track_started=True,
         worker_hijack_root_logger=False,
+        # Our lines are written to stderr as they are to be read: Celery would write others around them.
+        worker_redirect_stdouts=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_transport_options=_transport_options(settings),

@@ -46,17 +46,26 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
     from orchestrator.log_context import merge_context
 
     number = logging.getLevelNamesMapping()[level_of(settings, quiet=quiet)]
+    told: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        merge_context,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    renderers = _renderers(settings.log_format)
     logging.basicConfig(
         level=number, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True
     )
+    if settings.log_format == "json":
+        # Whoever reads lines as JSON reads those of Celery and of all other libraries, too.
+        formatter = structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*told, structlog.stdlib.add_logger_name],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
+        )
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(formatter)
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            merge_context,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *_renderers(settings.log_format),
-        ],
+        processors=[*told, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         # Looked up for each line: live progress puts itself in sys.stderr's place while it runs.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),

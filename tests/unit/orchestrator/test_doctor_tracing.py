@@ -45,6 +45,12 @@ def test_an_address_that_is_none_is_said_to_be_wrong() -> None:
     assert "the collector's address is wrong" in check.detail
 
 
+def test_an_address_without_a_scheme_is_no_address_of_http() -> None:
+    check = told({"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"})
+    assert not check.ok
+    assert check.detail.endswith("it begins with neither http:// nor https://")
+
+
 def test_what_is_told_to_no_collector_needs_none() -> None:
     check = told({"OTEL_TRACES_EXPORTER": "console"})
     assert check.ok
@@ -64,6 +70,8 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, "http://localhost:4318"),
         ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "http://localhost:4317"),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "https://a:1"}, "https://a:1"),
+        # So gRPC has it.
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_ENDPOINT": "a:1"}, "http://a:1"),
         (
             {
                 "OTEL_EXPORTER_OTLP_ENDPOINT": "https://a:1",

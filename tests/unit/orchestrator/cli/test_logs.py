@@ -1,5 +1,6 @@
 """What log lines show, and what they must not."""
 
+import json
 import logging
 from collections.abc import Iterator
 
@@ -8,7 +9,8 @@ import structlog
 
 from orchestrator.cli.logs import configure_logs
 from orchestrator.cli.shell import Shell
-from orchestrator.log_context import about_job
+from orchestrator.log_context import about_job, about_order
+from orchestrator.messages import CheckOrder
 from orchestrator.settings import Settings
 
 
@@ -38,6 +40,25 @@ def test_a_traceback_shows_where_and_not_with_which_values(
     assert "test_logs.py" in said
     assert "ZeroDivisionError: 15" in said
     assert password not in said
+
+
+def test_as_json_the_lines_of_libraries_tell_what_they_are_about_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure_logs(Settings(log_format="json"))
+    order = CheckOrder(stack="web", stack_id="s", traversal_id="t", no=3, key="port")
+    with about_order(order):
+        structlog.get_logger().warning("a plugin raised")
+        try:
+            raise ZeroDivisionError("no\nroom")
+        except ZeroDivisionError:
+            logging.getLogger("httpx").exception("asked %s", "twice")
+    ours, theirs = map(json.loads, capsys.readouterr().err.splitlines())
+    ids = {"stack": "web", "stack_id": "s", "traversal_id": "t", "resource": "port", "node_no": 3}
+    assert ids.items() <= ours.items()
+    assert ids.items() <= theirs.items()
+    assert (theirs["event"], theirs["level"], theirs["logger"]) == ("asked twice", "error", "httpx")
+    assert "ZeroDivisionError: no\nroom" in theirs["exception"]
 
 
 def test_a_command_that_only_reads_settings_writes_no_debugging_lines(
