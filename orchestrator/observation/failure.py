@@ -8,6 +8,7 @@ from typing import Final
 
 from orchestrator.observation.facts import Facts, NodeFact
 from orchestrator.observation.graph import Seen
+from orchestrator.observation.states import was_begun
 from orchestrator.observation.views import FAILED, UNREACHED, FailedView, FailureView
 from orchestrator.observation.wiring import is_counter
 
@@ -30,8 +31,11 @@ class Failures:
     def unreached(self) -> frozenset[int]:
         """The resources that were never begun."""
         states = self.seen.states
-        resources = self.seen.resources
-        return frozenset(node.no for node in resources if states[node.no] == UNREACHED and not node.attempt)
+        return frozenset(
+            node.no
+            for node in self.seen.resources
+            if states[node.no] == UNREACHED and not was_begun(node, self.seen.events.get(node.no, ()))
+        )
 
     @cached_property
     def failed(self) -> tuple[FailedView, ...]:

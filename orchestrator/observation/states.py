@@ -141,7 +141,7 @@ def reason_of(node: NodeFact, operation: OperationView, state: str, events: Sequ
         return paused_until(node.hook or "")
     if node.phase == JOIN:
         return _HELD_BACK
-    if state == UNREACHED and node.attempt:
+    if state == UNREACHED and was_begun(node, events):
         return _LEFT
     if state in (BLOCKED, UNCHANGED, UNREACHED):
         return ""
@@ -151,6 +151,14 @@ def reason_of(node: NodeFact, operation: OperationView, state: str, events: Sequ
     if state in (RUNNING, READY, WAITING, RETRYING):
         return now or (said if events and events[-1].cause else "")
     return said or (now if state == FAILED else "")
+
+
+def was_begun(node: NodeFact, events: Sequence[EventFact]) -> bool:
+    """Whether the action of a node was ever begun; what only came as far as a hook before it was not."""
+    if not events:
+        # Another operation had begun it; or its events are gone.
+        return bool(node.attempt) and not node.hook
+    return any(event.action != HOOK for event in events)
 
 
 def tries_of(node: NodeFact, events: Sequence[EventFact]) -> int:

@@ -299,6 +299,17 @@ def test_what_was_begun_and_not_done_when_all_was_over_is_not_called_never_begun
     assert (view.unreached, [root.blocked for root in view.roots]) == (1, [("after",)])
 
 
+def test_what_stood_before_its_action_when_all_was_over_was_never_begun() -> None:
+    world = World()
+    world.cloud.failing = {"bad": -1}
+    world.create(template_of({"gate": [], "bad": []}), **hooks("{gate: {hooks: pre-create}}"))
+    world.settle()
+    picture = graph(world)
+    assert states(picture) == {"gate": "unreached", "bad": "failed"}
+    assert {vertex.name: vertex.reason for vertex in picture.vertices}["gate"] == ""
+    assert observer(world).failure("s").unreached == 1
+
+
 def test_the_root_is_named_with_what_it_blocks() -> None:
     world = World()
     world.cloud.failing = {"port": -1}
