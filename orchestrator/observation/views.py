@@ -356,7 +356,7 @@ class StuckView(View):
     stack_id: str
     resource: str
     action: str
-    #: lost (its lease is over), undelivered (published, and not claimed), or overdue (it was to be looked at again).
+    #: lost (its lease is over), undelivered (nobody claims it), or overdue (it was to be looked at again).
     why: str
     #: For how long.
     seconds: float

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from orchestrator.messages import END
+from orchestrator.messages import CHECKED_PHASES, END
 from orchestrator.observation.views import StuckView
 from orchestrator.store import tables
 from orchestrator.store.claims import Timings
@@ -13,6 +13,8 @@ from orchestrator.store.database import Database, database_time, retrying
 
 #: How many are told at most, the longest first.
 MOST: Final = 200
+#: Kinds of processes that take checks.
+TAKE_CHECKS: Final = ("worker", "embedded")
 LOST, UNDELIVERED, OVERDUE = "lost", "undelivered", "overdue"
 _WHY: Final = {"running": LOST, "ready": UNDELIVERED, "waiting": OVERDUE}
 
@@ -32,14 +34,16 @@ class Stuck:
         """
         with self._db.snapshot() as connection:
             now = database_time(connection, self._db)
-            rows = self._rows(connection, project, now - self._timings.redeliver_seconds)
+            rows = self._rows(connection, project, now)
         views = [self._view(row, now) for row in rows]
         return tuple(sorted(views, key=lambda view: -view.seconds))
 
-    @staticmethod
-    def _rows(connection: sa.Connection, project: str, late: float) -> Sequence[Any]:
+    def _rows(self, connection: sa.Connection, project: str, now: float) -> Sequence[Any]:
         node, traversal, stack, resource = tables.node, tables.traversal, tables.stack, tables.resource
-        unheeded = (node.c.state == "ready") & (node.c.published > 0)
+        late = now - self._timings.redeliver_seconds
+        # A message in a queue that nobody takes from is not published again.
+        left_lying = (node.c.ready_at < late) & node.c.phase.in_(CHECKED_PHASES) & ~self._has_workers(now)
+        unheeded = (node.c.state == "ready") & ((node.c.published > 0) | left_lying)
         # What was begun in an operation that has failed is carried to its end.
         goes_on = (traversal.c.status == "IN_PROGRESS") | (node.c.attempt > 0) | (node.c.phase == END)
         sql = (
@@ -66,6 +70,14 @@ class Stuck:
             .limit(MOST)
         )
         return connection.execute(sql).all()
+
+    def _has_workers(self, now: float) -> sa.Exists:
+        process = tables.process
+        return sa.exists().where(
+            process.c.kind.in_(TAKE_CHECKS),
+            process.c.stopped_at.is_(None),
+            process.c.seen_at >= now - self._timings.lease_seconds,
+        )
 
     @staticmethod
     def _view(row: Any, now: float) -> StuckView:

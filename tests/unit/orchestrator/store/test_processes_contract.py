@@ -174,6 +174,24 @@ def test_what_nobody_takes_though_it_was_published_again_is_undelivered(bench: B
     assert stuck(bench) == [("a", "CREATE", "undelivered", 150)]
 
 
+def test_what_lies_in_a_queue_is_undelivered_only_while_nobody_takes_from_it(bench: Bench) -> None:
+    bench.begin({"a": set(), "b": {"a"}})
+    for _ in range(3):
+        bench.clock.pass_(10)
+        bench.store.sweeper.sweep(backlog=1)
+    assert stuck(bench) == [("a", "CREATE", "undelivered", 30)]
+    bench.store.processes.say(named("coordinator@host:1:1.00", "coordinator"))
+    assert stuck(bench) == [("a", "CREATE", "undelivered", 30)]
+    # It is at something else, and the queue just long.
+    bench.store.processes.say(SPEAKER)
+    assert stuck(bench) == []
+    bench.clock.pass_(61)
+    assert [why for _, _, why, _ in stuck(bench)] == ["undelivered"]
+    bench.store.processes.say(SPEAKER)
+    bench.store.processes.end(SPEAKER.name)
+    assert [why for _, _, why, _ in stuck(bench)] == ["undelivered"]
+
+
 def test_what_was_to_be_looked_at_again_and_was_not_is_overdue(bench: Bench) -> None:
     (a,) = bench.begin({"a": set()})
     bench.store.nodes.finish(bench.claim(a), Outcome(ending=Ending.WAITING, seconds=5))
