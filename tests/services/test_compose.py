@@ -29,7 +29,8 @@ class Installation:
 
     def __init__(self, environment: Mapping[str, str], directory: Path) -> None:
         self.dashboard_port = str(free_port())
-        self.environment = {**environment, "FLOWER_PORT": self.dashboard_port}
+        options = {"FLOWER_PORT": self.dashboard_port, "FLOWER_URL_PREFIX": "ops"}
+        self.environment = {**environment, **options}
         self.directory = directory
 
     def start(self, name: str) -> subprocess.Popen[bytes]:
