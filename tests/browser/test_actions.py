@@ -75,6 +75,14 @@ def test_a_hook_is_cleared_and_a_stack_deleted_by_the_keyboard(visit: Visiting, 
         visited.until("() => document.getElementById('act-delete').title === 'the stack is deleted'")
     with pytest.raises(NotFound):
         site.service.stack("acted-on")
+    with visit() as visited:
+        visited.open(f"/stack/{stack.id}/resources")
+        empty = visited.page.locator("#resources-empty")
+        expect(empty).to_have_text("This stack is deleted, and none of its resources is left.")
+        assert visited.page.locator("#stacks-page").get_attribute("data-current") == "false"
+        visited.open(f"/stack/{stack.id}/outputs")
+        empty = visited.page.locator("#outputs-empty")
+        expect(empty).to_have_text("This stack is deleted, and has no outputs any more.")
 
 
 @pytest.mark.parametrize("theme", THEMES)

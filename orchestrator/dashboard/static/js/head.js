@@ -18,7 +18,7 @@ export function onHead(listener) {
   if (shown) listener(shown);
 }
 
-/** The stream of this page; null for an operation of the past, which does not change any more. */
+/** The stream of this page; null for an operation of the past, and a deleted stack, which do not change any more. */
 export function streamUrl() {
   const { stack, current } = page();
   return current === "true" ? `${stack}/stream` : null;

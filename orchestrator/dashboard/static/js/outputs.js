@@ -1,7 +1,7 @@
 // A stack's outputs as they are now.
 
 import { byId, el, setText, stackUrl } from "./dom.js";
-import { streamUrl } from "./head.js";
+import { onHead, streamUrl } from "./head.js";
 import { badge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 
@@ -34,6 +34,10 @@ function show({ outputs, shows_values: shows }) {
   note.hidden = shows || !outputs.length;
   setText(note, "Values of outputs are shown to those alone who have logged in: start the dashboard with --basic_auth or --auth.");
 }
+
+onHead(({ deleted_at: deletedAt }) => {
+  setText(byId("outputs-empty"), deletedAt ? "This stack is deleted, and has no outputs any more." : "The template of this stack declares no outputs.");
+});
 
 const followed = follow(streamUrl(), {
   async load(signal) {

@@ -2,7 +2,7 @@
 
 import { byId, el, page, setText, stackUrl } from "./dom.js";
 import { agoElement, count, counted } from "./format.js";
-import { streamUrl } from "./head.js";
+import { onHead, streamUrl } from "./head.js";
 import { actionBadge, badge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 
@@ -15,6 +15,8 @@ const unwell = byId("resources-unwell");
 const nested = byId("resources-nested");
 const more = byId("resources-more");
 let resources = [];
+let isKnown = false; // Whether it is known what resources there are.
+let isDeleted = false;
 let stacks = {}; // Ids of the stacks that resources are, by the resource's id.
 let most = FIRST;
 let sorted = { by: "", falls: false }; // By nothing: those first that others require.
@@ -109,7 +111,7 @@ function show() {
   const empty = byId("resources-empty");
   empty.hidden = wanted.length > 0;
   body.closest(".table-frame").hidden = !wanted.length;
-  setText(empty, resources.length ? "No resource fits." : "This stack has no resources.");
+  setText(empty, resources.length ? "No resource fits." : isDeleted ? "This stack is deleted, and none of its resources is left." : "This stack has no resources.");
 }
 
 function showSorting() {
@@ -126,6 +128,10 @@ function showAnew() {
   show();
 }
 
+onHead(({ deleted_at: deletedAt }) => {
+  isDeleted = deletedAt !== null;
+  if (isKnown) show();
+});
 for (const each of [search, unwell]) each.addEventListener("input", showAnew);
 nested.addEventListener("change", () => followed.refresh());
 for (const head of document.querySelectorAll(".resources-list th[data-sort]")) {
@@ -155,6 +161,7 @@ const followed = follow(streamUrl(), {
     const address = stackUrl("resources.json", { nested: nested.checked ? 1 : "" });
     const answer = await fetchJson(address, { signal });
     ({ resources, stacks } = answer);
+    isKnown = true;
     show();
     // Many are not asked for all the time.
     pause = Math.max(1000, 5 * (performance.now() - asked));
