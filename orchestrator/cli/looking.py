@@ -12,8 +12,8 @@ from orchestrator.observation.views import FAILED, OVER, GraphPicture
 
 #: How many of the stacks in a stack are looked into, the first of those that are being worked on.
 MOST_NESTED: Final = 12
-#: At least so long, in seconds, and so many times as long as a look takes, passes before the next. Progress is read less
-#: often than that: of a stack that is looked at quickly, what stands above the tree is as of the same moment.
+#: At least so long, in seconds, and so many times as long as a look takes, passes before the next. A progress is read
+#: less often than that: of a stack that is looked at quickly, what stands above the tree is as of the same moment.
 LEAST_PAUSE_SECONDS: Final = 0.05
 PAUSE_FACTOR: Final = 10
 
