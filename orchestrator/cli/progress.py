@@ -95,7 +95,9 @@ class Screen:
     def __init__(self, console: "Console", looker: Looker | None = None) -> None:
         self._console = console
         self._looker = looker
-        self._started = time.monotonic()
+        # Until a look tells when the operation began, the beginning is now.
+        self._began = time.monotonic()
+        self._traversal_id = ""
         self._progress: Progress | None = None
         self._look: Look | None = None
         self._tree: Sequence[Branch] | None = None
@@ -109,11 +111,20 @@ class Screen:
         if look is not self._look:
             # Once a look, and not each time that it is drawn.
             self._look, self._tree = look, branches(look.picture, look.nested) if look else None
+            self._set_clock()
         for event in events:
             if event.status == "FAILED" and event.resource:
                 self._console.print(Text(event_line(event), style="red"), soft_wrap=True)
             elif event.status == "IN_PROGRESS" and event.reason and not event.resource:
                 self._console.print(Text(event_line(event), style="yellow"), soft_wrap=True)
+
+    def _set_clock(self) -> None:
+        """Have the clock tell how long the operation takes; once for each, so that it never goes back."""
+        if self._look is None or self._look.picture.operation.traversal_id == self._traversal_id:
+            return
+        picture = self._look.picture
+        self._traversal_id = picture.operation.traversal_id
+        self._began = time.monotonic() - max(0.0, picture.as_of - picture.operation.begun_at)
 
     def __rich__(self) -> "RenderableType":
         """Draw the present state; asked several times a second, so that the clock runs on."""
@@ -124,7 +135,7 @@ class Screen:
         return picture(
             self._progress,
             self._tree,
-            elapsed_seconds=time.monotonic() - self._started,
+            elapsed_seconds=time.monotonic() - self._began,
             width=self._console.width,
             # A line is left for the cursor, so that nothing scrolls.
             height=self._console.height - 1,

@@ -42,6 +42,7 @@ function update(row, node) {
   const mostVcpus = node.vcpus === null ? null : node.vcpus * node.vcpu_ratio;
   const vcpusWords = mostVcpus === null ? "–" : `${vcpus} of ${Number(mostVcpus.toFixed(1))}`;
   showMeter(cell("vcpus").firstElementChild, vcpus, mostVcpus, vcpusWords);
+  cell("vcpus").title = mostVcpus === null ? "" : `it has ${counted(node.vcpus, "processor")}, each promised ${node.vcpu_ratio} times at most`;
   setText(cell("instances"), node.instances ?? "–");
   showAgo(cell("age").firstElementChild, node.age_seconds === null ? null : now() - node.age_seconds);
   setText(cell("reason"), whyOf(node));

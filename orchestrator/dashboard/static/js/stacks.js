@@ -106,7 +106,7 @@ function newRow(stack) {
     "tr",
     { data: { id: stack.id } },
     el("th", { scope: "row", class: "clip" }, link, el("span", { class: "tags" })),
-    el("td", {}, el("span")),
+    el("td", {}, el("span"), " ", el("span", { hidden: true })),
     el(
       "td",
       {},
@@ -140,6 +140,10 @@ function fill(row, stack) {
   }
   showBadge(state.firstChild, stack.deleted_at ? "unreached" : lookOf(stack.status), stack.state);
   state.firstChild.title = stack.reason;
+  // Somebody has to let it on: that is not to be seen in a bar alone.
+  const { held = 0 } = stack.counts;
+  state.lastChild.hidden = !held;
+  if (held) showBadge(state.lastChild, "held", `${held} held`);
   const [bar, share, words] = progress.firstChild.children;
   showBar(bar, stack.counts, stack.total);
   bar.title = countsInWords(stack.counts);

@@ -156,6 +156,8 @@ def test_a_terminal_shows_a_tree_no_higher_than_it_is(
     follow(service, service.stacks_held["web"], after=2)
     drawing = written.getvalue()
     assert "├─ layer 1  " in drawing
+    # It began five seconds before anybody looked.
+    assert "  5.0 s" in drawing
     assert "▶ server-0  running" in drawing
     # Of nine lines three are the head, one is the layer's, and one is the cursor's.
     assert "▶ server-3  running" in drawing
