@@ -1,8 +1,8 @@
 """The program ``isotherm``, started in a fraction of the time: forked from a process that has imported it already.
 
-For tests of what short commands do, of which there are hundreds; those of how a process starts, and all that stay
-running, use the program itself. A command still has a process of its own, with its own environment, directory, streams
-and exit code; whoever ends the client ends it too.
+For tests of what short commands do, of which there are hundreds, and of what coordinators, workers and agents do once
+they run; those of how a process starts use the program itself. A command still has a process of its own, with its own
+environment, directory, streams, children and exit code; whoever ends the client ends it too.
 """
 
 import array
@@ -18,13 +18,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
 ROOT = Path(__file__).parents[1]
-#: What stays running is started as everybody starts it.
+#: What stays running is started by the client as everybody starts it; :func:`start` makes it quickly.
 LASTING = ("worker", "coordinator", "agent", "dashboard", "api")
 
 #: Runs in a bare interpreter. A terminal wants the real thing.
@@ -43,9 +44,68 @@ server.sendmsg([header], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
 server.sendall(said)
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, lambda number, _: server.sendall(bytes([number])))
-code = server.recv(1)
-os._exit(code[0] if code else 70)
+server.recv({pid_bytes})
+said = server.recv({code_bytes})
+code = int.from_bytes(said, "big", signed=True) if said else 70
+os._exit(code if code >= 0 else 128 - code)
 """
+#: What a client is told: first which process its command is, then how that ended, as a signed number.
+PID_BYTES, CODE_BYTES = 4, 2
+
+
+class WarmProcess(subprocess.Popen[str]):
+    """A command that goes on: it, and no client of it, has the number ``pid``; what it writes is on its pipe.
+
+    It is ended with whoever started it.
+    """
+
+    def __init__(self, words: Sequence[str], *, directory: Path, environment: Mapping[str, str]) -> None:
+        self.args = ["isotherm", *words]
+        self.returncode = None
+        self.stdin = self.stderr = None
+        reading, writing = os.pipe()
+        self.stdout = os.fdopen(reading)
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.connect(str(warm_program().with_name("socket")))
+        with Path(os.devnull).open() as nothing:
+            streams = array.array("i", [nothing.fileno(), writing, writing]).tobytes()
+            said = json.dumps([list(words), str(directory), dict(environment)]).encode()
+            header = len(said).to_bytes(8, "big")
+            self._server.sendmsg([header], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
+            self._server.sendall(said)
+        os.close(writing)
+        self.pid = int.from_bytes(self._server.recv(PID_BYTES), "big")
+        assert self.pid, "the server has gone"
+
+    def poll(self) -> int | None:
+        """Return how it ended; None while it runs."""
+        with suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return how it ended, once it has; as of any child, its number is its own until then."""
+        if self.returncode is None:
+            readable, _, _ = select.select([self._server], [], [], timeout)
+            if not readable:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+            said = self._server.recv(CODE_BYTES)
+            self.returncode = int.from_bytes(said, "big", signed=True) if said else -signal.SIGKILL
+            # Its parent has buried it when it has hung up as well.
+            self._server.shutdown(socket.SHUT_WR)
+            self._server.recv(1)
+            self._server.close()
+        return self.returncode
+
+    def send_signal(self, sig: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+
+def start(words: Sequence[str], *, directory: Path, environment: Mapping[str, str]) -> WarmProcess:
+    """Start a command that goes on, such as ``worker --name one``; what it complains of is on its pipe too."""
+    return WarmProcess(words, directory=directory, environment=environment)
 
 
 @cache
@@ -56,7 +116,14 @@ def warm_program() -> Path:
     address = str(directory / "socket")
     client = directory / "isotherm"
     program = str(Path(sys.executable).with_name("isotherm"))
-    text = CLIENT.format(python=sys.executable, lasting=LASTING, program=program, address=address)
+    text = CLIENT.format(
+        python=sys.executable,
+        lasting=LASTING,
+        program=program,
+        address=address,
+        pid_bytes=PID_BYTES,
+        code_bytes=CODE_BYTES,
+    )
     client.write_text(text)
     client.chmod(0o755)
     # It has nothing of ours: what it is given with each command is all that it knows.
@@ -102,6 +169,7 @@ def import_all() -> None:
     from importlib.metadata import entry_points
 
     import orchestrator.cli.main
+    import orchestrator.cli.start
     import orchestrator.embedded
     import orchestrator.queue
     import orchestrator.service  # noqa: F401
@@ -111,6 +179,15 @@ def import_all() -> None:
         for entry in entry_points(group=group):
             importlib.import_module(entry.module)
     for name in (
+        "celery.app.routes",
+        "celery.backends.base",
+        "celery.beat",
+        "celery.loaders.app",
+        "celery.worker.consumer",
+        "celery.worker.control",
+        "kombu.transport.redis",
+        "orchestrator.placement.planner",
+        "workers.agent.hypervisors.process_instance",
         "psycopg",
         "redis",
         "pymemcache",
@@ -135,6 +212,8 @@ def attend(client: socket.socket) -> NoReturn:
         carry_out(json.loads(said), list(streams))
     for stream in streams:
         os.close(stream)
+    with suppress(OSError):
+        client.send(pid.to_bytes(PID_BYTES, "big"))
     end = os.pidfd_open(pid)
     while True:
         readable, _, _ = select.select([end, client.fileno()], [], [])
@@ -144,10 +223,20 @@ def attend(client: socket.socket) -> NoReturn:
         os.kill(pid, number[0] if number else signal.SIGKILL)
         if not number:
             os._exit(0)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    with suppress(OSError):
-        client.send(bytes([code if code >= 0 else 128 - code]))
+    tell_end(client, pid)
     os._exit(0)
+
+
+def tell_end(client: socket.socket, pid: int) -> None:
+    """Tell a client how its command ended; nobody else has the command's number before the client knows."""
+    found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert found is not None
+    code = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+    with suppress(OSError):
+        client.send(code.to_bytes(CODE_BYTES, "big", signed=True))
+        while client.recv(1):
+            pass
+    os.waitpid(pid, 0)
 
 
 def carry_out(said: list[Any], streams: list[int]) -> NoReturn:
@@ -163,7 +252,7 @@ def carry_out(said: list[Any], streams: list[int]) -> NoReturn:
     os.environ.update(environment)
     sys.path[:0] = [each for each in environment.get("PYTHONPATH", "").split(os.pathsep) if each]
     sys.argv = ["isotherm", *words]
-    from orchestrator.cli.main import main
+    from orchestrator.cli.start import main
 
     code: Any = 0
     try:

@@ -20,6 +20,7 @@ from orchestrator.service import Service
 from orchestrator.settings import load_settings
 from orchestrator.views import EventView, Progress, StackView
 from tests.services.engine import EngineProcess
+from tests.warm import start as warm_start
 from tests.warm import warm_program
 
 T = TypeVar("T")
@@ -84,7 +85,7 @@ class Installation:
 
     def start(self, name: str) -> "subprocess.Popen[str]":
         """Start one of the processes."""
-        return self.run(self._command(*PROCESSES[name]))
+        return self._start(*PROCESSES[name])
 
     def run(self, command: Sequence[str]) -> "subprocess.Popen[str]":
         """Start a command that goes on."""
@@ -105,7 +106,7 @@ class Installation:
 
     def start_agent(self) -> None:
         """Start the agent of the one node, and return when it makes what stacks have on nodes."""
-        engine = EngineProcess(self.run(self._command("agent", "--node", "host1")))
+        engine = EngineProcess(self._start("agent", "--node", "host1"))
         self.engines.append(engine)
         engine.wait_until_ready()
 
@@ -123,6 +124,9 @@ class Installation:
             text=True,
             timeout=PATIENCE_SECONDS,
         )
+
+    def _start(self, *words: str) -> "subprocess.Popen[str]":
+        return warm_start(words, directory=self.directory, environment=self.environment)
 
     @staticmethod
     def _command(*words: str) -> list[str]:

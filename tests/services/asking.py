@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.services.demanding import install
-from tests.warm import warm_program
+from tests.warm import LASTING, start, warm_program
 
 ROOT = Path(__file__).parents[2]
 #: How long a command may take.
@@ -39,8 +39,10 @@ class Asking:
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
         """Start one of our commands; what it writes is on its pipe."""
+        if words[0] in LASTING:
+            return start(words, directory=self.directory, environment=self.environment)
         return subprocess.Popen(
-            [_program(), *words],
+            [str(warm_program()), *words],
             cwd=self.directory,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -68,10 +70,6 @@ class Asking:
             stdout=subprocess.PIPE,
             text=True,
         )
-
-
-def _program() -> str:
-    return str(Path(sys.executable).with_name("isotherm"))
 
 
 def _text(value: object) -> str:

@@ -4,8 +4,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from orchestrator.settings import Settings, load_settings
 from tests.faults.installation import until
 from tests.services.engine import EngineProcess
 from tests.services.servers import RedisServer
+from tests.warm import start
 from workers.agent.serving.process import serve
 
 NODE = "host1"
@@ -54,14 +53,8 @@ class Node:
         """Start an agent, and return when it takes changes."""
         others = {name: value for name, value in os.environ.items() if not name.startswith("ISOTHERM_")}
         ours = {f"ISOTHERM_{name.upper()}": value for name, value in self.values.items()}
-        process = subprocess.Popen(
-            [Path(sys.executable).with_name("isotherm"), "agent", "--node", NODE, "--label", "rack=r1"],
-            cwd=self.directory,
-            env={**others, **ours},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        words = ("agent", "--node", NODE, "--label", "rack=r1")
+        process = start(words, directory=self.directory, environment={**others, **ours})
         self.engines.append(EngineProcess(process))
         self.engines[-1].wait_until_ready()
         return self.engines[-1]

@@ -13,6 +13,7 @@ from sqlalchemy import make_url
 from orchestrator.errors import NotFound
 from orchestrator.service import Service
 from orchestrator.settings import Settings
+from orchestrator.store import migrations
 from orchestrator.views import StackView
 from tests.services.engine import running
 from tests.unit.docs.pages import ROOT, Session, blocks
@@ -34,8 +35,10 @@ def session(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[Sessi
     """A reader of the page, with a coordinator and a worker running on an up-to-date database."""
     session = Session(tmp_path, replaced={"redis://127.0.0.1:6379/0": redis_url})
     session.environment |= {"ISOTHERM_BROKER_URL": redis_url, "ISOTHERM_DATABASE_URL": postgres_url}
-    subprocess.run(["isotherm", "db", "upgrade"], env=session.environment, check=True, capture_output=True)
-    with running([session.start("isotherm coordinator"), session.start("isotherm worker")]) as engines:
+    migrations.upgrade(postgres_url)
+    with running(
+        [session.start_quickly("isotherm coordinator"), session.start_quickly("isotherm worker")]
+    ) as engines:
         yield session
     assert "Traceback" not in "".join(engine.log for engine in engines)
 

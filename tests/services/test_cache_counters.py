@@ -32,7 +32,7 @@ def test_what_the_processes_of_a_coordinator_counted_is_brought_together(
     settings.state_directory.mkdir()
     migrations.upgrade(settings.effective_database_url)
     with Service.open(settings) as service:
-        with running([session.start("isotherm coordinator")]):
+        with running([session.start_quickly("isotherm coordinator")]):
             for name in ("a", "b", "c"):
                 service.create(StackJob(name=name, template=TEMPLATE))
         (counted,) = service.cache_stats("http")

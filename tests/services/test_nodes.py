@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,7 +17,7 @@ import sqlalchemy as sa
 from orchestrator.store import migrations
 from tests.faults.installation import HASTE, until
 from tests.services.engine import EngineProcess, running
-from tests.warm import warm_program
+from tests.warm import start, warm_program
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -53,14 +52,7 @@ class Fleet:
 
     def start(self, *words: str, place: str) -> "subprocess.Popen[str]":
         """Start a process of the installation, whose own files are in ``place``."""
-        return subprocess.Popen(
-            [str(Path(sys.executable).with_name("isotherm")), *words],
-            env=self._environment(place),
-            cwd=self.directory,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        return start(words, directory=self.directory, environment=self._environment(place))
 
     def agent(self, node: str) -> "subprocess.Popen[str]":
         """Start a node's agent."""

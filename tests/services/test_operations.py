@@ -27,7 +27,7 @@ def test_a_stack_is_checked_suspended_resumed_and_repaired(
     service: Service,  # noqa: F811
 ) -> None:
     (session.directory / "t.yaml").write_text(TEMPLATE)
-    with running([session.start("isotherm agent --node host1")]):
+    with running([session.start_quickly("isotherm agent --node host1")]):
         operate(session, service)
 
 

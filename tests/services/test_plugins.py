@@ -76,7 +76,7 @@ def test_plugins_and_sinks_of_real_processes(
     host.environment = {**client.environment, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
     migrations.upgrade(postgres_url)
 
-    with running([host.start(f"isotherm {kind}") for kind in ("coordinator", "worker")]) as engines:
+    with running([host.start_quickly(f"isotherm {kind}") for kind in ("coordinator", "worker")]) as engines:
         isotherm(client, "stack", "create", "s", "-t", "outer.yaml")
         isotherm(client, "stack", "create", "no", "-t", "forbidden.yaml", code=2)
         shown = service.resource("s", "inner")

@@ -38,7 +38,7 @@ def session(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[Sessi
     (session.directory / "t.yaml").write_text(TEMPLATE)
     isotherm(session, "db", "upgrade")
     processes = ("isotherm coordinator", "isotherm worker --name one", "isotherm worker --name two")
-    with running([session.start(each) for each in processes]) as engines:
+    with running([session.start_quickly(each) for each in processes]) as engines:
         yield session
     assert "Traceback" not in "".join(engine.log for engine in engines)
     store = Store(postgres_url)

@@ -6,9 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tests.warm import warm_program
+from tests.warm import start, warm_program
 
 PROGRAM = str(Path(sys.executable).with_name("isotherm"))
 
@@ -39,3 +40,32 @@ def test_a_signal_reaches_the_command(tmp_path: Path) -> None:
         said = process.stderr.read()
     assert process.returncode != 0
     assert "Traceback" not in said
+
+
+def test_what_goes_on_is_a_process_like_any_other(tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(
+        "heat_template_version: 2021-04-16\n"
+        "resources: {slow: {type: OS::Heat::TestResource, properties: {wait_secs: 60}}}\n"
+    )
+    environment = {**os.environ, "ISOTHERM_STATE_DIRECTORY": str(tmp_path)}
+    with start(
+        ["stack", "create", "web", "-t", "t.yaml"], directory=tmp_path, environment=environment
+    ) as process:
+        assert process.stdout is not None
+        assert "CREATE_IN_PROGRESS" in process.stdout.readline()
+        assert process.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.01)
+        assert psutil.Process(process.pid).cwd() == str(tmp_path)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+    assert not psutil.pid_exists(process.pid)
+
+
+def test_what_goes_on_ends_as_it_would(tmp_path: Path) -> None:
+    environment = {**os.environ, "ISOTHERM_STATE_DIRECTORY": str(tmp_path), "ISOTHERM_BROKER_URL": ""}
+    process = start(["worker"], directory=tmp_path, environment=environment)
+    assert process.stdout is not None
+    with process.stdout as said:
+        assert "broker" in said.read()
+    assert process.wait() == 2
