@@ -41,9 +41,13 @@ HASTE = {
 }
 #: Longest wait for anything.
 PATIENCE_SECONDS = 60.0
+#: Between two looks at how far a stack is: whoever waits leaves the processors to those who work.
+LOOK_SECONDS = 0.05
 
 
-def until(look: Callable[[], T | None], *, seconds: float = PATIENCE_SECONDS) -> T:
+def until(
+    look: Callable[[], T | None], *, seconds: float = PATIENCE_SECONDS, pause_seconds: float = 0.01
+) -> T:
     """Return the first answer that is true; fails when none was in time."""
 
     def give_up(_state: tenacity.RetryCallState) -> None:
@@ -51,7 +55,7 @@ def until(look: Callable[[], T | None], *, seconds: float = PATIENCE_SECONDS) ->
 
     found = tenacity.Retrying(
         retry=tenacity.retry_if_result(lambda answer: not answer),
-        wait=tenacity.wait_fixed(0.01),
+        wait=tenacity.wait_fixed(pause_seconds),
         stop=tenacity.stop_after_delay(seconds),
         retry_error_callback=give_up,
     )(look)
@@ -155,7 +159,7 @@ class Installation:
             progress = self.service.progress(stack_id)
             return progress if progress.done >= number else None
 
-        assert not until(so_far).finished, "all was over before the fault came"
+        assert not until(so_far, pause_seconds=LOOK_SECONDS).finished, "all was over before the fault came"
 
     def ended(self, stack_id: str) -> StackView:
         """Return the stack when its operation is over."""
@@ -164,7 +168,7 @@ class Installation:
             progress = self.service.progress(stack_id)
             return progress.stack if progress.finished else None
 
-        return until(over)
+        return until(over, pause_seconds=LOOK_SECONDS)
 
     def events(self, stack_id: str) -> list[EventView]:
         """Return the whole history of a stack."""

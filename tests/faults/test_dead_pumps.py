@@ -17,6 +17,7 @@ from orchestrator.store import migrations
 from tests.bench.shapes import template
 from tests.faults.installation import PATIENCE_SECONDS, PROCESSES, Installation, until
 from tests.services.engine import running
+from tests.warm import warm_program
 
 pytestmark = pytest.mark.slow
 
@@ -141,7 +142,7 @@ def test_a_sink_misses_nothing_when_a_command_without_a_broker_is_killed(
     # It has ended, though nobody has looked for it yet: the next one takes over at once all the same.
     os.waitid(os.P_PID, creating.pid, os.WEXITED | os.WNOWAIT)
     watching = subprocess.run(
-        [isotherm, "stack", "watch", "web"],
+        [str(warm_program()), "stack", "watch", "web"],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

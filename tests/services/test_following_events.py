@@ -15,6 +15,7 @@ from orchestrator.store import migrations
 from tests.faults.installation import PROCESSES, STACK, Installation, until
 from tests.services.engine import running
 from tests.unit.docs.pages import ROOT
+from tests.warm import warm_program
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +68,7 @@ class Follower:
     def start(self, *more: str) -> "subprocess.Popen[str]":
         program = ROOT / "examples" / "events" / "follow.py"
         options = ["--record", str(self.record), "--patience", "6", *more]
-        options += ["--history", str(Path(sys.executable).with_name("isotherm"))]
+        options += ["--history", str(warm_program())]
         self.starts += 1
         arguments = [str(program), self.installation.settings.broker_url, STACK, *options]
         with self.complaints.open("a") as complaints:
