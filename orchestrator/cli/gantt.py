@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.cli.fitting import columns_of, fitted
 from orchestrator.cli.formats import printable
 from orchestrator.cli.progress import duration
 from orchestrator.cli.state_marks import MARKS, SPAN_MARKS, Mark
@@ -150,7 +151,7 @@ def gantt(
     bars = [bar for bar in timeline.bars if bar.critical or not critical_only]
     width = max(width, LEAST_WIDTH)
     names = {bar.no: _label(bar) for bar in bars}
-    longest = max((_cell_len(name) for name in names.values()), default=0)
+    longest = max((columns_of(name) for name in names.values()), default=0)
     name_width = min(longest, MOST_NAME, width // 3)
     # Two marks with a space after each, the name, and a space on both sides of the time.
     left = 4 + name_width + 1
@@ -162,7 +163,7 @@ def gantt(
         line.append("* " if bar.critical else "  ", "bold")
         mark = MARKS[bar.state]
         line.append(f"{mark.on(ascii_only=ascii_only)} ", mark.style)
-        line.append(_fitted(names[bar.no], name_width, ascii_only=ascii_only), "bold" if bar.critical else "")
+        line.append(fitted(names[bar.no], name_width, ascii_only=ascii_only), "bold" if bar.critical else "")
         line.append(" ")
         line.append_text(_drawn(bar, scale, until=until, ascii_only=ascii_only))
         line.append(f" {took(bar, until=until)}", "bold" if bar.critical else "dim")
@@ -210,27 +211,3 @@ def _drawn(bar: Bar, scale: Scale, *, until: float, ascii_only: bool) -> "Text":
             style = MARKS[bar.state].style if span.attempt == bar.attempts else "red"
         drawn.append(mark.on(ascii_only=ascii_only) * width, style)
     return drawn
-
-
-def _cell_len(text: str) -> int:
-    from rich.cells import cell_len
-
-    return cell_len(text)
-
-
-def _fitted(text: str, width: int, *, ascii_only: bool) -> str:
-    """Return a name in exactly so many columns; one that is too long loses its middle, for its end tells it apart."""
-    from rich.cells import set_cell_size, split_graphemes
-
-    if _cell_len(text) <= width:
-        return set_cell_size(text, width)
-    gap = "~" if ascii_only else "…"
-    spans, _ = split_graphemes(text)
-    keep = width - 1
-    head = set_cell_size(text, keep - keep // 2)
-    tail = ""
-    for start, end, _cells in reversed(spans):
-        if _cell_len(text[start:end] + tail) > keep // 2:
-            break
-        tail = text[start:end] + tail
-    return set_cell_size(head + gap + tail, width)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.cli.fitting import shortened
 from orchestrator.cli.formats import printable
 from orchestrator.cli.state_marks import MARKS
 from orchestrator.observation.views import (
@@ -253,7 +254,8 @@ def _leaf_line(leaf: Leaf, depth: int, width: int, *, ascii_only: bool) -> "Text
     mark = MARKS[leaf.state]
     line = Text(f"{'|' if ascii_only else '│'}  {'   ' * depth}", style="dim")
     line.append(f"{mark.on(ascii_only=ascii_only)} ", f"not dim {mark.style}")
-    line.append(printable(leaf.name), "not dim bold")
+    # What follows has room, too.
+    line.append(shortened(printable(leaf.name), max(width // 2, 8), ascii_only=ascii_only), "not dim bold")
     if leaf.counts is not None:
         line.append_text(_progress(leaf.counts, width, ascii_only=ascii_only))
     else:

@@ -95,6 +95,11 @@ def test_layers_for_which_there_is_no_room_are_counted() -> None:
     assert lines[-1] == "│  and 26 more layers"
 
 
+def test_a_long_name_leaves_room_for_what_there_is_to_say_of_it() -> None:
+    picture = graph_picture(vertex(f"{'a-name-' * 20}1", "running"))
+    assert shown(picture)[1] == "│  ▶ a-name-a-name-a-name…ame-a-name-a-name-1  running"
+
+
 def test_names_and_reasons_cannot_steer_a_terminal() -> None:
     text = "".join(shown(graph_picture(vertex("a\x1b[2J", "failed", reason="\x1b[31mred"))))
     assert "\x1b" not in text
