@@ -61,7 +61,7 @@ class Answers:
         lock_seconds: float,
         pause_seconds: float,
         clock: Callable[[], float],
-        count: Callable[[str], None],
+        count: Callable[[str, int], None],
     ) -> None:
         # memcached takes 250 characters, of which this may have half.
         short = quote(client, safe="")

@@ -8,6 +8,7 @@ takes the entry and the claim away together, so that a *yes* that was asked for 
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple
 
 from dogpile.cache.api import CacheBackend, CacheMutex, SerializedReturnType
@@ -28,6 +29,9 @@ class Seen(NamedTuple):
 
 class Claims(ABC):
     """What a store can do beyond what dogpile.cache asks of it. Each method is one step for all who share the store."""
+
+    #: Told how many entries had to go for want of room; None: nobody wants to know.
+    on_evicted: Callable[[int], None] | None = None
 
     @abstractmethod
     def look(self, lasting_key: str, key: str) -> "Seen":
@@ -60,6 +64,10 @@ class Claims(ABC):
     @abstractmethod
     def count(self) -> int | None:
         """Return how many entries the region has; None where the store cannot tell."""
+
+    def _say_evicted(self, number: int) -> None:
+        if number > 0 and self.on_evicted is not None:
+            self.on_evicted(number)
 
 
 class BorrowedClaims(Claims):

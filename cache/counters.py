@@ -23,6 +23,8 @@ class Counts:
     errors: int = 0
     #: Values found that nobody here wrote, or another version of this program.
     garbage: int = 0
+    #: Answers that went for want of room, some of which may have been too old to be given.
+    evicted: int = 0
 
 
 class Counters:
@@ -35,10 +37,10 @@ class Counters:
         self._lock = threading.Lock()
         self._counts = dict.fromkeys(Counts.__slots__, 0)
 
-    def add(self, name: str) -> None:
-        """Count one more of ``name``, a field of :class:`Counts`."""
+    def add(self, name: str, number: int = 1) -> None:
+        """Count more of ``name``, a field of :class:`Counts`."""
         with self._lock:
-            self._counts[name] += 1
+            self._counts[name] += number
 
     def now(self) -> Counts:
         """Return what has been counted since the last :meth:`take`."""

@@ -48,8 +48,9 @@ class FailOpen(ProxyBackend):
         region: The region's name, for the log.
         pause_seconds: How long the store is left alone after it failed.
         clock: Seconds that only go forward.
-        count: Called with "errors" for each call of the store that failed or was too slow, and with "garbage" for
-            each entry that nobody here wrote.
+        count: Called with "errors" for each call of the store that failed or was too slow, with "garbage" for each
+            entry that nobody here wrote, and with "evicted" for those that had to go for want of room; and with how
+            many there were.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class FailOpen(ProxyBackend):
         *,
         pause_seconds: float = PAUSE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
-        count: Callable[[str], None] = lambda _: None,
+        count: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # dogpile's own
         self._region = region
@@ -78,6 +79,7 @@ class FailOpen(ProxyBackend):
     def wrap(self, backend: CacheBackend) -> Self:
         """Stand before a store."""
         self._claims = backend if isinstance(backend, Claims) else BorrowedClaims(backend)
+        self._claims.on_evicted = partial(self._count, "evicted")
         return super().wrap(backend)
 
     def get_serialized(self, key: str) -> SerializedReturnType:
@@ -180,7 +182,7 @@ class FailOpen(ProxyBackend):
 
     def say_garbage(self, what: str) -> None:
         """Count that an entry holds what nobody here wrote, and say it, once in a while."""
-        self._count("garbage")
+        self._count("garbage", 1)
         with self._lock:
             now = self._clock()
             if now < self._garbage_is_known_until:
@@ -264,7 +266,7 @@ class FailOpen(ProxyBackend):
             self._leave_alone("slow", TimeoutError(f"{seconds:.1f} seconds for one call"))
 
     def _leave_alone(self, fault: str, error: Exception) -> None:
-        self._count("errors")
+        self._count("errors", 1)
         self._say(fault, f"{type(error).__name__}: {error}")
         self._silent_until = self._clock() + self._pause_seconds
 

@@ -156,6 +156,7 @@ class FileStore(DBMBackend, Claims):
             kept = max(1, self.max_entries - self.max_entries // 10)
             for key in sorted(keys, key=lambda key: created_at(file[key]), reverse=True)[kept:]:
                 del file[key]
+            self._say_evicted(len(keys) - kept)
 
     def _entries_in(self, file: Any) -> list[bytes]:
         prefix, others = self.prefix.encode(), (self.lasting_key.encode(), self._claims_key.encode())

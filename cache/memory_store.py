@@ -124,5 +124,7 @@ class MemoryStore(BytesBackend, Claims):
     def _set(self, key: str, value: bytes) -> None:
         self._entries[key] = value
         self._entries.move_to_end(key)
-        while len(self._entries) > self._max_entries:
+        over = len(self._entries) - self._max_entries
+        for _ in range(over):
             self._entries.popitem(last=False)
+        self._say_evicted(over)

@@ -23,7 +23,8 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
 #: Keys: entry, claim, index. Arguments: token, entry, life in seconds, how many entries there may be.
-#: The index is a sorted set of the region's keys by the server's own time in microseconds.
+#: The index is a sorted set of the region's keys by the server's own time in microseconds. Returns 0 if the claim is
+#: another's, else 1 and how many entries had to go.
 KEEP = """
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
@@ -40,7 +41,7 @@ if over > 0 then
   for at = 1, #oldest, 2 do redis.call('UNLINK', oldest[at]) end
 end
 redis.call('EXPIRE', KEYS[3], ARGV[3])
-return 1
+return 1 + math.max(over, 0)
 """
 #: Keys: claim. Arguments: token.
 RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
@@ -105,7 +106,9 @@ class RedisStore(RedisBackend, Claims):
     def keep(self, key: str, entry: bytes, token: bytes) -> bool:
         """Store if the claim is ``token``'s; the oldest entries go where there are too many."""
         keys = [key, _claim_key(key), self.index_key]
-        return bool(self._keep(keys=keys, args=[token, entry, self.expire_seconds, self.max_entries]))
+        kept = int(self._keep(keys=keys, args=[token, entry, self.expire_seconds, self.max_entries]))
+        self._say_evicted(kept - 1)
+        return kept > 0
 
     def release(self, key: str, token: bytes) -> None:
         """End the claim."""

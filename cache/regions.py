@@ -74,7 +74,7 @@ def make_region(
     max_entries: int = MAX_ENTRIES,
     arguments: Mapping[str, Any] | None = None,
     pause_seconds: float = PAUSE_SECONDS,
-    count: Callable[[str], None] = lambda _: None,
+    count: Callable[[str, int], None] = lambda *_: None,
 ) -> CacheRegion:
     """Return a region whose values are what msgpack can pack, and whose store may fail (:mod:`cache.fail_open`).
 

@@ -32,7 +32,8 @@ def stats(shell: Shell, *, client: str | None, reset: bool, form: str) -> None:
 
     Counters are sums over all processes, and lag about a second behind: look-ups that needed no question (hits) and
     those that did (misses); questions answered with a yes (generated), and with a no or not at all (refused); calls of
-    the store that failed (errors), and values in it that nobody here wrote (garbage).
+    the store that failed (errors), and values in it that nobody here wrote (garbage); and answers that went for want
+    of room (evicted).
     """
     with shell.service() as service:
         caches = service.cache_stats(client, reset=reset)
@@ -87,7 +88,7 @@ def flush(shell: Shell, *, client: str | None, form: str) -> None:
     raise click.exceptions.Exit(max((_CODES.get(view.state, DONE) for view in flushed), default=DONE))
 
 
-_COUNTERS = ("hits", "misses", "generated", "refused", "errors", "garbage")
+_COUNTERS = ("hits", "misses", "generated", "refused", "errors", "garbage", "evicted")
 
 
 def _where(view: CacheView) -> str:

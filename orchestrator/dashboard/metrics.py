@@ -178,6 +178,11 @@ def _caches(caches: Mapping[str, Counts]) -> Iterator[Metric]:
         "Calls of a cache's store that failed, and values in it that nobody here wrote.",
         labels=("client", "kind"),
     )
+    evictions = CounterMetricFamily(
+        "isotherm_cache_evictions",
+        "Answers that went from the constraint caches for want of room.",
+        labels=("client",),
+    )
     for client, counts in sorted(caches.items()):
         lookups.add_metric((client, "hit"), counts.hits)
         lookups.add_metric((client, "miss"), counts.misses)
@@ -185,7 +190,8 @@ def _caches(caches: Mapping[str, Counts]) -> Iterator[Metric]:
         answers.add_metric((client, "no"), counts.refused)
         faults.add_metric((client, "error"), counts.errors)
         faults.add_metric((client, "garbage"), counts.garbage)
-    yield from (lookups, answers, faults)
+        evictions.add_metric((client,), counts.evicted)
+    yield from (lookups, answers, faults, evictions)
 
 
 def _node_states(totals: NodeTotals) -> Iterator[Metric]:

@@ -448,6 +448,7 @@ cache_counter = sa.Table(
     sa.Column("refused", sa.BigInteger, nullable=False),
     sa.Column("errors", sa.BigInteger, nullable=False),
     sa.Column("garbage", sa.BigInteger, nullable=False),
+    sa.Column("evicted", sa.BigInteger, nullable=False, server_default="0"),
 )
 
 #: Which constraint caches were flushed: the processes that keep answers in their own memory look here.

@@ -449,6 +449,7 @@ def test_oldest_answers_go_where_there_are_too_many(place: Place) -> None:
     entries = cache.describe().entries
     assert entries is not None
     assert 18 <= entries <= 20
+    assert cache.counters.evicted == len(names) - entries
     # The generation did not go, and the youngest are there.
     cloud.asked = 0
     for name in reversed(names[-entries:]):

@@ -8,7 +8,7 @@ import { poll } from "./poll.js";
 import { showRows } from "./rows.js";
 
 const EVERY = 5000; // Milliseconds.
-const NUMBERS = ["hits", "misses", "generated", "refused"];
+const NUMBERS = ["hits", "misses", "generated", "refused", "evicted"];
 
 function make(cache) {
   return el(
@@ -17,7 +17,7 @@ function make(cache) {
     el("th", { scope: "row", class: "clip", text: cache.client, title: cache.client }),
     el("td", {}, el("span")),
     el("td", {}, meter()),
-    ...["hits", "misses", "generated", "refused", "faults", "entries", "expires"].map((name) =>
+    ...["hits", "misses", "generated", "refused", "faults", "evicted", "entries", "expires"].map((name) =>
       el("td", { class: "number", data: { cell: name } }),
     ),
     el("td", { class: "wrap small", data: { cell: "where" } }),

@@ -53,10 +53,10 @@ def test_caches_and_what_they_counted_are_two_tables(terminal: Terminal) -> None
         ]
     )
     assert counted.splitlines()[1].split() == [
-        *("http", "1997", "3", "3", "0", "1", "0"),
+        *("http", "1997", "3", "3", "0", "1", "0", "0"),
         *("99.9%", "2024-03-01T12:00:00Z"),
     ]
-    assert counted.splitlines()[2].split() == ["nova", *"000000"]
+    assert counted.splitlines()[2].split() == ["nova", *"0000000"]
 
 
 def test_programs_get_all_of_it(terminal: Terminal) -> None:
@@ -68,6 +68,7 @@ def test_programs_get_all_of_it(terminal: Terminal) -> None:
         "refused": 0,
         "errors": 1,
         "garbage": 0,
+        "evicted": 0,
     }
     assert http["hit_rate"] == 0.9985
     assert (http["entries"], http["since"]) == (3, NOON)

@@ -142,7 +142,7 @@ KNOWN = Known(
         overdue=1,
         machines=2,
     ),
-    caches={"nova": Counts(hits=9, misses=3, generated=2, refused=1, errors=4, garbage=5)},
+    caches={"nova": Counts(hits=9, misses=3, generated=2, refused=1, errors=4, garbage=5, evicted=6)},
     nodes=NodeTotals(amounts={"hits": 8.0, "misses:expired": 1.0, "misses:void": 1.0}),
     processes={("worker", "present"): 2, ("worker", "silent"): 1},
 )
@@ -179,6 +179,7 @@ def test_what_there_is_is_told_as_it_was_read(tally: Tally) -> None:
     assert told["isotherm_cache_lookups_total", ("nova", "hit")] == 9
     assert told["isotherm_cache_answers_total", ("nova", "no")] == 1
     assert told["isotherm_cache_faults_total", ("nova", "garbage")] == 5
+    assert told["isotherm_cache_evictions_total", ("nova",)] == 6
     assert told["isotherm_node_state_lookups_total", ("miss",)] == 2
     assert told["isotherm_processes", ("worker", "silent")] == 1
     assert told["isotherm_machines", ("up",)] == told["isotherm_machines", ("unreachable",)] == 1

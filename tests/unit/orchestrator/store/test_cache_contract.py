@@ -19,10 +19,10 @@ def test_what_processes_counted_is_added_up_by_client(bench: Bench) -> None:
     began = bench.clock.now
     counters.add({"http": Counts(hits=1, misses=2, generated=1, refused=1), "openstack": Counts(errors=3)})
     bench.clock.pass_(60)
-    counters.add({"http": Counts(hits=2**40, garbage=7)})
+    counters.add({"http": Counts(hits=2**40, garbage=7, evicted=4)})
     assert counters.read() == {
         "http": CacheTotals(
-            counts=Counts(hits=1 + 2**40, misses=2, generated=1, refused=1, garbage=7), since=began
+            counts=Counts(hits=1 + 2**40, misses=2, generated=1, refused=1, garbage=7, evicted=4), since=began
         ),
         "openstack": CacheTotals(counts=Counts(errors=3), since=began),
     }
