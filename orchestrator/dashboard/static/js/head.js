@@ -31,6 +31,8 @@ function show(head) {
   showBar(byId("stack-bar"), head.counts, head.total);
   setText(byId("stack-percent"), percent(head.done, head.total));
   showCounts(byId("stack-counts"), head.counts, operation.status === "IN_PROGRESS");
+  // It was in force when the page was opened, if its own address names it.
+  byId("stack-past").hidden = operation.in_force;
   setText(byId("stack-operation"), `${operation.action}_${operation.status}`);
   showAgo(byId("stack-begun"), operation.begun_at);
   const reason = byId("stack-reason");
