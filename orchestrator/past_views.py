@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from orchestrator.operable import CHECK
 from orchestrator.store.events import EventRow
 from orchestrator.store.operation_rows import CallRow
 from orchestrator.store.past import TraversalRow
@@ -13,6 +14,17 @@ _MADE = ("CREATE_COMPLETE", "ADOPT_COMPLETE")
 # What is brought back to a snapshot was made or updated by the same operation before.
 _CHANGED = ("UPDATE_COMPLETE", "SUSPEND_COMPLETE", "RESUME_COMPLETE")
 _DELETED = ("DELETE_COMPLETE",)
+
+
+def _is_failure(happened: str, action: str) -> bool:
+    """Whether an event tells that an operation failed at something.
+
+    Resources are marked as unhealthy, and signalled, at any time: the operation that happens to be in force has no part
+    in it.
+    """
+    if happened == "SIGNAL_FAILED" or (happened == "CHECK_FAILED" and action != CHECK):
+        return False
+    return happened.endswith("_FAILED")
 
 
 def event_view(row: EventRow, stack: StackRow) -> EventView:
@@ -42,7 +54,7 @@ def traversal_view(
 ) -> TraversalView:
     """Return an operation on a stack.
 
-    ``nodes`` are its resources by the state of their node, ``calls`` what lifecycle plugins were asked and told.
+    ``nodes`` are its resources by their state, ``calls`` what lifecycle plugins were asked and told.
     """
     return TraversalView(
         id=row.id,
@@ -58,7 +70,7 @@ def traversal_view(
         made=sum(row.counts.get(each, 0) for each in _MADE),
         changed=sum(row.counts.get(each, 0) for each in _CHANGED),
         deleted=sum(row.counts.get(each, 0) for each in _DELETED),
-        failed=sum(count for each, count in row.counts.items() if each.endswith("_FAILED")),
+        failed=sum(count for each, count in row.counts.items() if _is_failure(each, row.action)),
         nodes=nodes or {},
         plugins=tuple(
             PluginCallView(

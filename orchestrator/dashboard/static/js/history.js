@@ -3,7 +3,7 @@
 import { changesView } from "./changes.js";
 import { byId, el, page, setText } from "./dom.js";
 import { counted, duration, elapsed, now, timeElement } from "./format.js";
-import "./head.js";
+import { streamUrl } from "./head.js";
 import { actionBadge } from "./states.js";
 import { fetchJson, follow } from "./stream.js";
 
@@ -102,7 +102,7 @@ byId("history-older").addEventListener("click", async (click) => {
   show();
 });
 
-const followed = follow(`${page().stack}/stream`, {
+const followed = follow(streamUrl(), {
   async load(signal) {
     const answer = await fetchJson(`${page().stack}/history.json?limit=${PAGE}`, { signal });
     // Older ones that were asked for stay.
