@@ -4,6 +4,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import click
@@ -106,12 +107,12 @@ class Screen:
         """Remember what to draw next, and write the failures and warnings among the new events."""
         from rich.text import Text
 
-        self._progress = progress
         look = self._looker.look() if self._looker else None
         if look is not self._look:
             # Once a look, and not each time that it is drawn.
             self._look, self._tree = look, branches(look.picture, look.nested) if look else None
             self._set_clock()
+        self._progress = as_looked(progress, look)
         for event in events:
             if event.status == "FAILED" and event.resource:
                 self._console.print(Text(event_line(event), style="red"), soft_wrap=True)
@@ -141,6 +142,24 @@ class Screen:
             height=self._console.height - 1,
             ascii_only=not has_signs(self._console.encoding),
         )
+
+
+def as_looked(progress: Progress, look: Look | None) -> Progress:
+    """Return a progress that says what the tree below it shows, which may have been looked at a moment before.
+
+    Of a stack with others in it a progress counts what is in those, too, and stays as it is.
+    """
+    if look is None or look.picture.total != progress.total:
+        return progress
+    seen = look.picture
+    counts = {state: count for state, count in seen.counts.items() if count}
+    action, _, status = seen.operation.stack_state.partition("_")
+    return replace(
+        progress,
+        stack=replace(progress.stack, action=action, status=status),
+        counts=counts,
+        done=sum(counts.get(state, 0) for state in DONE_FIRST),
+    )
 
 
 def picture(

@@ -1,13 +1,23 @@
 """What people see while an operation is under way."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from orchestrator.cli import progress
 from orchestrator.cli.live_tree import branches
-from orchestrator.cli.progress import duration, event_line, events_after, follow, last_event, picture
+from orchestrator.cli.looking import Look
+from orchestrator.cli.progress import (
+    as_looked,
+    duration,
+    event_line,
+    events_after,
+    follow,
+    last_event,
+    picture,
+)
 from orchestrator.views import HookView, Progress
 from tests.unit.orchestrator.cli.fake_service import FakeService, event_view, stack_view
 from tests.unit.orchestrator.cli.pictures import FakePictures, graph_picture, vertex
@@ -119,6 +129,28 @@ def test_a_terminal_keeps_warnings_of_lifecycle_plugins() -> None:
         progress.Screen(console).show(done, [begun, warning])
     (line,) = capture.get().splitlines()
     assert line.endswith("CREATE_IN_PROGRESS Warning of lifecycle plugin 'a': nearly full")
+
+
+def test_what_stands_above_a_tree_says_what_the_tree_shows() -> None:
+    read = Progress(
+        stack=stack_view("web", "CREATE", "FAILED"),
+        counts={"done": 1, "failed": 1},
+        running=(),
+        total=2,
+        done=1,
+        finished=True,
+    )
+    seen = graph_picture(vertex("a", "unchanged"), vertex("b", "held"))
+    shown = as_looked(read, Look(picture=seen))
+    assert (shown.counts, shown.done, shown.stack.state) == (
+        {"held": 1, "unchanged": 1},
+        1,
+        "CREATE_IN_PROGRESS",
+    )
+    # The progress counts what is in a stack that one of them is, and the picture does not.
+    with_more = replace(read, total=7)
+    assert as_looked(with_more, Look(picture=seen)) == with_more
+    assert as_looked(read, None) == read
 
 
 def test_a_terminal_keeps_failures_and_clears_the_rest_away(
