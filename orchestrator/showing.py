@@ -157,7 +157,7 @@ class Showing:
         return replace(plan, warnings=(*plan.warnings, *advice.warnings), annotations=advice.annotations)
 
     def resources(self, name: str, *, depth: int = 0) -> list[ResourceView]:
-        """Return a stack's resources in the order of the template's graph.
+        """Return a stack's resources, the oldest first, and those of one age by their names.
 
         Each is followed by those of the stack that it is, down to ``depth`` stacks in stacks.
         """

@@ -192,7 +192,7 @@ class Stacks:
 
     @retrying
     def resources(self, stack_id: str) -> list[ResourceRow]:
-        """Return a stack's rows that are not gone, in the order they were planned."""
+        """Return a stack's rows that are not gone, the oldest first, and those of one age by their names."""
         resource = tables.resource
         gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
         sql = self._resource_rows().where(resource.c.stack_id == stack_id, ~gone)

@@ -10,7 +10,7 @@ from tests.browser.conftest import Visiting
 from tests.browser.site import Site, after, nothing
 
 SLOW = {"properties": {"wait_secs": 0.4}}
-CHAIN = {"a": nothing(**SLOW), "b": after("a", wait_secs=0.4), "c": after("b"), "aside": nothing()}
+CHAIN = {"a": nothing(**SLOW), "b": after("a", wait_secs=0.4), "aaa": after("b"), "aside": nothing()}
 NAMES = "rows => rows.map((row) => row.querySelector('th').textContent.trim())"
 #: Keeps by how much the way to the other pages was moved, once and for all that comes.
 WATCHING = """() => {
@@ -49,7 +49,11 @@ def test_a_timeline_shows_each_resource_and_the_chain_that_decided(site: Site, v
         seen.page.locator("#timeline-as-table").click()
         rows = seen.page.locator("#timeline-table tbody tr")
         assert rows.evaluate_all(NAMES) == [by_number[no] for no in timeline.critical]
-        assert {"a", "b", "c"} <= set(rows.evaluate_all(NAMES))
+        assert {"a", "b", "aaa"} <= set(rows.evaluate_all(NAMES))
+        # What another requires comes before it, whatever they are called.
+        seen.open("/stack/chain/resources")
+        seen.page.wait_for_selector("#resources-rows tr")
+        assert seen.page.locator("#resources-rows tr").evaluate_all(NAMES) == ["a", "aside", "b", "aaa"]
     assert stack.status == "COMPLETE"
 
 

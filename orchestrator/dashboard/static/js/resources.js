@@ -17,6 +17,7 @@ const more = byId("resources-more");
 let resources = [];
 let isKnown = false; // Whether it is known what resources there are.
 let isDeleted = false;
+let steps = new Map(); // What comes before what, by name.
 let stacks = {}; // Ids of the stacks that resources are, by the resource's id.
 let most = FIRST;
 let sorted = { by: "", falls: false }; // By nothing: those first that others require.
@@ -29,6 +30,30 @@ const ORDERS = {
   state: (one, other) => compare(stateOf(one), stateOf(other)),
   changed: (one, other) => one.updated_at - other.updated_at,
 };
+
+/** The step in which each resource may be made, by its name: after all those that it requires. */
+function stepsOf(all) {
+  const left = new Map(); // How many of those that one requires have no step yet.
+  const following = new Map(all.map(({ name }) => [name, []]));
+  for (const { name, requires } of all) {
+    // Of one that takes another's place there are two.
+    if (left.has(name)) continue;
+    const required = requires.filter((each) => each !== name && following.has(each));
+    left.set(name, required.length);
+    for (const each of required) following.get(each).push(name);
+  }
+  const steps = new Map();
+  let ready = [...left.keys()].filter((name) => !left.get(name));
+  for (let step = 0; ready.length; step += 1) {
+    for (const name of ready) steps.set(name, step);
+    const behind = ready.flatMap((name) => following.get(name));
+    for (const name of behind) left.set(name, left.get(name) - 1);
+    ready = [...new Set(behind)].filter((name) => !left.get(name));
+  }
+  // Nobody knows yet what those require that were not begun.
+  for (const { name, action } of all) if (action === "INIT") steps.set(name, Infinity);
+  return steps;
+}
 
 function pathOf({ within, name }) {
   return [...within, name].join(" / ");
@@ -78,8 +103,7 @@ function wantedOnes() {
     return found.sort((one, other) => (sorted.falls ? order(other, one) : order(one, other)));
   }
   if (nested.checked) return found;
-  // Nobody knows yet what those require that were not begun.
-  return found.sort((one, other) => (one.action === "INIT") - (other.action === "INIT"));
+  return found.sort((one, other) => (steps.get(one.name) ?? Infinity) - (steps.get(other.name) ?? Infinity) || compare(one.name, other.name));
 }
 
 function show() {
@@ -161,6 +185,7 @@ const followed = follow(streamUrl(), {
     const address = stackUrl("resources.json", { nested: nested.checked ? 1 : "" });
     const answer = await fetchJson(address, { signal });
     ({ resources, stacks } = answer);
+    steps = stepsOf(resources);
     isKnown = true;
     show();
     // Many are not asked for all the time.
