@@ -67,19 +67,21 @@ export class GanttRow {
     this.name.replaceChildren(icon(bar.state), word, ...(bar.critical ? [el("span", { class: "gantt-critical", text: "◆" })] : []));
   }
 
-  #drawBar(bar, { start, until, perSecond, width }) {
+  #drawBar(bar, { start, until, perSecond, end: last, width }) {
+    // What went on when the operation was over ends with it here; how long it took is said behind it.
+    const placeOf = (at) => Math.min((at - start) * perSecond, last);
     this.picture.setAttribute("width", String(width));
     const parts = [];
     let end = 0;
     for (const span of bar.spans) {
-      const x = (span.start - start) * perSecond;
-      end = ((span.end ?? until) - start) * perSecond;
+      const x = placeOf(span.start);
+      end = placeOf(span.end ?? until);
       parts.push(...drawSpan(span.kind, x, end - x, ROW_HEIGHT, spanInWords(span, until)));
     }
     if (bar.critical && bar.spans.length) {
-      const from = (bar.spans[0].start - start) * perSecond;
+      const from = placeOf(bar.spans[0].start);
       const done = bar.spans.find((span) => span.kind !== "waiting");
-      const begun = done ? (done.start - start) * perSecond : from;
+      const begun = done ? placeOf(done.start) : from;
       parts.push(svg("line", { class: "span-critical", x1: begun, x2: end, y1: ROW_HEIGHT - 2.5, y2: ROW_HEIGHT - 2.5 }));
     }
     if (bar.spans.length && bar.state !== "blocked") {

@@ -16,7 +16,7 @@ import { workerWords } from "./worker_names.js";
 const NAMES_WIDTH = matchMedia("(max-width: 40rem)").matches ? 140 : 240; // As --names-width.
 const SPARE = 12; // Rows above and below those that are seen.
 const MOST_ZOOM = 400;
-const EDGE = 56; // Free space behind the last bar, for what is said there.
+const EDGE = 92; // Free space behind the last bar, for what is said there: `23 min 04 s` at most.
 
 const chart = byId("timeline-chart");
 const inner = byId("timeline-inner");
@@ -62,7 +62,7 @@ function select() {
 }
 
 function chartWidth() {
-  return Math.max(200, chart.clientWidth - NAMES_WIDTH - EDGE) * zoom;
+  return Math.max(140, chart.clientWidth - NAMES_WIDTH - EDGE) * zoom;
 }
 
 /** Draw what can be seen. */
@@ -70,7 +70,7 @@ function draw() {
   if (!timeline || byId("timeline-chart").hidden) return;
   const { start, seconds, until } = extent();
   const width = chartWidth();
-  const scale = { start, until, perSecond: width / seconds, width: width + EDGE };
+  const scale = { start, until, perSecond: width / seconds, end: width, width: width + EDGE };
   inner.style.width = `${NAMES_WIDTH + width + EDGE}px`;
   list.style.height = `${bars.length * ROW_HEIGHT}px`;
   const seen = [chart.scrollLeft - EDGE, chart.scrollLeft + chart.clientWidth];
