@@ -19,6 +19,7 @@ from orchestrator.dashboard.loader import StackLoader
 from orchestrator.dashboard.login import login
 from orchestrator.dashboard.metrics import Metrics
 from orchestrator.dashboard.routes import routes
+from orchestrator.dashboard.sharing import Shared
 from orchestrator.dashboard.tally import Tally
 from orchestrator.dashboard.waking import waking_events
 from orchestrator.errors import Unavailable
@@ -80,6 +81,8 @@ class Dashboard(Flower):  # type: ignore[misc]  # Flower is untyped
         #: By the stack's id, as long as there are any.
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reading")
+        #: Answers as they are sent, by what was asked.
+        self.answers: Shared[Any] = Shared(self.read)
         self.metrics = Metrics(self.hub, tally, store, self.service)
         # Once the loop runs.
         self.io_loop.add_callback(self.hub.start)

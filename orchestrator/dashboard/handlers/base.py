@@ -7,7 +7,7 @@ can never become either. No other site may read what we answer, whatever Flower 
 import gzip
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from http import HTTPStatus
@@ -175,14 +175,24 @@ class StackHandler(Known):
         """Return what the visitor may do, as :func:`orchestrator.dashboard.access.powers` tells it."""
         return powers(self.application.mode, self.visitor, stack)
 
-    async def ask(self, question: Callable[[], T]) -> T:
+    async def ask(self, question: Callable[[], T], *, alike: Hashable = None) -> T:
         """Return the answer of the store; an error of ours becomes a status and a sentence.
+
+        Args:
+            question: Asks the store.
+            alike: What tells this question from others; those who ask the same at once get the same answer. None: it
+                is asked for this visitor alone.
 
         Raises:
             HTTPError: there is no such thing, or the store does not answer.
         """
+        asked = (
+            self.application.read(question)
+            if alike is None
+            else self.application.answers.get(alike, question)
+        )
         try:
-            answer: T = await self.application.read(question)
+            answer: T = await asked
         except IsothermError as error:
             raise told(error) from error
         return answer
@@ -254,11 +264,14 @@ class DataHandler(StackHandler):
     async def reply(self, question: Callable[[], Mapping[str, Any]]) -> None:
         """Send the answer of the store, which may be long: it is written and packed where the store is read.
 
+        Only what everybody who may look is answered alike at this address: those who ask at once are sent the same.
+
         Raises:
             HTTPError: as of :meth:`ask`.
         """
         packs = self._may_pack()
-        self._send(await self.ask(lambda: written(question(), packs=packs)))
+        alike = self.request.path, self.request.query, packs
+        self._send(await self.ask(lambda: written(question(), packs=packs), alike=alike))
 
     def _may_pack(self) -> bool:
         return "gzip" in self.request.headers.get("Accept-Encoding", "")

@@ -1,10 +1,12 @@
 """The pages about one stack: what they have in common, and the data of their head."""
 
+from functools import partial
 from typing import Any, Final
 
 from tornado.web import url
 
-from orchestrator.dashboard.handlers.base import DataHandler, PageHandler
+from orchestrator.dashboard.handlers.base import DataHandler, PageHandler, StackHandler
+from orchestrator.observation.heads import HeadView
 
 #: The pages about one stack: the end of the address, and the word on the tab.
 TABS: Final = (
@@ -21,6 +23,16 @@ TABS: Final = (
 _OF_NOW: Final = frozenset({"resources", "outputs", "history"})
 
 
+async def head_of(handler: StackHandler, name: str, traversal: str) -> HeadView:
+    """Return the head of the pages about a stack; ``traversal`` is empty for the operation in force.
+
+    Raises:
+        HTTPError: there is no such thing, or the store does not answer.
+    """
+    question = partial(handler.observer.head, name, traversal or None)
+    return await handler.ask(question, alike=("head", name, traversal))
+
+
 class StackPage(PageHandler):
     """One of the pages about a stack; a past operation by ``?traversal=ID``.
 
@@ -34,7 +46,7 @@ class StackPage(PageHandler):
     async def get(self, name: str) -> None:
         """Show it."""
         traversal = "" if self.tab in _OF_NOW else self.text("traversal")
-        head = await self.ask(lambda: self.observer.head(name, traversal or None))
+        head = await head_of(self, name, traversal)
         query = f"?traversal={head.operation.traversal_id}" if traversal else ""
         self.page(
             f"{self.tab}.html",
@@ -63,8 +75,7 @@ class HeadData(DataHandler):
 
     async def get(self, name: str) -> None:
         """Send it."""
-        traversal = self.text("traversal")
-        head = await self.ask(lambda: self.observer.head(name, traversal or None))
+        head = await head_of(self, name, self.text("traversal"))
         self.answer({**head.to_dict(), "may": self.powers(head.operation.stack)})
 
 
