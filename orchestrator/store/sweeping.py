@@ -196,7 +196,8 @@ class Sweeper:
             ).all()
         ends = []
         for row in overdue:
-            minutes = (row.deadline - row.created_at) / 60
+            # A stack in another has what is left of the time, which is no round number.
+            minutes = round((row.deadline - row.created_at) / 60, 2)
             reason = f"Stack {row.action} timed out after {minutes:g} minutes"
             with self._db.write() as connection:
                 reason += self._stood(connection, row.id)
