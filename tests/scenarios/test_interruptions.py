@@ -66,7 +66,7 @@ STORIES = {
         changed(("value", "a"), ("size", "d")),
         polls={"b": 1000},
         rollback=True,
-        timeout_minutes=0.1,
+        timeout_minutes=0.03,
         ends="ROLLBACK_COMPLETE",
     ),
     "a cleanup that fails": story(
