@@ -132,10 +132,10 @@ def distributed_rows(
     store: str, shapes: list[str], sizes: list[int], directory: Path, log: Path
 ) -> Iterator[Row]:
     """Measure a coordinator and a worker of two processes, on Redis and the store of the environment."""
+    # No worker begins without a database, not even one that only measures Celery.
+    migrations.upgrade(load_settings().effective_database_url)
     raw = raw_row(log)
     yield raw
-    url = load_settings().effective_database_url
-    migrations.upgrade(url)
     coordinator = isotherm("coordinator", "--concurrency", "1")
     worker = isotherm("worker", "--concurrency", str(CONCURRENCY))
     with processes(worker, coordinator, log=log) as running, Service.open(load_settings()) as service:
