@@ -54,8 +54,7 @@ def settle() -> None:
 
     All that has been imported stays as long as the process. As part of what is looked at it would make looks dear, and
     rare: the interpreter looks at everything only when a quarter of it is new. Garbage in rings would grow till then,
-    and Celery makes such a ring of each task that an event tells of. A process that forks afterwards shares more
-    memory with its children, too (https://docs.python.org/3/library/gc.html#gc.freeze).
+    and Celery makes such a ring of each task that an event tells of.
     """
     gc.collect()
     gc.freeze()

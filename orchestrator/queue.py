@@ -14,7 +14,6 @@ from kombu.entity import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES
 
 from orchestrator.celery_worker import note_worker_name
-from orchestrator.collector import settle
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.hook_loading import all_at_once, event_sinks, lifecycle_plugins
 from orchestrator.messages import (
@@ -230,7 +229,6 @@ def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: 
         without_mingle=True,
         without_gossip=True,
     )
-    settle()
     worker.start()
     return int(worker.exitcode or 0)
 
@@ -263,7 +261,6 @@ def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | 
         without_mingle=True,
         without_gossip=True,
     )
-    settle()
     worker.start()
     return int(worker.exitcode or 0)
 

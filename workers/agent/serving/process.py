@@ -13,7 +13,6 @@ from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import LeaseLost, NodeUnreachable
 from cache.node_state.requests import Snapshot, SnapshotRequest
 from orchestrator.codec import UnreadableSecret
-from orchestrator.collector import settle
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.nodes.kombu_transport import LISTEN_SECONDS, queue_of
 from orchestrator.nodes.messages import NODE_TASK, node_queue
@@ -97,7 +96,6 @@ def serve(settings: Settings, *, node: str, labels: Mapping[str, str]) -> int:
             without_mingle=True,
             without_gossip=True,
         )
-        settle()
         worker.start()
         return int(worker.exitcode or 0)
 
