@@ -65,9 +65,9 @@ each_address = pytest.mark.parametrize("address", sorted(ADDRESSES))
 each_read = pytest.mark.parametrize("address", READ)
 
 
-@pytest.fixture(scope="module")
-def clients(distributed: Settings, service: Service) -> Iterator[dict[str, httpx.Client]]:
-    """Clients of dashboards: of nobody where nobody is known, of nobody where some are, and of an operator."""
+@pytest.fixture(scope="session")
+def valued(service: Service) -> None:
+    """The stack that addresses name, updated once; for the run, as the database is."""
     for number in (1, 2):
         job = StackJob(
             name="valued",
@@ -79,6 +79,11 @@ def clients(distributed: Settings, service: Service) -> Iterator[dict[str, httpx
         )
         made = service.create(job) if number == 1 else service.update(job)
         assert list(service.watch(made.id))[-1].stack.status == "COMPLETE"
+
+
+@pytest.fixture(scope="module")
+def clients(distributed: Settings, valued: None) -> Iterator[dict[str, httpx.Client]]:
+    """Clients of dashboards: of nobody where nobody is known, of nobody where some are, and of an operator."""
     with ExitStack() as stack:
         store = Store.of
         plain = stack.enter_context(served(distributed, store(distributed)))

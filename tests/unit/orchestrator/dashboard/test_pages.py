@@ -25,7 +25,7 @@ VALUE = "told-to-nobody"
 ANN = {"Authorization": f"Basic {b64encode(b'ann:secret').decode()}"}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def changed(service: Service) -> str:
     """The stack ``pair``: made, and then given a second resource and another value."""
     made = service.create(StackJob(name="pair", template=TEMPLATE))
