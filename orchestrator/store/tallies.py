@@ -49,6 +49,8 @@ def tallies(connection: sa.Connection, operations: Mapping[str, bool]) -> dict[s
     """
     node, resource = tables.node, tables.resource
     waits = (node.c.state == "waiting") & (node.c.retries > 0)
+    # Looked up for those alone that wait: to join them would read the resources of all others as well.
+    reason = sa.select(resource.c.reason).where(resource.c.id == node.c.resource_id).scalar_subquery()
     # Those are alike that are in the same state by all that tells it but their events.
     alike = (
         node.c.traversal_id,
@@ -58,11 +60,10 @@ def tallies(connection: sa.Connection, operations: Mapping[str, bool]) -> dict[s
         node.c.hook,
         node.c.resource_id.is_not(None).label("has_resource"),
         (node.c.attempt > 0).label("begun"),
-        sa.case((waits, resource.c.reason), else_="").label("trouble"),
+        sa.case((waits, reason), else_="").label("trouble"),
     )
     sql = (
         sa.select(*alike, sa.func.count().label("times"), sa.func.sum(node.c.retries).label("retried"))
-        .select_from(node.outerjoin(resource, waits & (resource.c.id == node.c.resource_id)))
         .where(tables.in_traversals(list(operations)))
         .group_by(*(sa.literal_column(str(place)) for place in range(1, len(alike) + 1)))
     )
