@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from hooks.errors import Fault
 from hooks.hook import Hook, HookOptions
-from hooks.installed import Installed, InstalledHook, find_hooks
-from hooks.nearest import nearest
+from hooks.loading.installed import Installed, InstalledHook, find_hooks
+from hooks.values.nearest import nearest
 
 #: The entry point group of event sinks.
 NAMESPACE = "isotherm.event_sinks"
@@ -98,7 +98,7 @@ def find_event_sinks(
         said: What the settings say of them, by name.
         namespace: The entry point group.
         in_environments: The names of those that environments of stacks may name.
-        passes_by: As of :func:`hooks.installed.find_hooks`.
+        passes_by: As of :func:`hooks.loading.installed.find_hooks`.
     """
     installed = find_hooks(namespace, EventSink, said, section="event_sinks", passes_by=passes_by)
     strays = [

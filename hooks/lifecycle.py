@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from hooks.errors import HookNotLoaded
-from hooks.frozen import FrozenDict
 from hooks.hook import Hook
-from hooks.installed import Installed, InstalledHook, find_hooks
-from hooks.ordering import in_order
+from hooks.loading.installed import Installed, InstalledHook, find_hooks
+from hooks.loading.ordering import in_order
 from hooks.stack import FrozenStack
+from hooks.values.frozen import FrozenDict
 
 #: The entry point group of lifecycle plugins.
 NAMESPACE: Final = "isotherm.lifecycle"
@@ -133,7 +133,7 @@ def find_lifecycle_plugins(
     Args:
         said: What the settings say of them, by name.
         namespace: The entry point group.
-        passes_by: As of :func:`hooks.installed.find_hooks`.
+        passes_by: As of :func:`hooks.loading.installed.find_hooks`.
     """
     installed = find_hooks(
         namespace, LifecyclePlugin, said, section="lifecycle", check=_order_faults, passes_by=passes_by

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from hooks.frozen import FrozenDict
+from hooks.values.frozen import FrozenDict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +19,9 @@ class FrozenResource:
     name: str
     #: Such as ``Isotherm::Http::Object``; aliases of the environment are followed.
     type: str
-    #: By name, with functions resolved; ``hooks.unknown.UNKNOWN`` where only a resource can tell, ``******`` where a
-    #: value comes from a hidden parameter or a file. Under ``*``, what stands for all of them if nobody can tell more.
+    #: By name, with functions resolved; ``hooks.values.unknown.UNKNOWN`` where only a resource can tell, ``******``
+    #: where a value comes from a hidden parameter or a file. Under ``*``, what stands for all of them if nothing more
+    #: is known.
     properties: Mapping[str, Any] = field(default_factory=FrozenDict)
     #: The names of the resources that it needs.
     requires: tuple[str, ...] = ()

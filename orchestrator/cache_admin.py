@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from cache.constraints import ConstraintCache
-from cache.counters import Counts
+from cache.constraints.cache import ConstraintCache
+from cache.constraints.counters import Counts
 from orchestrator.cache_views import CacheView, FlushView
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.nearest import Nearest

@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 import structlog
 
-from cache.counters import Counts
+from cache.constraints.counters import Counts
 
 log = structlog.get_logger()
 

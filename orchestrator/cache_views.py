@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from cache.counters import Counts
+from cache.constraints.counters import Counts
 from orchestrator.views import View
 
 

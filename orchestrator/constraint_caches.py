@@ -2,8 +2,8 @@
 
 import threading
 
-from cache.constraints import ConstraintCache
-from cache.regions import CacheMisconfigured
+from cache.constraints.cache import ConstraintCache
+from cache.stores.regions import CacheMisconfigured
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.settings import Settings
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Final, Self
 
-from hooks.unknown import UNKNOWN as UNKNOWN  # noqa: PLC0414  # functions and plugins find it here
-from hooks.unknown import Unknown as Unknown  # noqa: PLC0414  # as above
+from hooks.values.unknown import UNKNOWN as UNKNOWN  # noqa: PLC0414  # functions and plugins find it here
+from hooks.values.unknown import Unknown as Unknown  # noqa: PLC0414  # as above
 from orchestrator.errors import NotFound, PluginMistake
 
 #: An attribute with the path that is asked of it: ``("networks", "private", 0)``.

@@ -151,7 +151,7 @@ def _is_to_be_made(settings: Settings) -> bool:
 
 def check_cache(settings: Settings) -> Check:
     """Tell whether the shared caches answer; no stack fails without them, but validation is slower."""
-    from cache.regions import CacheMisconfigured, make_region
+    from cache.stores.regions import CacheMisconfigured, make_region
 
     name, hint = "cache", "start the cache server, or correct ISOTHERM_CACHE_BACKEND and ISOTHERM_CACHE_URL"
     try:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hooks.installed import Installed
 from hooks.lifecycle import find_lifecycle_plugins
+from hooks.loading.installed import Installed
 from orchestrator.diagnosis import Check
 from orchestrator.hook_loading import find_sinks
 from orchestrator.settings import Settings

@@ -6,7 +6,7 @@ from contextlib import closing
 
 from cache.node_state.errors import NodeError, StateStoreFailed
 from cache.node_state.store import Look
-from cache.regions import masked
+from cache.stores.regions import masked
 from orchestrator.diagnosis import PATIENCE_SECONDS, Check
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.nodes.calls import VERSION_RPC, make_request, result_of

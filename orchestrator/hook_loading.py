@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from hooks.errors import Fault, HookNotLoaded
 from hooks.events import EventSink, find_event_sinks, load_event_sinks
 from hooks.hook import Hook
-from hooks.installed import Installed, InstalledHook
 from hooks.lifecycle import LifecyclePlugin, load_lifecycle_plugins
+from hooks.loading.installed import Installed, InstalledHook
 from orchestrator.errors import HooksNotLoaded, Problem
 from orchestrator.settings import Settings
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
-from hooks.masking import MASK
+from hooks.values.masking import MASK
 
 #: Stands, in the path of an option, for any name in a table, and for any item of a list.
 ANY_NAME: Final = "NAME"

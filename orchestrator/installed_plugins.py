@@ -13,12 +13,12 @@ from pydantic import BaseModel
 
 from hooks.events import NAMESPACE as EVENT_SINKS
 from hooks.hook import Hook
-from hooks.installed import Installed, InstalledHook
 from hooks.lifecycle import NAMESPACE as LIFECYCLE
 from hooks.lifecycle import LifecyclePlugin, find_lifecycle_plugins
-from hooks.masking import MASK
-from hooks.nearest import did_you_mean
-from hooks.origin import origin_of
+from hooks.loading.installed import Installed, InstalledHook
+from hooks.loading.origin import origin_of
+from hooks.values.masking import MASK
+from hooks.values.nearest import did_you_mean
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.hook_loading import find_sinks
 from orchestrator.hook_options import OptionView, options_of

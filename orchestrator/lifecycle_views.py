@@ -11,9 +11,9 @@ from typing import Any, Final
 import structlog
 from msgpack import ExtType
 
-from hooks.frozen import FrozenDict, FrozenList
-from hooks.lazy import LazyMapping
 from hooks.stack import FrozenResource, FrozenStack
+from hooks.values.frozen import FrozenDict, FrozenList
+from hooks.values.lazy import LazyMapping
 from orchestrator.collector import paused_collection
 from orchestrator.definition import SCALARS, UNKNOWN, ParentResourceProxy, ResourceProxy, StackDefinition
 from orchestrator.errors import IsothermError

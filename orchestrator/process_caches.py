@@ -10,8 +10,8 @@ from typing import Final, Protocol
 
 import structlog
 
-from cache.constraints import Description
-from cache.counters import Counts
+from cache.constraints.cache import Description
+from cache.constraints.counters import Counts
 from orchestrator.cache_tally import EVERY_SECONDS, CacheTally
 from orchestrator.plugins.clients import RemembersYes
 from orchestrator.store.caches import Flushes
@@ -54,7 +54,7 @@ class Flushed(Protocol):
 
 
 class Cache(RemembersYes, Protocol):
-    """One client plugin's cache: :class:`cache.constraints.ConstraintCache`."""
+    """One client plugin's cache: :class:`cache.constraints.cache.ConstraintCache`."""
 
     client: str
     backend: str

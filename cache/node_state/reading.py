@@ -16,7 +16,7 @@ from typing import Final
 
 import structlog
 
-from cache.flights import Flight, Flights
+from cache.constraints.single_flight import Flight, Flights
 from cache.node_state.counts import Tally
 from cache.node_state.entry import Entry, joined, only
 from cache.node_state.errors import (

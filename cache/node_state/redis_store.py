@@ -19,7 +19,7 @@ from redis.retry import Retry
 
 from cache.node_state.errors import StateStoreFailed
 from cache.node_state.store import Failure, Fill, Kept, Look, NodeStateStore, Tokens
-from cache.regions import masked
+from cache.stores.regions import masked
 
 #: A server that does not answer within so long is taken for one that is down.
 TIMEOUT_SECONDS: Final = 1.0

@@ -14,7 +14,7 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from hooks.builtin.signing import TOLERANCE_SECONDS, BadSignature, header_of, verify
+from hooks.http.signing import TOLERANCE_SECONDS, BadSignature, header_of, verify
 
 
 class Refused(Exception):

@@ -15,11 +15,11 @@ from urllib.parse import quote
 import structlog
 from pydantic import BaseModel, ConfigDict, Field
 
-from hooks.builtin.answers import REFUSAL, parsed
-from hooks.builtin.sender import Answer, SignedSender
-from hooks.builtin.sender_options import SenderOptions
-from hooks.builtin.undelivered import NotDelivered
 from hooks.errors import Refusal
+from hooks.http.answers import REFUSAL, parsed
+from hooks.http.client import Answer, SignedSender
+from hooks.http.options import SenderOptions
+from hooks.http.undelivered import NotDelivered
 
 log = structlog.get_logger()
 

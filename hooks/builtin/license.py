@@ -14,12 +14,12 @@ import structlog
 from pydantic import Field
 
 from hooks.builtin.actions import DEFINING_ACTIONS
-from hooks.builtin.answers import NO_ANSWER
 from hooks.builtin.leases import Leaseholder, Leases
-from hooks.builtin.sender_options import SenderOptions
-from hooks.builtin.undelivered import NotDelivered
 from hooks.builtin.wildcards import matches_any
 from hooks.errors import Refusal
+from hooks.http.answers import NO_ANSWER
+from hooks.http.options import SenderOptions
+from hooks.http.undelivered import NotDelivered
 from hooks.lifecycle import REFUSED, Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenResource, FrozenStack
 

@@ -11,16 +11,16 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator
 
 from hooks.builtin.actions import ACTIONS
-from hooks.builtin.answers import NO_ANSWER, REFUSAL, parsed
-from hooks.builtin.documents import definition_document, presence_document
-from hooks.builtin.sender import Answer, SignedSender
-from hooks.builtin.sender_options import SenderOptions
-from hooks.builtin.undelivered import NotDelivered
 from hooks.builtin.wildcards import matches_any
 from hooks.errors import Refusal
+from hooks.http.answers import NO_ANSWER, REFUSAL, parsed
+from hooks.http.client import Answer, SignedSender
+from hooks.http.documents import definition_document, presence_document
+from hooks.http.options import SenderOptions
+from hooks.http.undelivered import NotDelivered
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
-from hooks.nearest import did_you_mean
 from hooks.stack import FrozenStack
+from hooks.values.nearest import did_you_mean
 
 log = structlog.get_logger()
 

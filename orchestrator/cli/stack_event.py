@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from hooks.states import ACTIONS, STATUSES
+from hooks.values.states import ACTIONS, STATUSES
 from orchestrator.cli.face import StackService
 from orchestrator.cli.formats import Table, as_json, as_yaml, fields_table, moment, show
 from orchestrator.cli.options import example, format_option

@@ -14,8 +14,8 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from cache.counters import Counts
-from hooks.states import ACTIONS, STATUSES
+from cache.constraints.counters import Counts
+from hooks.values.states import ACTIONS, STATUSES
 from orchestrator.dashboard.figures import Figures
 from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.tally import ASIDE, REPLACE, Tally

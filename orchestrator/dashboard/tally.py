@@ -7,7 +7,7 @@ from typing import Final
 from prometheus_client import Counter, Histogram
 from prometheus_client.core import Metric
 
-from hooks.states import ACTIONS
+from hooks.values.states import ACTIONS
 from orchestrator.observation.facts import LOST, RETRY
 from orchestrator.store.observing import ObservedEvent
 from orchestrator.store.stopping import HOOK

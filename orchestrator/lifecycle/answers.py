@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgpack
 
-from hooks.frozen import frozen
 from hooks.lifecycle import Annotations
-from hooks.words import tellable
+from hooks.values.frozen import frozen
+from hooks.values.words import tellable
 from orchestrator.store.operation_rows import Agreed, CallRow, OperationRow
 
 #: So many warnings of one plugin about one operation are kept, each so long.

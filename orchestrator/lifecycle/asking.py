@@ -5,10 +5,10 @@ from typing import Any
 
 import structlog
 
-from hooks.calling import TookTooLong, call_within
 from hooks.errors import LifecycleRefused, Refusal
 from hooks.lifecycle import Annotations, LifecyclePlugin
-from hooks.words import fault_of, tellable, trace_of, words_of
+from hooks.loading.calling import TookTooLong, call_within
+from hooks.values.words import fault_of, tellable, trace_of, words_of
 from orchestrator.lifecycle.answers import BadAnswer, answer_to_wire
 
 log = structlog.get_logger()

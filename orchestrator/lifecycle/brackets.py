@@ -16,7 +16,6 @@ from typing import Final, NoReturn
 
 import structlog
 
-from hooks.calling import TookTooLong
 from hooks.errors import LifecycleRefused
 from hooks.lifecycle import (
     COMPLETE,
@@ -26,9 +25,10 @@ from hooks.lifecycle import (
     LifecycleContext,
     LifecyclePlugin,
 )
-from hooks.ordering import in_order
+from hooks.loading.calling import TookTooLong
+from hooks.loading.ordering import in_order
 from hooks.stack import FrozenStack
-from hooks.words import words_of
+from hooks.values.words import words_of
 from orchestrator.errors import Conflict, IsothermError
 from orchestrator.lifecycle.answers import agreed_of
 from orchestrator.lifecycle.asking import answer_of

@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from hooks.frozen import FrozenDict, FrozenList
-from hooks.lazy import LazyMapping
 from hooks.lifecycle import LifecyclePlugin
 from hooks.stack import FrozenResource, FrozenStack
+from hooks.values.frozen import FrozenDict, FrozenList
+from hooks.values.lazy import LazyMapping
 from orchestrator.lifecycle.engine_plugin import EnginePlugin
 
 #: Those that come with Isotherm only read: what is remembered is shown to them itself.

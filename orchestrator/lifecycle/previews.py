@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from hooks.calling import TookTooLong
 from hooks.errors import LifecycleRefused
 from hooks.lifecycle import LifecycleContext, LifecyclePlugin
+from hooks.loading.calling import TookTooLong
 from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, Problem
 from orchestrator.lifecycle.answers import STACK

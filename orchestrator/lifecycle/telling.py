@@ -5,10 +5,10 @@ from functools import partial
 
 import structlog
 
-from hooks.calling import call_within
 from hooks.lifecycle import COMPLETE, LifecycleContext, LifecyclePlugin
+from hooks.loading.calling import call_within
 from hooks.stack import FrozenStack
-from hooks.words import fault_of, is_on_purpose, trace_of
+from hooks.values.words import fault_of, is_on_purpose, trace_of
 from orchestrator.lifecycle.answers import answer_from_wire
 from orchestrator.lifecycle.copies import own_copy
 from orchestrator.store.operation_rows import CallRow, OperationRow

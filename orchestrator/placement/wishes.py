@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any, Final
 
 from hooks.stack import FrozenResource, FrozenStack
-from hooks.unknown import UNKNOWN
+from hooks.values.unknown import UNKNOWN
 from orchestrator.definition import is_unknown
 from orchestrator.operable import CHECK, SNAPSHOT
 from orchestrator.placement.picture import demand_of

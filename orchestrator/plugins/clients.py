@@ -48,7 +48,7 @@ class ClientContext:
 
 
 class RemembersYes(Protocol):
-    """What a client asks before the system itself: :class:`cache.constraints.ConstraintCache`."""
+    """What a client asks before the system itself: :class:`cache.constraints.cache.ConstraintCache`."""
 
     def get(self, entity: str, name: str, scope: tuple[str, ...], ask: Callable[[], str]) -> str:
         """Return what is remembered, else what ``ask`` answers."""

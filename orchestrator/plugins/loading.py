@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from stevedore.extension import ExtensionManager
 
-from hooks.origin import origin_of
+from hooks.loading.origin import origin_of
 from orchestrator.errors import PluginMistake
 
 Kind = TypeVar("Kind")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Final
 
-from hooks.frozen import FrozenDict
+from hooks.values.frozen import FrozenDict
 from orchestrator.definition import StackDefinition
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.asks import Asks

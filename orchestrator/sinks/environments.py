@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from hooks.events import EventSink, find_event_sinks
 from hooks.hook import HookOptions, HookSettings
-from hooks.masking import sentence_of
+from hooks.values.masking import sentence_of
 from orchestrator.errors import Problem
 from orchestrator.nearest import Nearest
 from orchestrator.settings import Settings

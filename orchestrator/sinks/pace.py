@@ -3,7 +3,7 @@
 import random
 from typing import Final
 
-from hooks import words
+from hooks.values import words
 
 #: A sink is told at most so many events at once.
 MOST_EVENTS: Final = 500

@@ -6,8 +6,8 @@ from functools import partial
 from time import monotonic
 from typing import Final
 
-from hooks.calling import call_within
 from hooks.events import EventSink
+from hooks.loading.calling import call_within
 from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, POLL_SECONDS, Teller, complain
 from orchestrator.store.sink_cursors import CursorClaim, Due, SinkCursors

@@ -14,10 +14,10 @@ from typing import Final, Protocol, TypeVar
 import structlog
 from pydantic import BaseModel
 
-from hooks.calling import TookTooLong, call_within
 from hooks.errors import HookError
 from hooks.events import Event, EventSink
-from hooks.masking import without_secrets
+from hooks.loading.calling import TookTooLong, call_within
+from hooks.values.masking import without_secrets
 from orchestrator.errors import IsothermError
 from orchestrator.sinks.pace import first_number, next_number, pause_seconds, words_of
 from orchestrator.sinks.served import Served
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class CallWithin(Protocol):
-    """Makes a call that takes no longer than it may; as :func:`hooks.calling.call_within`."""
+    """Makes a call that takes no longer than it may; as :func:`hooks.loading.calling.call_within`."""
 
     def __call__(self, call: Callable[[], T], *, seconds: float, name: str) -> T:
         """Return what it returns, or raise what it raises, or ``TookTooLong``."""

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from hooks.frozen import frozen
-from hooks.lazy import LazyMapping
+from hooks.values.frozen import frozen
+from hooks.values.lazy import LazyMapping
 from orchestrator.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying

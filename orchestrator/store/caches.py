@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from cache.counters import Counts
+from cache.constraints.counters import Counts
 from orchestrator.errors import Unavailable
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying

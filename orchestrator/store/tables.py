@@ -441,7 +441,7 @@ cache_counter = sa.Table(
     sa.Column("client", sa.Text, primary_key=True),
     #: When counting began.
     sa.Column("since", sa.Double, nullable=False),
-    #: As in ``cache.counters.Counts``.
+    #: As in ``cache.constraints.counters.Counts``.
     sa.Column("hits", sa.BigInteger, nullable=False),
     sa.Column("misses", sa.BigInteger, nullable=False),
     sa.Column("generated", sa.BigInteger, nullable=False),

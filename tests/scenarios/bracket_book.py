@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from hooks.calling import TookTooLong
 from hooks.errors import Refusal
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
+from hooks.loading.calling import TookTooLong
 from orchestrator.store import operation_rows
 from orchestrator.store.tables import metadata
 from tests.scenarios.world import World

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hooks.calling import call_within
 from hooks.errors import HookError
+from hooks.loading.calling import call_within
 from orchestrator.lifecycle import asking, telling
 from tests.scenarios.world import Crash, World
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from hooks.lifecycle import LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenResource, FrozenStack
-from hooks.unknown import UNKNOWN
+from hooks.values.unknown import UNKNOWN
 from orchestrator.lifecycle_views import stack_shown, with_rows
 from orchestrator.messages import EnvironmentSource
 from orchestrator.settings import Settings

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 
 from hooks.lifecycle import LifecyclePlugin
-from hooks.ordering import in_order
+from hooks.loading.ordering import in_order
 from orchestrator.coordinator import Coordinator
 from orchestrator.hooking import clear_hooks
 from orchestrator.messages import (

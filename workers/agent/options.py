@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from hooks.masking import sentence_of
+from hooks.values.masking import sentence_of
 from orchestrator.nearest import Nearest
 
 M = TypeVar("M", bound=BaseModel)

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 import httpx
 
-from hooks.http import is_distrust, retry_after_seconds
+from hooks.http.failures import is_distrust, retry_after_seconds
 from orchestrator.errors import IsothermError, cut
 from workers.masking import masked
 

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from hooks.nearest import did_you_mean, nearest
+from hooks.values.nearest import did_you_mean, nearest
 
 #: More are no mistakes but another kind of file.
 _MOST_FAULTS: Final = 10

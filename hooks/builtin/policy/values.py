@@ -9,8 +9,8 @@ from enum import Enum
 from typing import Any, Final
 
 from hooks.builtin.policy.truth import Truth, every
-from hooks.masking import MASK
-from hooks.unknown import UNKNOWN
+from hooks.values.masking import MASK
+from hooks.values.unknown import UNKNOWN
 
 
 class Reached(Enum):

@@ -5,8 +5,8 @@ from pydantic import Field, field_validator
 from hooks.builtin.wildcards import matches_any
 from hooks.events import Event
 from hooks.hook import HookOptions
-from hooks.nearest import did_you_mean
-from hooks.states import ACTIONS, STATUSES
+from hooks.values.nearest import did_you_mean
+from hooks.values.states import ACTIONS, STATUSES
 
 
 class EventChoice(HookOptions):

@@ -14,7 +14,7 @@ from hooks.builtin.sinks.confirms import Confirms
 from hooks.builtin.sinks.document import VERSION, document
 from hooks.builtin.sinks.routing import routing_key
 from hooks.events import Event
-from hooks.nearest import did_you_mean
+from hooks.values.nearest import did_you_mean
 
 #: Tells the messages of this schema from others in the same queue.
 MESSAGE_TYPE: Final = "isotherm.event"

@@ -6,13 +6,13 @@ from typing import ClassVar, Final
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
 
-from hooks.builtin.sender import SignedSender
-from hooks.builtin.sender_options import SenderOptions
 from hooks.builtin.sinks.choice import EventChoice, StackChoice
 from hooks.builtin.sinks.document import VERSION, document
 from hooks.events import Event, EventSink
 from hooks.hook import HookOptions
-from hooks.masking import sentence_of
+from hooks.http.client import SignedSender
+from hooks.http.options import SenderOptions
+from hooks.values.masking import sentence_of
 
 #: Of the time that a call may take, so much is for sending: it ends by itself before it is given up.
 SHARE: Final = 0.8

@@ -7,7 +7,7 @@ from typing import Any
 
 from stevedore.extension import ExtensionManager
 
-from hooks.origin import origin_of
+from hooks.loading.origin import origin_of
 from orchestrator.errors import PluginMistake
 from orchestrator.template.functions.base import Function, Macro
 from orchestrator.template.versions import TemplateVersion

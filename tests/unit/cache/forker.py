@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-from cache.constraints import ConstraintCache
+from cache.constraints.cache import ConstraintCache
 from tests.unit.cache.places import Place
 
 LOOKS = 40

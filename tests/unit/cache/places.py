@@ -7,8 +7,8 @@ from typing import Any
 
 from dogpile.cache.api import NO_VALUE
 
-from cache.constraints import ConstraintCache
-from cache.regions import LASTING
+from cache.constraints.cache import ConstraintCache
+from cache.stores.regions import LASTING
 from tests.unit.cache.shelf import BACKEND
 
 #: Our own stores that several processes can share: a no that one learns breaks the claims of all.

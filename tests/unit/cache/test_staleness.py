@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cache.constraints import ConstraintCache
+from cache.constraints.cache import ConstraintCache
 from tests.unit.cache.places import KINDS, NAME, OURS, Missing, Place
 
 CHANGES = 60

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from cache.answers import Answers
-from cache.claims import BorrowedClaims
-from cache.constraints import ConstraintCache
-from cache.regions import make_region
+from cache.constraints.answers import Answers
+from cache.constraints.cache import ConstraintCache
+from cache.stores.fill_locks import BorrowedClaims
+from cache.stores.regions import make_region
 from tests.services.servers import RedisServer
 from tests.unit.cache.places import NAME, Cloud, Place, key_in, lasting_key_in
 from tests.unit.cache.shelf import BACKEND, Shelf

@@ -21,7 +21,7 @@ from hooks.builtin.sinks.totals import MAX_TYPES, TEMPLATE
 from hooks.builtin.sinks.webhook import EnvironmentWebhookOptions, WebhookOptions
 from hooks.events import Event
 from hooks.hook import HookOptions
-from hooks.states import ACTIONS, STATUSES
+from hooks.values.states import ACTIONS, STATUSES
 from tests.unit.docs.pages import ROOT
 from tests.unit.hooks.builtin.sinks.histories import event, stack_event
 
@@ -116,6 +116,6 @@ def test_numbers_and_words_are_those_of_the_code() -> None:
     assert MAX_STACKS == 1000
     assert "while a thousand others" in PAGE
     assert f"all `{TEMPLATE}`, and types beyond the {MAX_TYPES}th" in PAGE.replace("\n", " ")
-    for path in ("hooks/builtin/signing.py", "examples/events/README.md"):
+    for path in ("hooks/http/signing.py", "examples/events/README.md"):
         assert path in PAGE
         assert Path(ROOT / path).exists()

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from hooks.builtin.license import License, LicenseOptions
-from hooks.builtin.sender_options import SenderOptions
 from hooks.builtin.webhook import Webhook, WebhookOptions
 from hooks.errors import Refusal
-from hooks.frozen import frozen
 from hooks.hook import HookOptions
+from hooks.http.options import SenderOptions
 from hooks.lifecycle import FAILED, Annotations, LifecycleContext, LifecyclePlugin
-from hooks.ordering import in_order
+from hooks.loading.ordering import in_order
 from hooks.stack import FrozenResource, FrozenStack
-from hooks.unknown import UNKNOWN
+from hooks.values.frozen import frozen
+from hooks.values.unknown import UNKNOWN
 from orchestrator.settings import Settings
 from tests.services.receiver import Receiver, Reply
 from tests.unit.docs.pages import ROOT, blocks

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hooks.errors import HookNotLoaded, ReadOnly
-from hooks.frozen import frozen, thawed
-from hooks.ordering import in_order
+from hooks.loading.ordering import in_order
 from hooks.stack import FrozenResource, FrozenStack
+from hooks.values.frozen import frozen, thawed
 
 
 @dataclass(frozen=True)

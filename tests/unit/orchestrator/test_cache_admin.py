@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cache.constraints import ConstraintCache
-from cache.counters import Counts
+from cache.constraints.cache import ConstraintCache
+from cache.constraints.counters import Counts
 from orchestrator.cache_admin import CacheAdmin
 from orchestrator.constraint_caches import ConstraintCaches, make_constraint_cache
 from orchestrator.errors import NotFound, Unavailable

@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cache.counters import Counters, Counts
+from cache.constraints.counters import Counters, Counts
 from orchestrator.cache_tally import CacheTally, Deltas
 from orchestrator.errors import Unavailable
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hooks.errors import ReadOnly
-from hooks.frozen import frozen
 from hooks.stack import FrozenResource, FrozenStack
+from hooks.values.frozen import frozen
 from orchestrator.definition import UNKNOWN, ResourceProxy, StackDefinition
 from orchestrator.errors import NotFound
 from orchestrator.lifecycle_views import definition_shown, shown_from_wire, shown_to_wire

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cache.constraints import Description
-from cache.counters import Counters, Counts
+from cache.constraints.cache import Description
+from cache.constraints.counters import Counters, Counts
 from orchestrator.errors import Unavailable
 from orchestrator.process_caches import ProcessCaches
 from orchestrator.store.caches import Flushes

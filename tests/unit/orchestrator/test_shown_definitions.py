@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hooks.frozen import FrozenDict, frozen
 from hooks.stack import FrozenResource
+from hooks.values.frozen import FrozenDict, frozen
 from orchestrator.shown_definitions import ShownDefinitions
 
 KEYS = st.tuples(st.sampled_from("ab"), st.sampled_from("12"))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hooks import installed
 from hooks.events import EventSink
+from hooks.loading import installed
 from orchestrator.diagnosis import Check
 from orchestrator.doctor_sinks import LONG_SECONDS, check_event_sinks, check_sink, check_sinks_of_stacks
 from orchestrator.errors import Conflict, NotFound

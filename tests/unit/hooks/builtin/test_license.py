@@ -14,12 +14,12 @@ from pydantic import SecretStr
 
 from hooks.builtin.leases import ACQUIRE, SETTLE
 from hooks.builtin.license import License, LicenseOptions
-from hooks.builtin.signing import HEADER, signature
-from hooks.builtin.undelivered import NotDelivered
 from hooks.errors import Refusal
-from hooks.frozen import frozen
+from hooks.http.signing import HEADER, signature
+from hooks.http.undelivered import NotDelivered
 from hooks.lifecycle import COMPLETE, FAILED, REFUSED, SUPERSEDED, Annotations, LifecycleContext
 from hooks.stack import FrozenResource, FrozenStack
+from hooks.values.frozen import frozen
 from tests.services.licence_server import SECRET, Break, LicenceServer
 from tests.services.receiver import Receiver, Reply
 

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from hooks.builtin.limits import LimitOptions, Limits
 from hooks.errors import Refusal
-from hooks.frozen import frozen
 from hooks.lifecycle import LifecycleContext
 from hooks.stack import FrozenResource, FrozenStack
+from hooks.values.frozen import frozen
 
 SERVER, VOLUME, FILE = "OS::Nova::Server", "OS::Cinder::Volume", "Isotherm::Node::File"
 TYPES = (SERVER, VOLUME, FILE)

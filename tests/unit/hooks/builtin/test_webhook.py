@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from hooks.builtin.signing import header_of, verify
-from hooks.builtin.undelivered import NotDelivered
 from hooks.builtin.webhook import Webhook, WebhookOptions
 from hooks.errors import Refusal
-from hooks.frozen import frozen
+from hooks.http.signing import header_of, verify
+from hooks.http.undelivered import NotDelivered
 from hooks.lifecycle import COMPLETE, FAILED, Annotations, LifecycleContext
 from hooks.stack import FrozenResource, FrozenStack
-from hooks.unknown import UNKNOWN
+from hooks.values.frozen import frozen
+from hooks.values.unknown import UNKNOWN
 from tests.services.receiver import CLOSE, Receiver, Reply
 
 SECRET = "a secret of length"

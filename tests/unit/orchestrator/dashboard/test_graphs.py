@@ -14,7 +14,7 @@ from orchestrator.service import Service
 from orchestrator.settings import Settings
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, served
-from tests.unit.orchestrator.observation.made import facts, join, node, wired
+from tests.unit.orchestrator.queries.made import facts, join, node, wired
 
 
 @pytest.fixture(scope="module")

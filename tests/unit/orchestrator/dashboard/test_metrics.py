@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from cache.counters import Counts
+from cache.constraints.counters import Counts
 from orchestrator.dashboard import tally as subject
 from orchestrator.dashboard.figures import Figures
 from orchestrator.dashboard.hub import Hub

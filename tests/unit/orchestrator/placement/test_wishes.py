@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hooks.stack import FrozenResource, FrozenStack
-from hooks.unknown import UNKNOWN
+from hooks.values.unknown import UNKNOWN
 from orchestrator.placement.rules import GROUP_TYPE, Policy
 from orchestrator.placement.wishes import Fate, NotTellable, Wishes, is_placed, wishes_of
 from orchestrator.plugins.resource import Resource

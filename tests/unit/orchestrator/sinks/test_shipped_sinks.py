@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hooks.builtin.signing import header_of, verify
+from hooks.http.signing import header_of, verify
 from orchestrator.errors import InvalidInput
 from orchestrator.messages import EnvironmentSource, StackJob
 from orchestrator.service import Service

@@ -8,9 +8,9 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from hooks.calling import call_within
 from hooks.events import Event
 from hooks.hook import HookOptions
+from hooks.loading.calling import call_within
 from orchestrator.sinks.teller import LOOK_SECONDS, MARGIN_SECONDS, POLL_SECONDS
 from tests.unit.orchestrator.sinks.world import (
     CANCELLED,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hooks.calling import MOST_LEFT
+from hooks.loading.calling import MOST_LEFT
 from orchestrator.errors import InvalidInput
 from orchestrator.messages import EnvironmentSource, StackJob
 from orchestrator.service import Service

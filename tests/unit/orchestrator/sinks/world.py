@@ -8,8 +8,8 @@ from typing import Any, ClassVar, TypeVar
 
 import sqlalchemy as sa
 
-from hooks.calling import TookTooLong
 from hooks.events import Event, EventSink
+from hooks.loading.calling import TookTooLong
 from orchestrator.codec import Codec
 from orchestrator.sinks.teller import Teller
 from orchestrator.store import tables

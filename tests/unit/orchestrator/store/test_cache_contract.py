@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from cache.counters import Counts
+from cache.constraints.counters import Counts
 from orchestrator.errors import Unavailable
 from orchestrator.store import tables
 from orchestrator.store.caches import CacheTotals, Flushes

@@ -9,9 +9,9 @@ import yaml
 
 from hooks.builtin.policy.rule_reader import read_rules
 from hooks.builtin.policy.rules import Judgement, Rule, judge
-from hooks.frozen import frozen
 from hooks.stack import FrozenResource, FrozenStack
-from hooks.unknown import UNKNOWN
+from hooks.values.frozen import frozen
+from hooks.values.unknown import UNKNOWN
 
 REFERENCES = ("get_resource", "get_attr")
 

@@ -6,8 +6,8 @@ import pytest
 
 from hooks.builtin.policy.paths import Path
 from hooks.builtin.policy.values import NOTHING, PERHAPS
-from hooks.frozen import frozen
-from hooks.unknown import UNKNOWN
+from hooks.values.frozen import frozen
+from hooks.values.unknown import UNKNOWN
 
 PROPERTIES = frozen(
     {

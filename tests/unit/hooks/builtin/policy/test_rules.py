@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from hooks.builtin.actions import ACTIONS, DEFINING_ACTIONS
 from hooks.builtin.policy.rules import MOST_TOLD, Judgement, Rule, judge
-from hooks.frozen import frozen
 from hooks.lifecycle import LifecycleContext
 from hooks.stack import FrozenResource, FrozenStack
-from hooks.unknown import UNKNOWN
+from hooks.values.frozen import frozen
+from hooks.values.unknown import UNKNOWN
 from tests.unit.hooks.builtin.policy.stacks import judged, rules_of, stack_of, verdict
 
 TWO = "a: {type: OS::Nova::Server}\nb: {type: OS::Cinder::Volume}"

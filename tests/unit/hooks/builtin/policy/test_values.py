@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from hooks.builtin.policy.truth import Truth, every, opposite, some
 from hooks.builtin.policy.values import as_number, as_text, in_words, same
-from hooks.frozen import frozen
-from hooks.unknown import UNKNOWN
+from hooks.values.frozen import frozen
+from hooks.values.unknown import UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from hooks.builtin.signing import header_of, verify
 from hooks.builtin.sinks.webhook import EnvironmentWebhookOptions, WebhookOptions, WebhookSink
-from hooks.builtin.undelivered import NotDelivered
+from hooks.http.signing import header_of, verify
+from hooks.http.undelivered import NotDelivered
 from tests.services.receiver import Receiver, Reply
 from tests.unit.hooks.builtin.sinks.histories import event, stack_event
 

@@ -1,0 +1,1 @@
+"""The stores that caches keep their entries in: memory, file, Redis, memcached."""

@@ -1,0 +1,206 @@
+"""Make cache regions from settings: a name, a lifetime, and a store that may fail.
+
+A region belongs to the process that made it: make it after a fork, not before.
+"""
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+from dogpile.cache import CacheRegion, register_backend
+from dogpile.cache import exception as dogpile_errors
+from dogpile.cache import make_region as make_dogpile_region
+
+from cache.stores.codec import pack
+from cache.stores.fail_open import PAUSE_SECONDS, FailOpen
+
+#: A store that does not answer within this time is taken for one that is down.
+TIMEOUT_SECONDS = 1.0
+#: A region drops its oldest entries beyond this many, where its store can.
+MAX_ENTRIES = 10_000
+#: The key of what no size and no time takes away from a region.
+LASTING = "lasting"
+
+#: Our names for dogpile's stores; others go by dogpile's names.
+BACKENDS = {
+    "memory": "isotherm.memory",
+    "redis": "isotherm.redis",
+    "memcached": "isotherm.memcached",
+    "file": "isotherm.file",
+}
+#: Those that need a URL, and what one looks like.
+URLS = {
+    "redis": "redis://localhost:6379/0",
+    "memcached": "localhost:11211",
+    "file": "/var/cache/isotherm/cache",
+}
+#: What may be said of our own stores beside the URL; dogpile's take what their documentation says.
+ARGUMENTS = {
+    "memory": (),
+    "redis": ("timeout_seconds", "connection_kwargs"),
+    "memcached": ("timeout_seconds",),
+    "file": ("timeout_seconds",),
+}
+
+#: Scheme, user with password, host (with port and path) and query of whatever was meant to be a URL.
+_URL = re.compile(r"\A([\w+.-]*://)?(.*@)?([^?]*)(\?.*)?", re.DOTALL)
+_READABLE = re.compile(r"[!-~]{1,180}")
+
+register_backend(BACKENDS["memory"], "cache.stores.memory_store", "MemoryStore")  # type: ignore[no-untyped-call]
+register_backend(BACKENDS["redis"], "cache.stores.redis_store", "RedisStore")  # type: ignore[no-untyped-call]
+register_backend(BACKENDS["memcached"], "cache.stores.memcached_store", "MemcachedStore")  # type: ignore[no-untyped-call]
+register_backend(BACKENDS["file"], "cache.stores.file_store", "FileStore")  # type: ignore[no-untyped-call]
+
+
+class CacheMisconfigured(ValueError):
+    """A cache cannot be made from its settings; the sentence says why."""
+
+    def __init__(self, sentence: str, argument: str = "backend") -> None:
+        super().__init__(sentence)
+        #: Which one is wrong: backend, url or arguments.
+        self.argument = argument
+
+
+def make_region(
+    backend: str,
+    url: str,
+    *,
+    name: str,
+    expiration_seconds: float,
+    max_entries: int = MAX_ENTRIES,
+    arguments: Mapping[str, Any] | None = None,
+    pause_seconds: float = PAUSE_SECONDS,
+    count: Callable[[str, int], None] = lambda *_: None,
+) -> CacheRegion:
+    """Return a region whose values are what msgpack can pack, and whose store may fail (:mod:`cache.stores.fail_open`).
+
+    Args:
+        backend: memory, redis, memcached, file, or the name of any dogpile.cache backend.
+        url: Where the store is, for file its name; not used by memory.
+        name: Sets the region's keys apart from those of others in the same store; printable ASCII without spaces.
+        expiration_seconds: How old a value may be.
+        max_entries: How many entries the region keeps in memory, redis and file; others have their own limits.
+        arguments: What else the backend is told.
+        pause_seconds: How long a store is left alone after it failed.
+        count: Called with what went wrong (:class:`cache.stores.fail_open.FailOpen`).
+
+    Raises:
+        CacheMisconfigured: there is no such backend, it needs a URL, its arguments are wrong, or its client library
+            is not installed.
+    """
+    if backend in URLS and not url:
+        raise CacheMisconfigured(
+            f"cache backend {backend!r} needs a cache URL, such as {URLS[backend]}", "url"
+        )
+    given = dict(arguments or {})
+    _check_arguments(backend, given)
+    proxy = FailOpen(name, pause_seconds=pause_seconds, count=count)
+    region = make_dogpile_region(
+        name=name, key_mangler=partial(stored_key, name), serializer=pack, deserializer=proxy.deserialize
+    )
+    try:
+        return region.configure(
+            BACKENDS.get(backend, backend),
+            expiration_time=expiration_seconds,
+            arguments=_arguments(backend, url, name, expiration_seconds, max_entries) | given,
+            wrap=[proxy],
+        )
+    except dogpile_errors.PluginNotFound as error:
+        raise CacheMisconfigured(f"there is no cache backend {backend!r}{_nearest(backend)}") from error
+    except ImportError as error:
+        package = "'isotherm[memcached]'" if backend == "memcached" else error.name
+        raise CacheMisconfigured(
+            f"cache backend {backend!r} needs {error.name}: pip install {package}"
+        ) from error
+    except OSError as error:
+        raise CacheMisconfigured(
+            f"cache backend {backend!r} cannot use {masked(url)!r}: {error.strerror}", "url"
+        ) from error
+    except Exception as error:  # noqa: BLE001  # each backend has errors of its own
+        if isinstance(error, ValueError) and url:
+            raise _not_a_url(url, backend, error) from None
+        # The words of errors may quote a password; those of a KeyError are the name of what is missing.
+        words = f" {error}" if isinstance(error, KeyError) else ""
+        names = ", ".join(sorted(given)) or "none"
+        raise CacheMisconfigured(
+            f"cache backend {backend!r} cannot be made with these arguments ({names}): "
+            f"{type(error).__name__}{words}",
+            "arguments",
+        ) from None
+
+
+def _check_arguments(backend: str, given: Mapping[str, Any]) -> None:
+    """Refuse what one of our own stores does not know.
+
+    Raises:
+        CacheMisconfigured: so it is.
+    """
+    known = ARGUMENTS.get(backend)
+    if known is None:
+        return
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
+            raise CacheMisconfigured(
+                f"cache backend {backend!r} has no argument {name!r}; {hint}", "arguments"
+            )
+    timeout = given.get("timeout_seconds", TIMEOUT_SECONDS)
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+        raise CacheMisconfigured(f"cache backend {backend!r} needs timeout_seconds above 0", "arguments")
+
+
+def _not_a_url(url: str, backend: str, error: ValueError) -> CacheMisconfigured:
+    shown = masked(url)
+    # The client library's own words may quote a piece of the password.
+    reason = f": {error}" if shown == url else ""
+    return CacheMisconfigured(f"cache URL {shown!r} is not one for {backend!r}{reason}", "url")
+
+
+def masked(url: str) -> str:
+    """Return ``url`` without what may be a password: all before its last @, and its query."""
+    scheme, user, host, query = _URL.findall(url)[0]
+    return f"{scheme}{user and '***@'}{host}{query and '?***'}"
+
+
+def _arguments(
+    backend: str, url: str, name: str, expiration_seconds: float, max_entries: int
+) -> dict[str, Any]:
+    if backend not in BACKENDS:
+        return {"url": url} if url else {}
+    return {
+        "url": url,
+        "timeout_seconds": TIMEOUT_SECONDS,
+        # The region goes by its own clock; the server must not forget earlier.
+        "expire_seconds": math.ceil(2 * expiration_seconds),
+        "max_entries": max_entries,
+        "index_key": f"isotherm-index:{name}",
+        "prefix": _prefix(name),
+        "lasting_key": stored_key(name, LASTING),
+    }
+
+
+def stored_key(region: str, key: str) -> str:
+    """Return what a key of a region is called in its store.
+
+    memcached takes 250 printable ASCII characters; a readable key is kept where it can be.
+    """
+    readable = key if _READABLE.fullmatch(key) else f"sha256:{hashlib.sha256(key.encode()).hexdigest()}"
+    return f"{_prefix(region)}{readable}"
+
+
+def _prefix(region: str) -> str:
+    return f"isotherm:{region}:"
+
+
+def _nearest(backend: str) -> str:
+    near = get_close_matches(backend, BACKENDS, 1)
+    return (
+        f"; did you mean {near[0]!r}?"
+        if near
+        else f"; there are {', '.join(BACKENDS)}, and dogpile.cache's own"
+    )

@@ -1,0 +1,1 @@
+"""Signed calls over HTTP, bounded in time and size."""

@@ -1,0 +1,1 @@
+"""Hooks found, ordered, and made from the settings."""

@@ -1,0 +1,334 @@
+"""Which hooks are installed, what the settings make of each, and what is wrong with it.
+
+One that is broken hides no other: everything that is wrong is found at once. What stops a process is what somebody
+relies on; a hook that the settings disable stops nothing, whatever is wrong with it.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from hooks.errors import Fault, HookNotLoaded
+from hooks.hook import MOST_SECONDS, AnyHook, Hook, HookOptions, HookSettings
+from hooks.loading.origin import origin_of
+from hooks.values.masking import sentence_of, without_secrets
+from hooks.values.nearest import nearest
+
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+#: Where the hooks are that come with Isotherm; they are off by default.
+_OURS: Final = "hooks.builtin."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledHook(Generic[AnyHook]):
+    """An installed hook, and what the settings make of it."""
+
+    name: str
+    entry_point: EntryPoint
+    #: Its class; None if it cannot be loaded.
+    kind: type[AnyHook] | None = None
+    #: None where nobody can tell, because it cannot be loaded and the settings say nothing.
+    enabled: bool | None = None
+    #: None if it is not enabled, or cannot be made.
+    hook: AnyHook | None = None
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed(Generic[AnyHook]):
+    """All installed hooks of one kind."""
+
+    #: By name, unless they have an order.
+    hooks: tuple[InstalledHook[AnyHook], ...]
+    #: Of names that the settings say of hooks that are not there, or not fit for it.
+    strays: tuple[Fault, ...] = ()
+    #: The names of those at work, in their order; empty if they have none, or it cannot be told.
+    order: tuple[str, ...] = ()
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What must keep a process from starting."""
+        of_hooks = (fault for each in self.hooks if each.enabled is not False for fault in each.faults)
+        # Those in a circle have one in common.
+        return tuple(dict.fromkeys((*of_hooks, *self.strays)))
+
+    def enabled(self) -> tuple[InstalledHook[AnyHook], ...]:
+        """Return those at work.
+
+        Raises:
+            HookNotLoaded: some cannot be used; it says of each what is wrong.
+        """
+        if self.faults:
+            raise HookNotLoaded(*self.faults)
+        return tuple(each for each in self.hooks if each.hook is not None)
+
+    def with_faults(self, faults: Sequence[Fault]) -> "Installed[AnyHook]":
+        """Return the same with further faults, each at the hooks that it names."""
+        hooks = tuple(
+            replace(each, faults=(*each.faults, *(fault for fault in faults if each.name in fault.hooks)))
+            for each in self.hooks
+        )
+        return replace(self, hooks=hooks)
+
+
+def find_hooks(
+    namespace: str,
+    kind: type[AnyHook],
+    said: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    section: str = "",
+    check: Callable[[AnyHook], Sequence[str]] = lambda _: (),
+    passes_by: Collection[str] | None = None,
+) -> Installed[AnyHook]:
+    """Return every installed hook, ordered by name; those that are enabled are made.
+
+    Args:
+        namespace: The entry point group.
+        kind: The class that each must be derived from.
+        said: What the settings say, by the hook's name.
+        section: What the settings call ``said``, for sentences.
+        check: Says in sentences what else is wrong with a hook that was made.
+        passes_by: If given, those of ours are not even imported of which the settings say nothing, but for these: they
+            are off by default.
+    """
+    said = said or {}
+    by_name: dict[str, list[EntryPoint]] = {}
+    # Not by stevedore's manager: it forgets which package brought an entry point, and lets some errors through.
+    for entry in entry_points(group=namespace):
+        by_name.setdefault(entry.name, []).append(entry)
+    hooks = tuple(
+        _passed_by(entries)
+        if passes_by is not None and name not in said and name not in passes_by and _are_ours(entries)
+        else _Finding(kind, entries, f"settings.{section}.{name}", said.get(name, {})).installed(check)
+        for name, entries in sorted(by_name.items())
+    )
+    strays = tuple(
+        Fault(
+            path=f"settings.{section}.{name}",
+            message=f"no such {kind.noun} is installed",
+            hint=nearest(name, by_name),
+            hooks=(name,),
+        )
+        for name in said
+        if name not in by_name
+    )
+    return Installed(hooks=hooks, strays=strays)
+
+
+def _are_ours(entries: Sequence[EntryPoint]) -> bool:
+    return all(entry.module.startswith(_OURS) for entry in entries)
+
+
+def _passed_by(entries: Sequence[EntryPoint]) -> InstalledHook[Any]:
+    """Return a hook that is not at work, and that nobody need know more of."""
+    entry = entries[0]
+    return InstalledHook(name=entry.name, entry_point=entry, kind=None, enabled=False, hook=None, faults=())
+
+
+class _Unusable(Exception):
+    """Ends the way to a hook; what was found out is in ``faults``."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(*faults)
+        self.faults = faults
+
+
+class _Finding(Generic[AnyHook]):
+    """One name on its way from entry points to a hook."""
+
+    def __init__(self, base: type[AnyHook], entries: Sequence[EntryPoint], path: str, said: Any) -> None:
+        self._base = base
+        self._entries, self._entry, self._path, self._said = entries, entries[0], path, said
+        self._kind: Any = None
+        self._enabled: bool | None = None
+
+    def installed(self, check: Callable[[AnyHook], Sequence[str]]) -> InstalledHook[AnyHook]:
+        hook: AnyHook | None = None
+        faults: tuple[Fault, ...] = ()
+        try:
+            hook = self._hook(check)
+        except _Unusable as error:
+            faults = error.faults
+        return InstalledHook(
+            name=self._entry.name,
+            entry_point=self._entry,
+            kind=self._kind,
+            enabled=self._enabled,
+            hook=hook,
+            faults=faults,
+        )
+
+    def _hook(self, check: Callable[[AnyHook], Sequence[str]]) -> AnyHook | None:
+        try:
+            settings = self._settings()
+        except _Unusable as error:
+            raise _Unusable(*error.faults, *self._faults_beside()) from None
+        self._enabled = settings.enabled
+        self._kind = self._loaded()
+        if self._enabled is None:
+            self._enabled = self._kind.enabled_by_default
+        own = settings.model_extra or {}
+        if not self._enabled:
+            self._look_at_options_of_disabled(own, is_said=settings.enabled is not None)
+            return None
+        options = self._validated(self._kind.Options, own)
+        hook: AnyHook = self._made(options, settings)
+        wrong = [*_time_faults(hook), *check(hook)]
+        if wrong:
+            raise _Unusable(*map(self._fault, wrong))
+        return hook
+
+    def _settings(self) -> HookSettings:
+        if not isinstance(self._said, Mapping):
+            raise _Unusable(Fault(path=self._path, message="expected a table", hooks=(self._entry.name,)))
+        return self._validated(HookSettings, self._said)
+
+    def _faults_beside(self) -> tuple[Fault, ...]:
+        """Return what is wrong with its own options where what the settings say of every hook is wrong."""
+        said = self._said if isinstance(self._said, Mapping) else {}
+        own = {name: value for name, value in said.items() if name not in HookSettings.model_fields}
+        if not own:
+            return ()
+        try:
+            self._kind = self._loaded()
+            self._validated(self._kind.Options, own)
+        except _Unusable as error:
+            return error.faults
+        return ()
+
+    def _loaded(self) -> type[AnyHook]:
+        found: dict[int, Any] = {}
+        for entry in self._entries:
+            try:
+                plugin = entry.load()
+            # A module that is imported may do anything, also end the process.
+            except (Exception, SystemExit) as error:
+                raise _Unusable(self._fault(f"cannot be loaded: {error!r}", entry)) from error
+            found[id(plugin)] = plugin
+        (plugin, *others) = found.values()
+        if others:
+            origins = " and ".join(sorted(f"({origin_of(entry)})" for entry in self._entries))
+            message = (
+                f"{self._base.noun} {self._entry.name!r} is brought by two packages, {origins}: remove one"
+            )
+            raise _Unusable(Fault(message=message, hooks=(self._entry.name,)))
+        if not (isinstance(plugin, type) and issubclass(plugin, self._base)):
+            raise _Unusable(self._fault(f"is {plugin!r}, not a class derived from {self._base.__name__}"))
+        options: object = plugin.Options
+        if not (isinstance(options, type) and issubclass(options, HookOptions)):
+            raise _Unusable(self._fault(f"has Options that are {options!r}, not derived from HookOptions"))
+        taken = sorted(options.model_fields.keys() & HookSettings.model_fields.keys())
+        if taken:
+            raise _Unusable(
+                self._fault(f"has an option {taken[0]!r}, which the settings may say of every hook")
+            )
+        return plugin
+
+    def _look_at_options_of_disabled(self, own: Mapping[str, Any], *, is_said: bool) -> None:
+        """Refuse options of a hook that is not at work: nobody writes them to have them ignored."""
+        if not own:
+            return
+        try:
+            self._validated(self._kind.Options, own)
+        except _Unusable as error:
+            if not is_said:
+                self._enabled = None
+            raise error from None
+        if not is_said:
+            self._enabled = None
+            message, hint = (
+                "options are given, but it is not enabled",
+                "say enabled = true, or enabled = false",
+            )
+            raise _Unusable(Fault(path=self._path, message=message, hint=hint, hooks=(self._entry.name,)))
+
+    def _made(self, options: HookOptions, settings: HookSettings) -> Any:
+        kind = self._kind
+        try:
+            inspect.signature(kind).bind(options)
+        except (TypeError, ValueError):
+            message = "cannot be made: its constructor must take the options: def __init__(self, options)"
+            raise _Unusable(self._fault(message)) from None
+        try:
+            hook = kind(options)
+            hook.name = self._entry.name
+            if settings.time_limit_seconds is not None:
+                hook.time_limit_seconds = settings.time_limit_seconds
+        except ValueError as error:
+            lines = without_secrets(str(error), options).splitlines() or ["its options are refused"]
+            faults = (Fault(path=self._path, message=line, hooks=(self._entry.name,)) for line in lines)
+            raise _Unusable(*faults) from error
+        except (Exception, SystemExit) as error:
+            message = without_secrets(f"cannot be made: {error!r}", options)
+            raise _Unusable(self._fault(message)) from error
+        return hook
+
+    def _validated(self, model: type[AnyModel], said: Mapping[str, Any]) -> AnyModel:
+        """Return what the settings say, converted; what was found is not told, for it may be a secret."""
+        try:
+            try:
+                return model.model_validate(dict(said))
+            except ValidationError as error:
+                decoded = _decoded(said, error)
+                if decoded == said:
+                    raise
+                return model.model_validate(decoded)
+        except ValidationError as error:
+            raise _Unusable(*self._faults(error, model)) from None
+        except Exception as error:  # noqa: BLE001  # whatever a package's validators raise; it may quote a secret
+            raise _Unusable(self._fault(f"has Options that fail: {type(error).__name__}")) from None
+
+    def _faults(self, error: ValidationError, model: type[BaseModel]) -> Iterator[Fault]:
+        for fault in error.errors(include_url=False, include_context=False):
+            message, hint = sentence_of(fault), ""
+            if fault["type"] == "extra_forbidden":
+                message = "there is no such option"
+                beside = HookSettings.model_fields if len(fault["loc"]) == 1 else {}
+                hint = nearest(str(fault["loc"][-1]), (*beside, *_names_at(model, fault["loc"][:-1])))
+            yield Fault(
+                path=".".join((self._path, *map(str, fault["loc"]))),
+                message=message,
+                hint=hint,
+                hooks=(self._entry.name,),
+            )
+
+    def _fault(self, message: str, entry: EntryPoint | None = None) -> Fault:
+        """Return what is wrong with the hook itself, named so that its package can be found."""
+        found = entry or self._entry
+        said = f"{self._base.noun} {found.name!r} ({origin_of(found)}) {message}"
+        return Fault(message=said, hooks=(self._entry.name,))
+
+
+def _time_faults(hook: Hook) -> list[str]:
+    """Return what is wrong with what a hook itself says of its time; the settings' word was looked at before."""
+    seconds: object = hook.time_limit_seconds
+    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if is_number and 0 < hook.time_limit_seconds <= MOST_SECONDS:
+        return []
+    return [f"its time_limit_seconds must be a number of seconds from 0 to {MOST_SECONDS}, not {seconds!r}"]
+
+
+def _decoded(said: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
+    """Return what the settings say, with texts that are of the wrong type read as JSON: in a variable all are texts."""
+    wrong = {fault["loc"][0] for fault in error.errors() if fault["loc"] and fault["type"].endswith("_type")}
+    decoded = dict(said)
+    for name in wrong & {name for name, value in said.items() if isinstance(value, str)}:
+        with suppress(ValueError):
+            decoded[str(name)] = json.loads(said[str(name)])
+    return decoded
+
+
+def _names_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
+    """Return the names of the options at a place; none where that is no table of a fixed form."""
+    found: Any = model
+    for step in place:
+        field = getattr(found, "model_fields", {}).get(step)
+        found = field.annotation if field else None
+    return list(getattr(found, "model_fields", {}))

@@ -1,0 +1,96 @@
+"""In which order plugins come: by ordinal and name, unless one says that it comes before or after another."""
+
+import heapq
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol, TypeVar
+
+from hooks.errors import Fault, HookNotLoaded
+from hooks.values.nearest import nearest
+
+
+class Ordered(Protocol):
+    """What has a place in the order."""
+
+    @property
+    def name(self) -> str:
+        """Its name, which no other has."""
+
+    @property
+    def ordinal(self) -> int:
+        """Lower ones come earlier."""
+
+    @property
+    def before(self) -> Collection[str]:
+        """The names of those that it comes before."""
+
+    @property
+    def after(self) -> Collection[str]:
+        """The names of those that it comes after."""
+
+
+AnyOrdered = TypeVar("AnyOrdered", bound=Ordered)
+
+
+def in_order(plugins: Iterable[AnyOrdered], *, known: Collection[str] = ()) -> tuple[AnyOrdered, ...]:
+    """Return plugins in the one order that fits what they say, and that is by ordinal and name where they say nothing.
+
+    Of those that could come next, always the one with the lowest ordinal does, and of these the first by name.
+
+    Args:
+        plugins: With names that differ.
+        known: Names that may be said besides, of plugins that are not among these: those are installed, but disabled.
+
+    Raises:
+        HookNotLoaded: one names a plugin that nobody knows, or some wait for each other in a circle.
+    """
+    by_name = {plugin.name: plugin for plugin in plugins}
+    earlier = _earlier(by_name, {*by_name, *known})
+    waiting = {name: len(those) for name, those in earlier.items()}
+    later: dict[str, list[str]] = {name: [] for name in by_name}
+    for name, those in earlier.items():
+        for other in those:
+            later[other].append(name)
+    free = [(by_name[name].ordinal, name) for name, count in waiting.items() if count == 0]
+    heapq.heapify(free)
+    ordered: list[AnyOrdered] = []
+    while free:
+        _, name = heapq.heappop(free)
+        ordered.append(by_name[name])
+        for other in later[name]:
+            waiting[other] -= 1
+            if waiting[other] == 0:
+                heapq.heappush(free, (by_name[other].ordinal, other))
+    if len(ordered) < len(by_name):
+        circle = _circle({name: earlier[name] for name, count in waiting.items() if count})
+        message = f"plugins come after each other in a circle: {' -> '.join(circle)}"
+        hint = "correct their before and after"
+        raise HookNotLoaded(Fault(message=message, hint=hint, hooks=tuple(sorted(set(circle)))))
+    return tuple(ordered)
+
+
+def _earlier(by_name: Mapping[str, Ordered], known: Collection[str]) -> dict[str, set[str]]:
+    """Return, by name, the names of those that come before a plugin."""
+    earlier: dict[str, set[str]] = {name: set() for name in by_name}
+    faults: list[Fault] = []
+    for name, plugin in sorted(by_name.items()):
+        for said, others in (("before", plugin.before), ("after", plugin.after)):
+            for other in others:
+                if other not in known:
+                    message = f"plugin {name!r} comes {said} {other!r}, which is not installed"
+                    faults.append(Fault(message=message, hint=nearest(other, known), hooks=(name,)))
+                elif other in by_name:
+                    first, second = (name, other) if said == "before" else (other, name)
+                    earlier[second].add(first)
+    if faults:
+        raise HookNotLoaded(*faults)
+    return earlier
+
+
+def _circle(earlier: Mapping[str, Collection[str]]) -> list[str]:
+    """Return one circle of those that wait for each other, its first name again at the end."""
+    name = min(earlier)
+    path: list[str] = []
+    while name not in path:
+        path.append(name)
+        name = min(other for other in earlier[name] if other in earlier)
+    return [*path[path.index(name) :], name]

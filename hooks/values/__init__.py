@@ -1,0 +1,1 @@
+"""The values that hooks are shown: frozen, lazy, masked."""

@@ -1,0 +1,83 @@
+"""Maps that are read when somebody first looks, and cannot be changed: most hooks never look.
+
+What reads them is kept here, beside them: nothing can be reached from such a map but what it holds.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NoReturn
+from weakref import WeakKeyDictionary
+
+from hooks.errors import ReadOnly
+from hooks.values.frozen import FrozenDict
+
+
+class _Key:
+    """Stands for one map among those that are not read yet, or were."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _Content:
+    """What a map holds, once it was read."""
+
+    def __init__(self, read: Callable[[], Mapping[str, Any]]) -> None:
+        self._lock = threading.Lock()
+        self._read: Callable[[], Mapping[str, Any]] | None = read
+        self._held: FrozenDict = FrozenDict()
+
+    def held(self) -> FrozenDict:
+        """Return what it holds; the first who asks reads it, others wait for that."""
+        with self._lock:
+            if self._read is not None:
+                self._held = FrozenDict(self._read())
+                self._read = None
+            return self._held
+
+
+_CONTENTS: Final[WeakKeyDictionary[_Key, _Content]] = WeakKeyDictionary()
+
+
+class LazyMapping(Mapping[str, Any]):
+    """A map that is read as a whole when it is first looked at, once, in whatever thread.
+
+    Whoever looks is told what went wrong with reading; whoever looks again tries again.
+    """
+
+    __slots__ = ("_key",)
+    _key: _Key
+
+    def __init__(self, read: Callable[[], Mapping[str, Any]]) -> None:
+        """Keep what reads it; what it returns must not be changed any more, at any depth."""
+        object.__setattr__(self, "_key", _Key())
+        _CONTENTS[self._key] = _Content(read)
+
+    def __getitem__(self, name: str) -> Any:
+        return _CONTENTS[self._key].held()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CONTENTS[self._key].held())
+
+    def __len__(self) -> int:
+        return len(_CONTENTS[self._key].held())
+
+    def __repr__(self) -> str:
+        return repr(_CONTENTS[self._key].held())
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __copy__(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: Any) -> dict[str, Any]:
+        return _CONTENTS[self._key].held().__deepcopy__(memo)
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise ReadOnly(
+            "what a hook is shown of a stack is only read; make a copy with dict(...) to change that"
+        )
+
+    __setattr__ = __delattr__ = _refuse
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse

@@ -1,0 +1,240 @@
+"""A store that failed is left alone for a moment, except for deletions."""
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from dogpile.cache.api import NO_VALUE, BytesBackend
+from structlog.testing import capture_logs
+
+from cache.stores.fail_open import FailOpen
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count one thread: what is slow depends on how many there are, and other tests may have left some."""
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+
+
+class Store(BytesBackend):
+    """A store that can be switched off, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, bytes] = {}
+        self.on = True
+        self.asked = 0
+
+    def _ask(self) -> dict[str, bytes]:
+        self.asked += 1
+        if not self.on:
+            raise ConnectionRefusedError("nobody there")
+        return self.entries
+
+    def get_serialized(self, key: str) -> Any:
+        return self._ask().get(key, NO_VALUE)
+
+    def get_serialized_multi(self, keys: Iterable[str]) -> Any:
+        entries = self._ask()
+        return [entries.get(key, NO_VALUE) for key in keys]
+
+    def set_serialized(self, key: str, value: bytes) -> None:
+        self._ask()[key] = value
+
+    def set_serialized_multi(self, mapping: Mapping[str, bytes]) -> None:
+        self._ask().update(mapping)
+
+    def delete(self, key: str) -> None:
+        self._ask().pop(key, None)
+
+    def delete_multi(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._ask().pop(key, None)
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+ENTRY = b'{"ct": 1, "v": 2}|\x2a'
+
+
+def make() -> tuple[FailOpen, Store, Clock]:
+    store, clock = Store(), Clock()
+    proxy = FailOpen("test", pause_seconds=2, clock=clock)
+    proxy.wrap(store)
+    return proxy, store, clock
+
+
+def test_store_that_failed_is_left_alone_for_the_pause() -> None:
+    proxy, store, clock = make()
+    proxy.set_serialized("key", ENTRY)
+    store.on = False
+    assert proxy.get_serialized("key") is NO_VALUE
+    store.on = True
+    asked = store.asked
+    clock.now = 1.9
+    assert proxy.get_serialized("key") is NO_VALUE
+    assert proxy.get_serialized_multi(["key", "other"]) == [NO_VALUE, NO_VALUE]
+    proxy.set_serialized("key", b"lost")
+    proxy.set_serialized_multi({"key": b"lost"})
+    assert store.asked == asked
+    clock.now = 2.0
+    assert proxy.get_serialized("key") == ENTRY
+
+
+def test_deletions_are_tried_during_the_pause() -> None:
+    proxy, store, _ = make()
+    proxy.set_serialized_multi({"one": ENTRY, "two": ENTRY})
+    store.on = False
+    proxy.get_serialized("one")
+    store.on = True
+    proxy.delete("one")
+    proxy.delete_multi(["two"])
+    assert store.entries == {}
+
+
+def test_store_that_fails_again_and_again_is_said_once() -> None:
+    proxy, store, clock = make()
+    store.on = False
+    with capture_logs() as logs:
+        for clock.now in range(0, 20, 2):
+            proxy.get_serialized("key")
+        store.on = True
+        clock.now = 20
+        proxy.get_serialized("key")
+    assert store.asked == 11
+    assert [(entry["log_level"], entry["cache"], entry["fault"]) for entry in logs] == [
+        ("warning", "test", "unreachable"),
+        ("info", "test", "unreachable"),
+    ]
+    assert logs[0]["error"] == "ConnectionRefusedError: nobody there"
+
+
+def slowly(store: Store, clock: Clock, seconds: float) -> None:
+    """Let each call of the store take so long."""
+    ask = store._ask
+
+    def slow() -> dict[str, bytes]:
+        clock.now += seconds
+        return ask()
+
+    store._ask = slow  # type: ignore[method-assign]
+
+
+def test_store_that_stays_slow_is_left_alone_and_said_once() -> None:
+    proxy, store, clock = make()
+    proxy.set_serialized("key", ENTRY)
+    slowly(store, clock, 0.3)
+    with capture_logs() as logs:
+        # The first one ends at 0.3, the fifth 1.2 seconds later.
+        for _ in range(5):
+            assert proxy.get_serialized("key") == ENTRY
+        asked = store.asked
+        assert proxy.get_serialized("key") is NO_VALUE
+        clock.now += 2
+        # Tried by one, and still slow.
+        assert proxy.get_serialized("key") == ENTRY
+        assert proxy.get_serialized("key") is NO_VALUE
+    assert store.asked == asked + 1
+    assert [(entry["fault"], entry["error"]) for entry in logs] == [
+        ("slow", "TimeoutError: 0.3 seconds for one call")
+    ]
+
+
+def test_store_that_is_fast_again_is_used_again() -> None:
+    proxy, store, clock = make()
+    slowly(store, clock, 1.5)
+    for _ in range(2):
+        proxy.get_serialized("key")
+    slowly(store, clock, -1.5)
+    clock.now += 2
+    with capture_logs() as logs:
+        proxy.set_serialized("key", ENTRY)
+        assert proxy.get_serialized("key") == ENTRY
+    assert [(entry["log_level"], entry["fault"]) for entry in logs] == [("info", "slow")]
+
+
+def test_store_that_is_slow_for_a_moment_is_used() -> None:
+    proxy, store, clock = make()
+    slowly(store, clock, 0.9)
+    for _ in range(2):
+        proxy.get_serialized("key")
+    slowly(store, clock, -0.9)
+    proxy.get_serialized("key")
+    slowly(store, clock, 0.9)
+    asked = store.asked
+    for _ in range(2):
+        proxy.get_serialized("key")
+    assert store.asked == asked + 2
+
+
+def test_only_one_tries_a_store_that_failed() -> None:
+    proxy, store, clock = make()
+    store.on = False
+    proxy.get_serialized("key")
+    clock.now = 2
+    looked: list[object] = []
+    ask = store._ask
+
+    def look_meanwhile() -> dict[str, bytes]:
+        looked.append(proxy.get_serialized("key"))
+        return ask()
+
+    store._ask = look_meanwhile  # type: ignore[method-assign]
+    asked = store.asked
+    proxy.get_serialized("key")
+    assert looked == [NO_VALUE]
+    assert store.asked == asked + 1
+
+
+def test_what_was_left_undone_is_done_when_the_store_works_again() -> None:
+    proxy, store, clock = make()
+    proxy.set_serialized("key", ENTRY)
+    store.on = False
+    proxy.forget("key", b"mine")
+    proxy.forget("other", b"mine")
+    store.on = True
+    clock.now = 2
+    assert store.entries == {"key": ENTRY}
+    proxy.get_serialized("unrelated")
+    assert store.entries == {}
+    asked = store.asked
+    proxy.get_serialized("unrelated")
+    assert store.asked == asked + 1
+
+
+def test_what_cannot_be_made_good_is_left_for_later() -> None:
+    proxy, store, clock = make()
+    store.on = False
+    proxy.forget("key", b"mine")
+    store.entries["key"] = ENTRY
+    delete = store.delete
+    store.delete = None  # type: ignore[assignment,method-assign]
+    store.on = True
+    clock.now = 2
+    with capture_logs() as logs:
+        proxy.get_serialized("unrelated")
+        store.delete = delete  # type: ignore[method-assign]
+        clock.now = 4
+        proxy.get_serialized("unrelated")
+    assert store.entries == {}
+    assert [entry["log_level"] for entry in logs] == ["info", "warning", "info"]
+
+
+def test_nothing_to_do_asks_nobody() -> None:
+    proxy, store, _ = make()
+    proxy.set_serialized_multi({})
+    proxy.delete_multi([])
+    assert store.asked == 0
+
+
+def test_locks_are_never_the_stores() -> None:
+    proxy, _, _ = make()
+    assert proxy.get_mutex("key") is None  # type: ignore[func-returns-value]
