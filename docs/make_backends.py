@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from workers.agent.hypervisors.containers.hypervisor import Oci
 from workers.agent.hypervisors.fake import Fake
 from workers.agent.hypervisors.hypervisor import Hypervisor
-from workers.agent.hypervisors.libvirt import Libvirt
-from workers.agent.hypervisors.oci import Oci
-from workers.agent.hypervisors.process import ProcessHypervisor
-from workers.agent.hypervisors.qemu import Qemu
+from workers.agent.hypervisors.libvirt.hypervisor import Libvirt
+from workers.agent.hypervisors.process.hypervisor import ProcessHypervisor
+from workers.agent.hypervisors.qemu.hypervisor import Qemu
 from workers.agent.storage.file import FileStorage
 from workers.agent.storage.lvm_vg import LvmVg
 from workers.agent.storage.storage import Storage

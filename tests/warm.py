@@ -187,7 +187,7 @@ def import_all() -> None:
         "celery.worker.control",
         "kombu.transport.redis",
         "orchestrator.placement.planner",
-        "workers.agent.hypervisors.process_instance",
+        "workers.agent.hypervisors.process.instance",
         "psycopg",
         "redis",
         "pymemcache",

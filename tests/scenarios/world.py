@@ -34,8 +34,8 @@ from orchestrator.store.claims import Claim, Outcome, Timings
 from orchestrator.store.database import Database
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
-from workers.check import Checker
-from workers.heartbeat import Heartbeat
+from workers.check.checker import Checker
+from workers.check.heartbeat import Heartbeat
 
 
 class Crash(BaseException):

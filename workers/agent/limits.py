@@ -15,7 +15,7 @@ from typing import Any
 from orchestrator.nodes.errors import RpcRefused
 from orchestrator.plugins.resource import ResourceFailure
 from orchestrator.settings import Settings
-from workers.agent.allowed import allowed_directory, allowed_file
+from workers.agent.files.allowed import allowed_directory, allowed_file
 from workers.agent.hypervisors.hypervisor import InstanceSpec
 from workers.agent.names import fault_of_name
 

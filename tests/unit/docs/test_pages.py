@@ -48,7 +48,7 @@ from orchestrator.store.sweeping import DOUBLINGS
 from orchestrator.template.functions.description import describe_functions
 from orchestrator.template.versions import VERSIONS
 from tests.unit.docs.pages import PAGES, ROOT
-from workers.check import CARRY_ON
+from workers.check.checker import CARRY_ON
 
 DOCS = ROOT / "docs"
 QUEUE, ENGINE, OPERATIONS, JOURNEY, LANGUAGE = (

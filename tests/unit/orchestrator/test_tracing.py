@@ -200,7 +200,7 @@ def test_what_is_closed_tells_nothing_and_may_be_closed_again(heard: Heard) -> N
 def test_switched_off_nobody_is_told_and_nothing_is_imported() -> None:
     assert tracing_of(Settings(), "worker") is OFF
     code = (
-        "import sys, orchestrator.runtime, workers.check\n"
+        "import sys, orchestrator.runtime, workers.check.checker\n"
         "print(*[name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from workers.agent.identity import is_alive
+from workers.agent.commands.identity import is_alive
 
 
 class ExitWatch:

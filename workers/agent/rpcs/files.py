@@ -9,8 +9,8 @@ from orchestrator.nodes.errors import RpcRefused
 from orchestrator.nodes.registry import Effect, node_rpc
 from orchestrator.plugins.resource import ResourceFailure
 from workers.agent.agent import Agent
-from workers.agent.allowed import allowed_file, root_of
-from workers.agent.owned_file import OwnedFile, digest
+from workers.agent.files.allowed import allowed_file, root_of
+from workers.agent.files.owned_file import OwnedFile, digest
 from workers.agent.records import records_directory
 
 #: What files are called among the buried and the locked.

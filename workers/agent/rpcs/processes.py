@@ -8,11 +8,11 @@ from typing import Any, Final
 from orchestrator.nodes.registry import Effect, node_rpc
 from orchestrator.plugins.resource import ResourceFailure
 from workers.agent.agent import Agent
-from workers.agent.allowed import allowed_directory
-from workers.agent.environment import environment
-from workers.agent.readiness import Probe
+from workers.agent.commands.environment import environment
+from workers.agent.commands.readiness import Probe
+from workers.agent.commands.supervised import Status, SupervisedProcess, tail
+from workers.agent.files.allowed import allowed_directory
 from workers.agent.records import records_directory
-from workers.agent.supervised import Status, SupervisedProcess, tail
 
 #: What processes are called among the buried and the locked.
 PROCESS: Final = "process"

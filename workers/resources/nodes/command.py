@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
-from workers.agent.launcher import MARKER
+from workers.agent.commands.launcher import MARKER
 
 
 def parse_command(command: Any) -> list[str]:

@@ -8,9 +8,9 @@ from orchestrator.nodes.errors import NotSupported, NotThere
 from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
-from workers.agent.allowed import fault_of_path
+from workers.agent.commands.readiness import ReadyWhen
+from workers.agent.files.allowed import fault_of_path
 from workers.agent.hypervisors.hypervisor import Disk, InstanceSpec, InstanceState
-from workers.agent.readiness import ReadyWhen
 from workers.resources.nodes.command import parse_command, parse_env
 from workers.resources.nodes.disks import DiskAsked, node_of_volumes, refuse_vague_disks, room_asked
 from workers.resources.nodes.instance_schema import (

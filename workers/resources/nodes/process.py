@@ -10,9 +10,9 @@ from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
-from workers.agent.allowed import fault_of_path
-from workers.agent.readiness import ReadyWhen
-from workers.masking import masked
+from workers.agent.commands.readiness import ReadyWhen
+from workers.agent.files.allowed import fault_of_path
+from workers.check.masking import masked
 from workers.resources.nodes.command import parse_command, parse_env, parse_signal
 from workers.resources.nodes.node_resource import SETTLED, SETTLING, NodeResource, Unfinished
 from workers.resources.nodes.placing import PLACING_PROPERTIES

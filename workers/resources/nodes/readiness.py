@@ -9,7 +9,7 @@ from orchestrator.definition import is_unknown
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.groups import AT_MOST_ONE
 from orchestrator.plugins.properties import Property, PropertyError, PropertyType
-from workers.agent.readiness import OK_STATUS, Probe, ReadyWhen
+from workers.agent.commands.readiness import OK_STATUS, Probe, ReadyWhen
 
 _TIMEOUT_SECONDS: Final = 60.0
 _INTERVAL_SECONDS: Final = 0.2

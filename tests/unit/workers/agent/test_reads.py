@@ -19,7 +19,7 @@ from orchestrator.errors import PluginMistake
 from orchestrator.nodes.registry import Effect, NodeRpc, load_rpcs, node_rpc
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, spec, told
 from workers.agent.agent import Agent
-from workers.agent.readiness import Probe, ReadyWhen
+from workers.agent.commands.readiness import Probe, ReadyWhen
 
 READS = sorted(rpc.name for rpc in load_rpcs().values() if rpc.is_read)
 #: The row of the process: what is found by it is found on the whole machine, where other tests run, too.

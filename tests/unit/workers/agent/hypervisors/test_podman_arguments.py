@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from workers.agent.hypervisors.containers.podman import run_arguments
 from workers.agent.hypervisors.hypervisor import CannotDo, InstanceSpec
-from workers.agent.hypervisors.podman import run_arguments
 
 
 def told(**given: object) -> tuple[list[str], dict[str, str], dict[str, str]]:

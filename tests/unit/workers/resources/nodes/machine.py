@@ -15,7 +15,7 @@ from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceState, Wait
 from orchestrator.settings import Settings
 from tests.unit.workers.resources.nodes.direct import DirectNodes, clients_of
-from workers.agent.launcher import MARKER
+from workers.agent.commands.launcher import MARKER
 from workers.resources.nodes.file import NodeFile
 from workers.resources.nodes.instance import NodeInstance
 from workers.resources.nodes.process import NodeProcess

@@ -13,7 +13,7 @@ from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.resources.nodes.machine import Machine, changes, free_port, has_ended
-from workers.agent.launcher import MARKER
+from workers.agent.commands.launcher import MARKER
 from workers.resources.nodes.process import NodeProcess
 
 #: Runs until a signal comes.

@@ -10,10 +10,10 @@ import pytest
 from orchestrator.plugins.resource import ResourceFailure, ResourceState, Wait
 from tests.unit.workers.agent.killing import in_a_small_process, killed_after
 from tests.unit.workers.resources.nodes.machine import Machine, has_ended
-from workers.agent import launcher
-from workers.agent.identity import start_mark
+from workers.agent.commands import launcher
+from workers.agent.commands.identity import start_mark
+from workers.agent.commands.supervised import SupervisedProcess
 from workers.agent.records import read_record, write_record
-from workers.agent.supervised import SupervisedProcess
 
 LINES = 1000
 FOREVER = ["sleep", "1000"]

@@ -12,7 +12,7 @@ from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError, check_properties
 from orchestrator.plugins.validating import property_faults
 from tests.unit.workers.resources.nodes.machine import free_port
-from workers.agent.readiness import ReadyWhen
+from workers.agent.commands.readiness import ReadyWhen
 from workers.resources.nodes.process import NodeProcess
 from workers.resources.nodes.readiness import Readiness
 

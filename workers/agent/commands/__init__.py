@@ -1,0 +1,1 @@
+"""Commands on the agent's machine: started, supervised, found again, ended."""

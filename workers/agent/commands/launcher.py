@@ -1,0 +1,161 @@
+"""The process that starts a command, stays beside it, and writes down how it ended.
+
+A worker runs it for a moment (:func:`main`): it forks a supervisor into a session of its own, which outlives the
+worker, and leaves as soon as the supervisor has the start on record. It imports only the standard library, and
+runs in a bare interpreter, so that it starts in milliseconds and holds little memory.
+
+A command starts at most once for each run: one supervisor at a time holds the lock, and the command waits at a
+gate until its process number is on record. A supervisor that dies before leaves a closed gate: nothing has run.
+"""
+
+import fcntl
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from workers.agent.commands.identity import is_alive, start_mark
+from workers.agent.records import read_record, write_record
+
+#: Carried by the command and all it starts; its value is the uuid of the resource's row.
+MARKER: Final = "ISOTHERM_RESOURCE"
+#: What a worker has ordered: run, uuid, argv, cwd, account, control_groups.
+ORDER: Final = "order.json"
+#: What became of it: run, pid, mark, supervisor, supervisor_mark, started_at, exit_code, error.
+STATUS: Final = "status.json"
+LOCK: Final = "lock"
+#: What the command prints.
+LOG: Final = "log"
+
+_CANNOT_RUN: Final = 127
+
+
+class Answer(IntEnum):
+    """What the launcher's own exit code says."""
+
+    STARTED = 0
+    BROKEN = 1
+    #: Another supervisor, or what it started, is still there.
+    OCCUPIED = 3
+    #: The order on record is another one by now.
+    SUPERSEDED = 4
+
+
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Start the run ``arguments[1]`` that is ordered in the directory ``arguments[0]``; exit with an answer."""
+    directory, run = Path(arguments[0]), arguments[1]
+    told, tell = os.pipe()
+    if os.fork() > 0:
+        os.close(tell)
+        answer = os.read(told, 1)
+        os._exit(answer[0] if answer else Answer.BROKEN)
+    os.close(told)
+    os.setsid()
+    _supervise(directory, run, tell)
+    sys.exit(0)
+
+
+def _supervise(directory: Path, run: str, tell: int) -> None:
+    lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.write(tell, bytes([Answer.OCCUPIED]))
+        return
+    order = read_record(directory / ORDER)
+    answer = _objection(order, read_record(directory / STATUS), run)
+    if order is None or answer is not None:
+        os.write(tell, bytes([Answer.SUPERSEDED if answer is None else answer]))
+        return
+    _run(directory, order, tell)
+
+
+def _objection(order: Mapping[str, Any] | None, status: Mapping[str, Any] | None, run: str) -> Answer | None:
+    """Return why nothing may be started now, or None."""
+    if order is None or order["run"] != run:
+        return Answer.SUPERSEDED
+    if status is None:
+        return None
+    if status["run"] == run:
+        return Answer.STARTED
+    return Answer.OCCUPIED if is_alive(status["pid"], status["mark"]) else None
+
+
+def _run(directory: Path, order: Mapping[str, Any], tell: int) -> None:
+    pid, gate, faults = _fork_command(directory / LOG, order)
+    status: dict[str, Any] = {
+        "run": order["run"],
+        "pid": pid,
+        "mark": start_mark(pid),
+        "supervisor": os.getpid(),
+        "supervisor_mark": start_mark(os.getpid()),
+        "started_at": time.time(),
+        "exit_code": None,
+        "error": "",
+    }
+    write_record(directory / STATUS, status)
+    os.write(gate, b"\0")
+    os.close(gate)
+    with os.fdopen(faults, "rb") as reader:
+        status["error"] = reader.read().decode(errors="replace")
+    if not status["error"]:
+        _answer(tell)
+    _, code = os.waitpid(pid, 0)
+    status["exit_code"] = os.waitstatus_to_exitcode(code)
+    with suppress(FileNotFoundError):
+        write_record(directory / STATUS, status)
+    if status["error"]:
+        _answer(tell)
+
+
+def _answer(tell: int) -> None:
+    # The worker may be gone by now, which changes nothing here.
+    with suppress(BrokenPipeError):
+        os.write(tell, bytes([Answer.STARTED]))
+    os.close(tell)
+
+
+def _fork_command(log: Path, order: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Fork the command's process; return its number, the gate it waits at, and where it tells why it failed."""
+    waiting, gate = os.pipe()
+    faults, fault = os.pipe()
+    pid = os.fork()
+    if pid > 0:
+        os.close(waiting)
+        os.close(fault)
+        return pid, gate, faults
+    try:
+        os.close(gate)
+        os.setsid()
+        if os.read(waiting, 1):
+            _become(log, order)
+    except OSError as error:
+        os.write(fault, (error.strerror or str(error)).encode())
+    finally:
+        os._exit(_CANNOT_RUN)
+
+
+def _become(log: Path, order: Mapping[str, Any]) -> NoReturn:
+    os.chdir(order["cwd"])
+    for joined in order.get("control_groups", ()):
+        # 0 is whoever writes it. What the command starts is born into the same groups.
+        Path(joined).write_text("0", encoding="ascii")
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    # A worker may ignore or block signals; the command must be born with none of that.
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        with suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if account := order.get("account"):
+        os.setgroups(account["groups"])
+        os.setgid(account["gid"])
+        os.setuid(account["uid"])
+    os.execvpe(order["argv"][0], order["argv"], {**os.environ, MARKER: order["uuid"]})  # noqa: S606 -- its purpose

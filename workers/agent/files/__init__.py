@@ -1,0 +1,1 @@
+"""Files on the agent's machine, inside the directories its operator allows."""

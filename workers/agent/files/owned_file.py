@@ -1,0 +1,267 @@
+"""A file that belongs to one resource: made, changed and removed so that no step can lose what is not ours.
+
+The order of every change is: write down which file is about to appear (by the inode of its temporary copy),
+let it appear in one step, write down that it did. Whatever is interrupted, the record tells what is ours.
+"""
+
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from orchestrator.plugins.resource import ResourceFailure, RetryableFailure
+from workers.agent.files.directories import MadeDirectories
+from workers.agent.records import read_record, sync_directory, write_record
+
+_RECORD = "file.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One content of the file: the inode that carries it, and its digest."""
+
+    inode: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRecord:
+    """What is written down about a file before it is touched."""
+
+    path: Path
+    #: The stack's id and the resource's name: two rows with the same are one resource and its replacement.
+    stack: str
+    resource: str
+    #: The contents that are, or are about to be, at the path; the last is the newest.
+    versions: tuple[Version, ...] = ()
+    #: Whether the file has been at the path: from then on it is ours by its content too.
+    placed: bool = False
+    #: The row that took the path over, when this one was replaced.
+    heir: str | None = None
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain JSON types, the inverse of :meth:`from_wire`."""
+        return {
+            "path": str(self.path),
+            "stack": self.stack,
+            "resource": self.resource,
+            "versions": [[version.inode, version.sha256] for version in self.versions],
+            "placed": self.placed,
+            "heir": self.heir,
+        }
+
+    @classmethod
+    def from_wire(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from plain JSON types."""
+        versions = tuple(Version(*version) for version in data["versions"])
+        return cls(**{**data, "path": Path(data["path"]), "versions": versions})
+
+
+class OwnedFile:
+    """The file of the resource whose row is ``uuid``."""
+
+    def __init__(self, records: Path, *, uuid: str, stack: str, resource: str) -> None:
+        self._records = records
+        self._uuid = uuid
+        self._stack = stack
+        self._resource = resource
+        self._made = MadeDirectories(records)
+
+    def seen(self) -> Path | None:
+        """Return the path of the file if an earlier step has made it; change nothing."""
+        record = self._read()
+        return record.path if record is not None and self._is_ours(record) else None
+
+    def find(self) -> Path | None:
+        """Return the path of the file if an earlier step has made it, and end what that step left open."""
+        record = self._read()
+        if record is None or not self._is_ours(record):
+            return None
+        self._settle(record)
+        return record.path
+
+    def create(self, path: Path, content: bytes, mode: int, *, root: Path) -> None:
+        """Make the file, and the directories between it and ``root``; doing it again does no harm.
+
+        Raises:
+            ResourceFailure: something that is not ours is at the path, or the disk refuses.
+        """
+        if self.find() == path:
+            self.replace(path, content, mode, root=root)
+            return
+        self.remove()
+        record = FileRecord(path=path, stack=self._stack, resource=self._resource)
+        with _refusals(path):
+            self._write(record)
+            self._made.make(path.parent, root=root)
+            version = self._prepare(path, content, mode)
+            record = replace(record, versions=(version,))
+            self._write(record)
+            try:
+                # A hard link, unlike a rename, never takes the place of what is there.
+                path.hardlink_to(self._temporary(path))
+            except FileExistsError:
+                self._inherit(record)
+            sync_directory(path.parent)
+            self._settle(record)
+
+    def replace(self, path: Path, content: bytes, mode: int, *, root: Path) -> None:
+        """Put a new content in place of the old one in one step, whatever was edited meanwhile.
+
+        Raises:
+            ResourceFailure: something that is no regular file is at the path, or the disk refuses.
+        """
+        record = self._read() or FileRecord(path=path, stack=self._stack, resource=self._resource)
+        if os.path.lexists(path) and not _is_regular(path):
+            raise ResourceFailure(
+                f"{path} is no regular file any more; move it away to let it be written again"
+            )
+        with _refusals(path):
+            self._made.make(path.parent, root=root)
+            if record.heir:
+                self._bequeath(record.heir, self._uuid)
+            version = self._prepare(path, content, mode)
+            # The old version stays on record until the new one is in place: either may be found there.
+            record = replace(record, versions=(*record.versions[-1:], version), heir=None)
+            self._write(record)
+            self._temporary(path).replace(path)
+            sync_directory(path.parent)
+            self._write(replace(record, versions=(version,), placed=True))
+
+    def remove(self) -> None:
+        """Remove the file if it is ours, directories made for it that are now empty, and the records.
+
+        A file that somebody else put in its place stays. Nothing to remove is no error.
+
+        Raises:
+            ResourceFailure: the disk refuses.
+        """
+        record = self._read()
+        if record is not None:
+            with _refusals(record.path):
+                if record.heir is None and self._is_ours(record):
+                    _discard(record.path)
+                _discard(self._temporary(record.path))
+                self._made.release(record.path.parent)
+        shutil.rmtree(self._records / self._uuid, ignore_errors=True)
+
+    def adopt(self, path: Path, content: bytes) -> None:
+        """Write the record again that a row knows of but the state directory has lost.
+
+        Not where another row has a record of the same path: it is the replacement, and the file is its own.
+        """
+        if self._read() is None and not any(self._others(path)):
+            version = Version(0, hashlib.sha256(content).hexdigest())
+            record = FileRecord(path=path, stack=self._stack, resource=self._resource)
+            self._write(replace(record, versions=(version,), placed=True))
+
+    def take_over(self, path: Path) -> None:
+        """Make a file that is there belong to this row, whoever has made it; its content stays as it is."""
+        for uuid, _ in list(self._others(path)):
+            self._bequeath(uuid, self._uuid)
+        version = Version(path.stat().st_ino, digest(path))
+        record = FileRecord(path=path, stack=self._stack, resource=self._resource)
+        self._write(replace(record, versions=(version,), placed=True))
+
+    def _settle(self, record: FileRecord) -> None:
+        """Write down that the file is at its path, and belongs to nobody else any more.
+
+        A row that this one replaces may have lost its file before: it must not take the new one for its own.
+        """
+        _discard(self._temporary(record.path))
+        if not record.placed:
+            for uuid, other in list(self._others(record.path)):
+                if (other.stack, other.resource) == (record.stack, record.resource):
+                    self._bequeath(uuid, self._uuid)
+        self._write(replace(record, placed=True))
+
+    def _is_ours(self, record: FileRecord) -> bool:
+        path = record.path
+        # A link put in place of a directory would lead to a file of the same name elsewhere.
+        if path.parent.resolve() != path.parent or not _is_regular(path):
+            return False
+        if path.stat().st_ino in {version.inode for version in record.versions}:
+            return True
+        # Before it was placed, an equal content may as well be somebody else's.
+        return record.placed and digest(path) in {version.sha256 for version in record.versions}
+
+    def _prepare(self, path: Path, content: bytes, mode: int) -> Version:
+        temporary = self._temporary(path)
+        _discard(temporary)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            os.fchmod(descriptor, mode)
+            file.flush()
+            os.fsync(descriptor)
+            return Version(os.fstat(descriptor).st_ino, hashlib.sha256(content).hexdigest())
+
+    def _inherit(self, record: FileRecord) -> None:
+        """Take the path over from the row that this one replaces, or refuse and leave no trace."""
+        for uuid, other in self._others(record.path):
+            same = (other.stack, other.resource) == (record.stack, record.resource)
+            if same and other.placed and _is_regular(record.path):
+                self._bequeath(uuid, self._uuid)
+                self._temporary(record.path).replace(record.path)
+                return
+        owner = next((other.resource for _, other in self._others(record.path)), None)
+        self.remove()
+        whose = f"belongs to the resource {owner!r}" if owner else "is not ours"
+        raise ResourceFailure(f"{record.path} exists and {whose}: it was left as it is; move it away first")
+
+    def _others(self, path: Path) -> Iterator[tuple[str, FileRecord]]:
+        for file in self._records.glob(f"*/{_RECORD}"):
+            uuid = file.parent.name
+            other = self._read(uuid)
+            if other is not None and other.path == path and uuid != self._uuid:
+                yield uuid, other
+
+    def _bequeath(self, uuid: str, heir: str) -> None:
+        other = self._read(uuid)
+        if other is not None:
+            self._write(replace(other, heir=heir), uuid)
+
+    def _temporary(self, path: Path) -> Path:
+        return path.with_name(f".isotherm-{self._uuid}.tmp")
+
+    def _read(self, uuid: str | None = None) -> FileRecord | None:
+        data = read_record(self._records / (uuid or self._uuid) / _RECORD)
+        return None if data is None else FileRecord.from_wire(data)
+
+    def _write(self, record: FileRecord, uuid: str | None = None) -> None:
+        write_record(self._records / (uuid or self._uuid) / _RECORD, record.to_wire())
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of the file's content, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _discard(path: Path) -> None:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        path.unlink()
+
+
+@contextmanager
+def _refusals(path: Path) -> Iterator[None]:
+    """Turn what the disk refuses into a failure that names the file."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        # A directory that was there vanished: the resource that had made it was deleted this very moment.
+        raise RetryableFailure(f"{path}: {error.strerror}") from error
+    except OSError as error:
+        raise ResourceFailure(f"{path}: {error.strerror or error}") from error

@@ -1,0 +1,1 @@
+"""``oci``: containers, by runc or podman."""

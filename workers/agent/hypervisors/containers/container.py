@@ -1,0 +1,177 @@
+"""What the engines of containers have in common: what may be asked of them, and what they tell."""
+
+import resource
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+from typing import ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from workers.agent.hypervisors.hypervisor import CannotDo, Disk, HypervisorFault, InstanceSpec
+from workers.agent.hypervisors.requested_options import AskedOptions
+
+
+class ContainerStatus(StrEnum):
+    """What a container is, in the words that engines share."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """A container as its engine sees it."""
+
+    status: ContainerStatus
+    #: The engine's own word for that.
+    raw_status: str
+    #: The first process; 0: none is left.
+    pid: int = 0
+    #: How it ended; None: it runs, or nobody was there to see.
+    exit_code: int | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it holds memory and can be signalled."""
+        return self.status in (ContainerStatus.RUNNING, ContainerStatus.PAUSED)
+
+
+class ContainerOptions(AskedOptions):
+    """What a template may ask of a container besides."""
+
+    writable: bool = Field(
+        default=False,
+        description="Of a directory as image: what the instance writes goes into it. Else it sees it read-only, with "
+        "directories in memory on /tmp, /run and /var/tmp.",
+    )
+    disk_paths: tuple[str, ...] = Field(
+        default=(),
+        description="Where it finds its disks, in order; those beyond are /disks/0, /disks/1 and so on.",
+    )
+    stop_signal: str = Field(
+        default="TERM", pattern=r"^(SIG)?[A-Z0-9+-]+$", description="What asks it to end."
+    )
+    processes: int = Field(default=4096, ge=1, description="How many processes and threads it may have.")
+    open_files: int = Field(default=65536, ge=16, description="How many files a process of it may have open.")
+
+    @field_validator("disk_paths")
+    @classmethod
+    def _absolute(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        for path in paths:
+            if (
+                not path.startswith("/")
+                or ".." in PurePosixPath(path).parts
+                or PurePosixPath(path).name == ""
+            ):
+                raise ValueError("expected absolute paths of directories besides /")
+        return paths
+
+    @property
+    def granted_open_files(self) -> int:
+        """How many files that is where the machine grants no more."""
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        return self.open_files if most == resource.RLIM_INFINITY else min(self.open_files, most)
+
+    def place_of(self, number: int) -> str:
+        """Return where the disk of this number is found inside."""
+        return self.disk_paths[number] if number < len(self.disk_paths) else f"/disks/{number}"
+
+
+class ContainerNetwork(AskedOptions):
+    """A network of a container."""
+
+    mode: Literal["none", "host", "namespace", "bridge"] = Field(
+        default="none",
+        description="none (nothing but itself), host (that of the machine), namespace (one that was set up before), "
+        "bridge (podman's).",
+    )
+    path: str = Field(default="", description="Of mode namespace: its file, such as /run/netns/web.")
+    name: str = Field(default="", description="Of mode bridge: which of podman's networks.")
+
+
+class ContainerEngine(ABC):
+    """A tool that runs containers; all of them are known by the name of their instance."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def probe(self) -> str:
+        """Return why it cannot be used on this machine; empty: it can."""
+
+    @abstractmethod
+    def containers(self) -> Mapping[str, Container]:
+        """Return all that it knows, by instance."""
+
+    @abstractmethod
+    def run(self, spec: InstanceSpec, directory: Path) -> None:
+        """Make the container and start it, in place of one that has ended; what it keeps goes into ``directory``.
+
+        Raises:
+            HypervisorFault: it does not run.
+        """
+
+    @abstractmethod
+    def signal(self, name: str, stop_signal: str) -> None:
+        """Send a signal to its first process; one that has ended is no error."""
+
+    @abstractmethod
+    def kill(self, name: str) -> None:
+        """End all of it at once; one that has ended is no error."""
+
+    @abstractmethod
+    def forget(self, name: str) -> None:
+        """End it and remove what the engine keeps of it; one that is not there is no error."""
+
+    @abstractmethod
+    def pause(self, name: str) -> None:
+        """Freeze it."""
+
+    @abstractmethod
+    def unpause(self, name: str) -> None:
+        """Let it go on."""
+
+    @abstractmethod
+    def resize(self, name: str, *, memory_mib: int, vcpus: int) -> None:
+        """Give it other limits while it runs."""
+
+
+def network_of(spec: InstanceSpec) -> ContainerNetwork:
+    """Return the one network of a container; without any it has none.
+
+    Raises:
+        HypervisorFault: it cannot be read, or there are several.
+    """
+    if len(spec.networks) > 1:
+        raise CannotDo(f"expected one network at most, found {len(spec.networks)}")
+    network = ContainerNetwork.read(spec.networks[0] if spec.networks else {}, "networks.0")
+    if (network.mode == "namespace") != bool(network.path):
+        raise HypervisorFault("networks.0: mode namespace and path belong together")
+    if network.name and network.mode != "bridge":
+        raise HypervisorFault("networks.0: name belongs to mode bridge")
+    return network
+
+
+def options_of(spec: InstanceSpec) -> ContainerOptions:
+    """Return what is asked of the container besides.
+
+    Raises:
+        HypervisorFault: it cannot be read.
+    """
+    return ContainerOptions.read(spec.options, "options")
+
+
+def check_disk(disk: Disk, number: int) -> None:
+    """Refuse a disk that no container can use.
+
+    Raises:
+        HypervisorFault: it is not there, or is an image that only a virtual machine reads.
+    """
+    if disk.format == "qcow2":
+        raise CannotDo(f"disk {number}: a container cannot use qcow2, expected dir or raw")
+    if not Path(disk.path).exists():
+        raise HypervisorFault(f"disk {number}: there is no {disk.path}")

@@ -1,0 +1,331 @@
+"""``oci``: containers, by runc from an unpacked root file system, or by podman from an image."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import Field
+
+from workers.agent.commands.identity import start_mark
+from workers.agent.hypervisors.cgroup_usage import cgroup_usage
+from workers.agent.hypervisors.containers.container import (
+    Container,
+    ContainerEngine,
+    ContainerNetwork,
+    ContainerOptions,
+    ContainerStatus,
+    network_of,
+    options_of,
+)
+from workers.agent.hypervisors.containers.podman import Podman
+from workers.agent.hypervisors.containers.runc import Runc
+from workers.agent.hypervisors.exits import ExitWatch
+from workers.agent.hypervisors.hypervisor import (
+    CannotDo,
+    Hypervisor,
+    HypervisorBusy,
+    HypervisorFault,
+    HypervisorOptions,
+    InstanceData,
+    InstanceSpec,
+    InstanceState,
+    NodeData,
+)
+from workers.agent.hypervisors.kernel import BYTES_PER_MIB, node_of_kernel
+from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
+from workers.agent.records import read_record, write_record
+
+_HANDED: Final = "oci.json"
+#: The engine whose containers have nothing of their own: an image that they do not write to, and disks.
+_HANDS_OVER: Final = "runc"
+_LOOK_SECONDS: Final = 0.05
+#: A container that is there so long after it was killed waits for a device, and no signal helps.
+_KILL_SECONDS: Final = 30.0
+_REBOOT_GRACE_SECONDS: Final = 10.0
+
+
+class OciOptions(HypervisorOptions):
+    """Which engines there are, and how podman is run."""
+
+    engines: tuple[Literal["runc", "podman"], ...] = Field(
+        default=("runc", "podman"),
+        min_length=1,
+        description="Which may be used: runc for directories as images, podman for images by reference.",
+    )
+    runtime: str = Field(
+        default="runc",
+        description="The program that is runc, or takes the same commands; podman uses it, too.",
+    )
+    podman: str = Field(default="podman", description="The program that is podman.")
+    podman_root: str = Field(
+        default="", description="Where podman keeps images and containers; empty: where it does for its user."
+    )
+    storage_driver: str = Field(
+        default="", description="Of podman, such as overlay or vfs; empty: as it is configured."
+    )
+    cgroup_manager: Literal["", "cgroupfs", "systemd"] = Field(
+        default="", description="Of podman; empty: systemd where that runs the machine, else cgroupfs."
+    )
+    networks: tuple[Literal["none", "host", "bridge", "namespace"], ...] = Field(
+        default=("none", "host", "bridge", "namespace"),
+        description="The modes of networks that instances may ask for; without that of the host, they are walled "
+        "off from what listens on the machine itself.",
+    )
+    pull: Literal["missing", "never", "always", "newer"] = Field(
+        default="missing", description="When podman fetches an image."
+    )
+
+
+class Oci(Hypervisor):
+    """Containers with a limit of memory and of processor time, and what their control groups count."""
+
+    name = "oci"
+    description = "Containers: by runc from a directory, by podman from an image."
+    Options = OciOptions
+    InstanceOptions = ContainerOptions
+    InstanceNetwork = ContainerNetwork
+    abilities: ClassVar[frozenset[str]] = frozenset(
+        {"pause", "reboot", "resize", "migrate", "networks", "disks"}
+    )
+    walled = True
+
+    def __init__(self, options: OciOptions, directory: Path) -> None:
+        super().__init__(options, directory)
+        self._records = InstanceRecords(directory)
+        engines: dict[str, ContainerEngine] = {
+            "runc": Runc(options.runtime, directory),
+            "podman": Podman(options, directory),
+        }
+        self._engines = {name: engines[name] for name in options.engines}
+        self._watch: ExitWatch | None = None
+
+    def probe(self) -> str:
+        """Ask each engine; one that works is enough."""
+        reasons = {name: engine.probe() for name, engine in self._engines.items()}
+        return "" if not all(reasons.values()) else "; ".join(f"{k}: {v}" for k, v in reasons.items())
+
+    def node(self) -> NodeData:
+        """Return the machine as its kernel sees it."""
+        return node_of_kernel()
+
+    def instances(self) -> Sequence[InstanceData]:
+        """Return every one on record, with what its engine says."""
+        found = [self._records.find(name) for name in self._records.names()]
+        records = [record for record in found if record is not None]
+        known = {name: self._engine(name).containers() for name in {_engine_of(each) for each in records}}
+        return [_data(each, known[_engine_of(each)].get(each.spec.name), self._log(each)) for each in records]
+
+    def instance(self, name: str) -> InstanceData | None:
+        """Return one."""
+        record = self._records.find(name)
+        return None if record is None else _data(record, self._container(record), self._log(record))
+
+    def start(self, spec: InstanceSpec) -> InstanceData:
+        """Run the container, in place of one that has ended."""
+        directory = self._records.directory_of(spec.name)
+        with self._records.alone(spec.name):
+            record = self._records.find(spec.name)
+            container = None if record is None else self._container(record)
+            if record is not None and container is not None and container.alive:
+                if container.status is ContainerStatus.PAUSED:
+                    self._engine(_engine_of(record)).unpause(spec.name)
+                return self._look(spec.name)
+            self._run(spec, record, directory)
+            return self._hear_of(self._look(spec.name))
+
+    def stop(self, name: str, *, grace_seconds: float) -> None:
+        """Signal the first process, and kill all of it after the grace."""
+        with self._records.alone(name):
+            self._stop(self._records.get(name), grace_seconds)
+
+    def remove(self, name: str) -> None:
+        """Kill it and forget it."""
+        with self._records.alone(name):
+            try:
+                record = self._records.find(name)
+            except HypervisorFault:
+                # A record that cannot be read does not say whose it was.
+                record = None
+                for engine in self._engines.values():
+                    engine.forget(name)
+            if record is not None:
+                self._engine(_engine_of(record)).forget(name)
+            self._records.forget(name)
+
+    def reboot(self, name: str) -> InstanceData:
+        """End it and run it as it was last started."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            self._stop(record, _REBOOT_GRACE_SECONDS)
+            self._run(record.spec, record, self._records.directory_of(name))
+            return self._hear_of(self._look(name))
+
+    def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
+        """Write other limits into its control group."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            container = self._container(record)
+            if container is not None and container.alive:
+                self._engine(_engine_of(record)).resize(name, memory_mib=memory_mib, vcpus=vcpus)
+            self._records.keep(_resized(record.spec, memory_mib, vcpus), **record.notes)
+            return self._look(name)
+
+    def pause(self, name: str) -> None:
+        """Freeze it."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            if self._alive(record).status is not ContainerStatus.PAUSED:
+                self._engine(_engine_of(record)).pause(name)
+
+    def unpause(self, name: str) -> None:
+        """Let it go on."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            if self._alive(record).status is ContainerStatus.PAUSED:
+                self._engine(_engine_of(record)).unpause(name)
+
+    # -- going elsewhere ---------------------------------------------------------------------------------------
+
+    def export(self, name: str, directory: Path) -> Mapping[str, Any]:
+        """Write down what it was promised: its image must be on the other node too, and its disks are not its own."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            if (container := self._container(record)) is not None and container.alive:
+                raise HypervisorFault(f"instance {name!r} is not at rest")
+            if _engine_of(record) != _HANDS_OVER:
+                raise CannotDo("what a container has written is podman's own, and is not handed over")
+            said = {"memory_mib": record.spec.memory_mib, "vcpus": record.spec.vcpus}
+            write_record(directory / _HANDED, said)
+            return said
+
+    def take_in(self, spec: InstanceSpec, directory: Path) -> None:
+        """Put it on record, at rest."""
+        self._records.directory_of(spec.name)
+        if read_record(directory / _HANDED) is None:
+            raise HypervisorFault("nothing was handed over that this hypervisor can take")
+        with self._records.alone(spec.name):
+            record = self._records.find(spec.name)
+            if record is not None and (container := self._container(record)) and container.alive:
+                raise HypervisorFault(f"instance {spec.name!r} runs here already")
+            self._records.keep(spec, engine=_HANDS_OVER, stopped=True)
+
+    # -- events ------------------------------------------------------------------------------------------------
+
+    def watch(self, changed: Callable[[str], None]) -> Callable[[], None]:
+        """Hear of each container whose first process has ended."""
+        self._watch = ExitWatch(lambda name: changed(f"instance {name!r} has ended"))
+        for each in self.instances():
+            self._hear_of(each)
+        return self._watch.close
+
+    def close(self) -> None:
+        """Watch no more; containers go on."""
+        if self._watch is not None:
+            self._watch.close()
+
+    def _hear_of(self, found: InstanceData) -> InstanceData:
+        if self._watch is not None and found.id:
+            self._watch.add(found.name, int(found.id), start_mark(int(found.id)) or "")
+        return found
+
+    # -- the steps themselves ----------------------------------------------------------------------------------
+
+    def _run(self, spec: InstanceSpec, before: InstanceRecord | None, directory: Path) -> None:
+        options_of(spec)
+        if (mode := network_of(spec).mode) not in self.options.networks:
+            raise CannotDo(f"networks.0: this node allows {', '.join(self.options.networks)}, not {mode}")
+        name = "runc" if spec.image.startswith("/") else "podman"
+        if not spec.image:
+            raise CannotDo("image: expected a directory, or a reference such as docker.io/library/alpine")
+        engine = self._engine(name)
+        if reason := engine.probe():
+            raise CannotDo(f"{name} cannot be used here: {reason}")
+        if before is not None and _engine_of(before) != name:
+            self._engine(_engine_of(before)).forget(spec.name)
+        # On record first: what is begun and not finished must be found again to be removed.
+        self._records.keep(spec, engine=name, stopped=False)
+        engine.run(spec, directory)
+
+    def _stop(self, record: InstanceRecord, grace_seconds: float) -> None:
+        name, engine = record.spec.name, self._engine(_engine_of(record))
+        container = self._container(record)
+        if container is None or not container.alive:
+            return
+        self._records.keep(record.spec, **{**record.notes, "stopped": True})
+        if grace_seconds > 0:
+            if container.status is ContainerStatus.PAUSED:
+                engine.unpause(name)
+            engine.signal(name, options_of(record.spec).stop_signal)
+        if not self._ended_within(record, grace_seconds):
+            engine.kill(name)
+            if not self._ended_within(record, _KILL_SECONDS):
+                raise HypervisorBusy(f"instance {name!r} did not end {_KILL_SECONDS:g} s after it was killed")
+
+    def _ended_within(self, record: InstanceRecord, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while (container := self._container(record)) is not None and container.alive:
+            if (left := deadline - time.monotonic()) <= 0:
+                return False
+            time.sleep(min(_LOOK_SECONDS, left))
+        return True
+
+    def _alive(self, record: InstanceRecord) -> Container:
+        if (container := self._container(record)) is None or not container.alive:
+            raise HypervisorFault(f"instance {record.spec.name!r} does not run")
+        return container
+
+    def _look(self, name: str) -> InstanceData:
+        record = self._records.get(name)
+        return _data(record, self._container(record), self._log(record))
+
+    def _container(self, record: InstanceRecord) -> Container | None:
+        return self._engine(_engine_of(record)).containers().get(record.spec.name)
+
+    def _engine(self, name: str) -> ContainerEngine:
+        if name not in self._engines:
+            raise CannotDo(f"engine {name!r} is not among those that the options of oci name")
+        return self._engines[name]
+
+    def _log(self, record: InstanceRecord) -> str:
+        return str(self._records.directory_of(record.spec.name) / "log")
+
+
+def _engine_of(record: InstanceRecord) -> str:
+    return str(record.notes["engine"])
+
+
+def _resized(spec: InstanceSpec, memory_mib: int, vcpus: int) -> InstanceSpec:
+    return InstanceSpec.from_wire({**spec.to_wire(), "memory_mib": memory_mib, "vcpus": vcpus})
+
+
+def _state(record: InstanceRecord, container: Container | None) -> InstanceState:
+    match container:
+        case Container(status=ContainerStatus.RUNNING):
+            return InstanceState.RUNNING
+        case Container(status=ContainerStatus.PAUSED):
+            return InstanceState.PAUSED
+        case Container(exit_code=int(code)) if code != 0 and not record.notes["stopped"]:
+            return InstanceState.CRASHED
+    return InstanceState.SHUTDOWN
+
+
+def _data(record: InstanceRecord, container: Container | None, log: str) -> InstanceData:
+    pid = container.pid if container is not None and container.alive else 0
+    usage = cgroup_usage(pid) if pid else None
+    details: dict[str, Any] = {"engine": _engine_of(record), "log": log}
+    if container is not None and container.exit_code is not None and not pid:
+        details["exit_code"] = container.exit_code
+    return InstanceData(
+        name=record.spec.name,
+        id=str(pid) if pid else "",
+        memory_mib=record.spec.memory_mib,
+        vcpus=record.spec.vcpus,
+        state=_state(record, container),
+        raw_state=container.raw_status if container is not None else "absent",
+        cpu_seconds=(usage.cpu_seconds or 0.0) if usage else 0.0,
+        memory_used_mib=usage.memory_bytes // BYTES_PER_MIB
+        if usage and usage.memory_bytes is not None
+        else None,
+        details=details,
+    )

@@ -1,0 +1,1 @@
+"""``libvirt``: domains of whatever hypervisor libvirt manages."""

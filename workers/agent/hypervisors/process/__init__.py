@@ -1,0 +1,1 @@
+"""``process``: instances that are commands of the machine."""

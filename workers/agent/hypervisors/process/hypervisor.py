@@ -1,0 +1,238 @@
+"""``process``: instances that are commands of this machine, each under a small supervisor, with their children."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Final
+from uuid import uuid4
+
+from pydantic import Field
+
+from workers.agent.commands.identity import is_alive
+from workers.agent.commands.process_table import ProcessTable
+from workers.agent.commands.supervised import Status
+from workers.agent.hypervisors.control_groups import ControlGroups, trees_of
+from workers.agent.hypervisors.exits import ExitWatch
+from workers.agent.hypervisors.hypervisor import (
+    Hypervisor,
+    HypervisorFault,
+    HypervisorOptions,
+    InstanceData,
+    InstanceSpec,
+    NodeData,
+)
+from workers.agent.hypervisors.kernel import node_of_kernel
+from workers.agent.hypervisors.process.instance import InstanceProcess
+from workers.agent.hypervisors.process.plan import ProcessInstanceOptions, ProcessPlan
+from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
+from workers.agent.hypervisors.transfer import copy_whole
+from workers.agent.names import fault_of_name
+from workers.agent.records import read_record, write_record
+
+_REBOOT_GRACE_SECONDS: Final = 10.0
+#: Where a command runs that was told nothing else: its own, and it takes it along to another node.
+_WORK: Final = "work"
+_HANDED: Final = "process.json"
+
+
+class ProcessOptions(HypervisorOptions):
+    """Whether the kernel holds instances to their size."""
+
+    limits: bool = Field(
+        default=False,
+        description="Whether control groups keep an instance to its memory and its processors. Without, its size is a "
+        "promise: it is counted, and nobody enforces it.",
+    )
+    control_group: str = Field(
+        default="isotherm",
+        pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$",
+        description="The group, below the root of the control groups, in which instances have theirs.",
+    )
+
+
+class ProcessHypervisor(Hypervisor):
+    """Commands of this machine: they outlive the agent, and whatever they start belongs to them."""
+
+    name = "process"
+    description = "Commands of this machine, with what they start."
+    Options = ProcessOptions
+    InstanceOptions = ProcessInstanceOptions
+    abilities: ClassVar[frozenset[str]] = frozenset({"pause", "reboot", "resize", "migrate", "disks"})
+
+    def __init__(self, options: ProcessOptions, directory: Path) -> None:
+        super().__init__(options, directory)
+        self._records = InstanceRecords(directory)
+        self._groups: ControlGroups | None = None
+        if options.limits:
+            mounts = Path("/proc/self/mounts").read_text(encoding="utf-8")
+            self._groups = ControlGroups(options.control_group, trees_of(mounts))
+        self._watch: ExitWatch | None = None
+
+    def probe(self) -> str:
+        """It can be used on any Linux; limits only where control groups can be made."""
+        return self._groups.fault() if self._groups is not None else ""
+
+    # -- looking -----------------------------------------------------------------------------------------------
+
+    def node(self) -> NodeData:
+        """Return the machine as its kernel sees it: instances are ordinary processes of it."""
+        return node_of_kernel()
+
+    def instances(self) -> Sequence[InstanceData]:
+        """Return every instance, also those that have ended."""
+        found = [self._records.find(name) for name in self._records.names()]
+        table = ProcessTable.read() if found else None
+        # One that was removed in the meantime is left out.
+        return [self._of(record).look(table) for record in found if record is not None]
+
+    def instance(self, name: str) -> InstanceData | None:
+        """Return one."""
+        record = self._records.find(name)
+        return None if record is None else self._of(record).look()
+
+    # -- changing ----------------------------------------------------------------------------------------------
+
+    def start(self, spec: InstanceSpec) -> InstanceData:
+        """Start the command, unless it runs; what an earlier run has left behind is ended first.
+
+        Raises:
+            HypervisorBusy: what it ran before does not end.
+            HypervisorFault: the specification is wrong, or the command cannot be started.
+        """
+        if fault := fault_of_name(spec.name):
+            raise HypervisorFault(fault)
+        plan = ProcessPlan.of(spec)
+        with self._records.alone(spec.name):
+            record = self._records.find(spec.name)
+            instance = None if record is None else self._of(record)
+            if instance is not None and instance.runs_as_ordered:
+                instance.go_on()
+            elif instance is not None and instance.was_interrupted(spec):
+                self._launch(instance, plan)
+            else:
+                instance = self._start_anew(spec, plan, instance)
+            return instance.look()
+
+    def stop(self, name: str, *, grace_seconds: float) -> None:
+        """Send the signal that asks the command to end, and kill what is left of it after the grace."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            self._records.keep(record.spec, **{**record.notes, "resting": True})
+            self._end(self._of(record), grace_seconds=grace_seconds)
+
+    def remove(self, name: str) -> None:
+        """Kill the command with all it started, and forget it with all that it wrote in its own directory."""
+        with self._records.alone(name):
+            if (record := self._records.find(name)) is not None:
+                self._end(self._of(record), grace_seconds=0.0)
+            self._records.forget(name)
+
+    def reboot(self, name: str) -> InstanceData:
+        """End the command and start it again, as it was last started."""
+        with self._records.alone(name):
+            instance = self._of(self._records.get(name))
+            plan = ProcessPlan.of(instance.spec)
+            self._end(instance, grace_seconds=_REBOOT_GRACE_SECONDS)
+            return self._start_anew(instance.spec, plan, instance).look()
+
+    def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
+        """Promise it another size, and have the kernel hold it to that, where it does."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            self._of(record).limit(memory_mib=memory_mib, vcpus=vcpus)
+            self._records.keep(replace(record.spec, memory_mib=memory_mib, vcpus=vcpus), **record.notes)
+            return self._of(self._records.get(name)).look()
+
+    def pause(self, name: str) -> None:
+        """Stop the command and all it started where they stand."""
+        with self._records.alone(name):
+            self._running(name).stand_still()
+
+    def unpause(self, name: str) -> None:
+        """Let them go on."""
+        with self._records.alone(name):
+            self._running(name).go_on()
+
+    # -- handing over ------------------------------------------------------------------------------------------
+
+    def export(self, name: str, directory: Path) -> Mapping[str, Any]:
+        """Write what is in the instance's own directory; its disks are not its own."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            if self._of(record).runs:
+                raise HypervisorFault(f"instance {name!r} is not at rest")
+            work = self._work(name)
+            work.mkdir(exist_ok=True, mode=0o700)
+            copy_whole(work, directory / _WORK)
+            said = {"memory_mib": record.spec.memory_mib, "vcpus": record.spec.vcpus}
+            write_record(directory / _HANDED, said)
+            return said
+
+    def take_in(self, spec: InstanceSpec, directory: Path) -> None:
+        """Make an instance, at rest, with what is in that directory."""
+        if fault := fault_of_name(spec.name):
+            raise HypervisorFault(fault)
+        if read_record(directory / _HANDED) is None:
+            raise HypervisorFault("nothing was handed over that this hypervisor can take")
+        with self._records.alone(spec.name):
+            record = self._records.find(spec.name)
+            if record is not None and self._of(record).runs:
+                raise HypervisorFault(f"instance {spec.name!r} runs here already")
+            copy_whole(directory / _WORK, self._work(spec.name))
+            token = uuid4().hex if record is None else record.notes["token"]
+            self._records.keep(spec, token=token, run="", resting=True)
+
+    # -- events ------------------------------------------------------------------------------------------------
+
+    def watch(self, changed: Callable[[str], None]) -> Callable[[], None]:
+        """Tell of each command that ends without having been asked to."""
+        watch = self._watch = ExitWatch(lambda name: changed(f"instance {name!r} has ended"))
+        for name in self._records.names():
+            if (record := self._records.find(name)) is not None:
+                self._hear_of(name, self._of(record).status)
+        return watch.close
+
+    def close(self) -> None:
+        """Watch no more; instances go on."""
+        if self._watch is not None:
+            self._watch.close()
+
+    # -- the steps themselves ----------------------------------------------------------------------------------
+
+    def _start_anew(
+        self, spec: InstanceSpec, plan: ProcessPlan, before: InstanceProcess | None
+    ) -> InstanceProcess:
+        if before is not None:
+            self._end(before, grace_seconds=0.0)
+        token = uuid4().hex if before is None else before.record.notes["token"]
+        self._records.keep(spec, token=token, run=uuid4().hex, resting=False)
+        instance = self._of(self._records.get(spec.name))
+        self._launch(instance, plan)
+        return instance
+
+    def _launch(self, instance: InstanceProcess, plan: ProcessPlan) -> None:
+        name = instance.spec.name
+        self._hear_of(name, instance.launch(plan, self._work(name)))
+
+    def _end(self, instance: InstanceProcess, *, grace_seconds: float) -> None:
+        if self._watch is not None:
+            self._watch.expect(instance.spec.name)
+        instance.end(grace_seconds=grace_seconds)
+
+    def _running(self, name: str) -> InstanceProcess:
+        instance = self._of(self._records.get(name))
+        if not instance.runs:
+            raise HypervisorFault(f"instance {name!r} does not run")
+        return instance
+
+    def _of(self, record: InstanceRecord) -> InstanceProcess:
+        return InstanceProcess(record, self._records.directory_of(record.spec.name), self._groups)
+
+    def _work(self, name: str) -> Path:
+        return self._records.directory_of(name) / _WORK
+
+    def _hear_of(self, name: str, status: Status | None) -> None:
+        if self._watch is not None and status is not None and status.running:
+            # Of the two the supervisor ends last, with the exit code on record; without one there is the command.
+            beside = (status.supervisor, status.supervisor_mark)
+            self._watch.add(name, *(beside if is_alive(*beside) else (status.pid, status.mark)))

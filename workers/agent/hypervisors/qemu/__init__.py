@@ -1,0 +1,1 @@
+"""``qemu``: virtual machines, one process each."""

@@ -1,0 +1,376 @@
+"""``qemu``: virtual machines, one process each, that outlive the agent and are spoken to over a socket."""
+
+import platform
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import Field
+
+from workers.agent.hypervisors.disk_image import DiskImages, ImageFile
+from workers.agent.hypervisors.hypervisor import (
+    Hypervisor,
+    HypervisorBusy,
+    HypervisorFault,
+    HypervisorOptions,
+    InstanceData,
+    InstanceSpec,
+    InstanceState,
+    NodeData,
+)
+from workers.agent.hypervisors.kernel import node_of_kernel
+from workers.agent.hypervisors.qemu.acceleration import fault_of_kvm
+from workers.agent.hypervisors.qemu.machine_room import MachineRoom, notes_at_rest
+from workers.agent.hypervisors.qemu.machine_watch import MachineWatch
+from workers.agent.hypervisors.qemu.running_machine import RunningMachine
+from workers.agent.hypervisors.qemu.virtual_machine import (
+    WATCH,
+    Emulator,
+    MachineNetwork,
+    MachineOptions,
+    machine_options,
+)
+from workers.agent.hypervisors.records import InstanceRecord, InstanceRecords
+from workers.agent.hypervisors.tool import run_tool
+from workers.agent.names import fault_of_name
+from workers.agent.records import read_record, write_record
+
+_EXPORT: Final = "qemu.json"
+_VERSION: Final = re.compile(r"version (\d+)\.(\d+)\.(\d+)")
+#: What a machine is whose start or restore was interrupted.
+_UNFINISHED: Final = ("prelaunch", "inmigrate")
+_REBOOT_GRACE_SECONDS: Final = 60.0
+_PROGRAM: Final = f"qemu-system-{platform.machine()}"
+
+
+class QemuOptions(HypervisorOptions):
+    """Which qemu, and on what it runs virtual machines."""
+
+    program: str = Field(
+        default=_PROGRAM, description="The program that is qemu for this machine's processor."
+    )
+    image_program: str = Field(default="qemu-img", description="The program that makes images of disks.")
+    accelerator: Literal["auto", "kvm", "tcg"] = Field(
+        default="auto",
+        description="kvm (the processor runs the guest), tcg (it is emulated), or auto: kvm where a machine really "
+        "starts with it.",
+    )
+    machine: str = Field(
+        default="", pattern=r"^[A-Za-z0-9._,=-]*$", description="The kind of machine; empty: the usual one."
+    )
+    cpu: str = Field(
+        default="",
+        pattern=r"^[A-Za-z0-9._,=+-]*$",
+        description="The kind of processor; empty: all that there is.",
+    )
+    sandbox: bool = Field(
+        default=True,
+        description="Whether the kernel refuses qemu what it never needs; some are built without that.",
+    )
+    networks: tuple[Literal["user", "tap", "bridge"], ...] = Field(
+        default=("user", "tap", "bridge"), description="The modes of networks that instances may ask for."
+    )
+
+
+class Qemu(Hypervisor):
+    """Virtual machines, each with a disk of its own upon the image, and the volumes of the instance."""
+
+    name = "qemu"
+    description = "Virtual machines, by the processor (KVM) or emulated."
+    Options = QemuOptions
+    InstanceOptions = MachineOptions
+    InstanceNetwork = MachineNetwork
+    abilities: ClassVar[frozenset[str]] = frozenset(
+        {"pause", "reboot", "resize", "migrate", "snapshot", "networks", "disks"}
+    )
+    walled = True
+
+    def __init__(self, options: QemuOptions, directory: Path) -> None:
+        super().__init__(options, directory.absolute())
+        self._records = InstanceRecords(self.directory)
+        self._images = DiskImages(options.image_program)
+        self._room = MachineRoom(self._records, self._images, self._emulator)
+        self._version: tuple[int, ...] = ()
+        self._watch: MachineWatch | None = None
+
+    def probe(self) -> str:
+        """Look for its programs, and have kvm proven where nothing else will do."""
+        for program in (self.options.program, self.options.image_program):
+            if shutil.which(program) is None:
+                return f"there is no program {program!r}"
+        if self.options.accelerator == "kvm" and (fault := fault_of_kvm(self.options.program)):
+            return f"KVM cannot be used: {fault}"
+        return ""
+
+    def files_of(self, spec: InstanceSpec) -> Sequence[str]:
+        """Return the kernel and its first file system."""
+        return [str(spec.options[option]) for option in ("kernel", "initrd") if spec.options.get(option)]
+
+    def node(self) -> NodeData:
+        """Return the machine as its kernel sees it, and qemu's version."""
+        if not self._version:
+            found = _VERSION.search(run_tool((self.options.program, "--version")))
+            self._version = tuple(map(int, found.groups())) if found else ()
+        return replace(node_of_kernel(), hv_version=self._version or None)
+
+    def instances(self) -> Sequence[InstanceData]:
+        """Return every one on record."""
+        found = [self._records.find(name) for name in self._records.names()]
+        return [self._data(record) for record in found if record is not None]
+
+    def instance(self, name: str) -> InstanceData | None:
+        """Return one."""
+        record = self._records.find(name)
+        return None if record is None else self._data(record)
+
+    # -- running -----------------------------------------------------------------------------------------------
+
+    def start(self, spec: InstanceSpec) -> InstanceData:
+        """Run the virtual machine, unless it runs."""
+        self._records.directory_of(spec.name)
+        with self._records.alone(spec.name):
+            record = self._records.find(spec.name)
+            machine = self._room.machine(record)
+            if record is not None and machine is not None:
+                state, raw = machine.look()
+                if state is InstanceState.PAUSED:
+                    with machine.work() as qmp:
+                        qmp.do("cont")
+                if state in (InstanceState.RUNNING, InstanceState.PAUSED):
+                    return self._data(record)
+                if state is InstanceState.UNKNOWN and raw not in _UNFINISHED:
+                    # It may be writing its state, and is not killed for that.
+                    raise HypervisorBusy(raw)
+                machine.end()
+            return self._begun(self._room.run(spec, record))
+
+    def stop(self, name: str, *, grace_seconds: float) -> None:
+        """Press the power button, and end it after the grace."""
+        with self._records.alone(name):
+            self._room.stop(self._records.get(name), grace_seconds)
+
+    def remove(self, name: str) -> None:
+        """End it, and remove its own disk with all that is kept; volumes stay."""
+        if fault_of_name(name):
+            return
+        with self._records.alone(name):
+            try:
+                record = self._records.find(name)
+            except HypervisorFault:
+                record = None
+            # What a damaged record does not tell, the file of its process number does.
+            machine = RunningMachine.find(self.directory / name, record.notes if record is not None else {})
+            if machine is not None:
+                machine.end()
+            self._records.forget(name)
+
+    def reboot(self, name: str) -> InstanceData:
+        """End it, with the power button first, and run it as it was last started."""
+        with self._records.alone(name):
+            self._room.stop(self._records.get(name), _REBOOT_GRACE_SECONDS)
+            record = self._records.get(name)
+            return self._begun(self._room.run(record.spec, record))
+
+    def pause(self, name: str) -> None:
+        """Stop its processors."""
+        with self._records.alone(name), self._room.alive(self._records.get(name)).work() as qmp:
+            qmp.do("stop")
+
+    def unpause(self, name: str) -> None:
+        """Let its processors go on."""
+        with self._records.alone(name), self._room.alive(self._records.get(name)).work() as qmp:
+            qmp.do("cont")
+
+    def resize(self, name: str, *, memory_mib: int, vcpus: int) -> InstanceData:
+        """Plug in what it is to have more, or have the guest hand memory back; at rest it is only written down."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            resized = replace(record.spec, memory_mib=memory_mib, vcpus=vcpus)
+            if (memory_mib, vcpus) == (record.spec.memory_mib, record.spec.vcpus):
+                return self._data(record)
+            machine = self._room.machine(record)
+            if machine is not None and machine.look()[0] is not InstanceState.SHUTDOWN:
+                # On record first: of what was plugged in and not written down, no state could be kept.
+                self._records.keep(record.spec, **{**record.notes, "resizing": True})
+                plugged = machine.resize(memory_mib=memory_mib, vcpus=vcpus)
+                notes = {**record.notes, "plugged": [*record.notes["plugged"], *plugged]}
+                self._records.keep(resized, **notes)
+            else:
+                self._records.keep(resized, **record.notes)
+            return self._data(self._records.get(name))
+
+    # -- what is kept, and what is handed over -----------------------------------------------------------------
+
+    def snapshot(self, name: str, tag: str) -> Mapping[str, Any]:
+        """Keep its disks, and its memory if it runs."""
+        _check_tag(tag)
+        with self._records.alone(name):
+            record = self._records.get(name)
+            disks = self._room.keeping(record)
+            machine, state = self._room.machine(record), self._data(record).state
+            if machine is not None and state in (InstanceState.RUNNING, InstanceState.PAUSED):
+                if record.notes["resizing"]:
+                    raise HypervisorFault(
+                        f"the size of instance {name!r} was not changed to its end: start it anew first"
+                    )
+                machine.keep(list(disks), tag)
+            else:
+                if machine is not None:
+                    machine.end()
+                state = InstanceState.SHUTDOWN
+                for image in disks.values():
+                    self._images.keep(image.path, tag)
+            like = {key: record.notes[key] for key in ("base", "plugged")}
+            kept = {"state": str(state), "spec": record.spec.to_wire(), "like": like}
+            snapshots = {**record.notes["snapshots"], tag: kept}
+            self._records.keep(record.spec, **{**record.notes, "snapshots": snapshots})
+            return {"state": str(state), "disks": list(disks)}
+
+    def restore(self, name: str, tag: str) -> None:
+        """Bring its disks back, and run it from its memory if that was kept."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            if (kept := record.notes["snapshots"].get(tag)) is None:
+                raise HypervisorFault(f"instance {name!r} has no snapshot {tag!r}")
+            self._room.end(record)
+            spec, state = InstanceSpec.from_wire(kept["spec"]), InstanceState(kept["state"])
+            disks = self._room.keeping(record)
+            if state is InstanceState.SHUTDOWN:
+                for image in disks.values():
+                    self._images.bring_back(image.path, tag)
+                self._records.keep(spec, **{**record.notes, "stopped": True})
+                return
+            machine = self._room.machine(self._room.run(spec, record, like=kept["like"]))
+            if machine is None:
+                raise HypervisorFault("qemu ended before its state was brought back")
+            self._hear_of(name)
+            machine.bring_back(list(disks), tag, go_on=state is InstanceState.RUNNING)
+
+    def forget_snapshot(self, name: str, tag: str) -> None:
+        """Delete what was kept."""
+        with self._records.alone(name):
+            record = self._records.find(name)
+            if record is None or tag not in record.notes["snapshots"]:
+                return
+            disks, machine = self._room.keeping(record), self._room.machine(record)
+            if machine is not None:
+                machine.forget(list(disks), tag)
+            else:
+                for image in disks.values():
+                    self._images.forget(image.path, tag)
+            snapshots = {key: kept for key, kept in record.notes["snapshots"].items() if key != tag}
+            self._records.keep(record.spec, **{**record.notes, "snapshots": snapshots})
+
+    def export(self, name: str, directory: Path) -> Mapping[str, Any]:
+        """Write its disks, each whole, without what lies below it and what is kept in it."""
+        with self._records.alone(name):
+            record = self._records.get(name)
+            if self._data(record).state not in (InstanceState.SHUTDOWN, InstanceState.CRASHED):
+                raise HypervisorFault(f"instance {name!r} is not at rest")
+            self._room.end(record)
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            written = {}
+            for node, image in self._room.disks(record).items():
+                handed = ImageFile(path=str(directory / f"{node}.{image.format}"), format=image.format)
+                self._images.copy(image, handed, into_existing=False)
+                written[node] = image.format
+            handover = {"disks": written, "memory_mib": record.spec.memory_mib, "vcpus": record.spec.vcpus}
+            # Last, so that it is there only with all the disks.
+            write_record(directory / _EXPORT, handover)
+            return handover
+
+    def take_in(self, spec: InstanceSpec, directory: Path) -> None:
+        """Read what another has written: its own disk beside the record, the others into the volumes."""
+        own = self._records.directory_of(spec.name)
+        machine_options(spec)
+        with self._records.alone(spec.name):
+            if (handover := read_record(directory / _EXPORT)) is None:
+                raise HypervisorFault("nothing was handed over that this hypervisor can take")
+            self._room.end(self._records.find(spec.name))
+            own.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Whole from now on: with nothing below it.
+            notes = notes_at_rest(image=spec.image if "root" in handover["disks"] else "", below=None)
+            for node, target in self._room.targets(spec, own).items():
+                if (form := handover["disks"].get(node)) is None:
+                    raise HypervisorFault(f"no disk {node!r} was handed over")
+                source = ImageFile(path=str(directory / f"{node}.{form}"), format=form)
+                self._images.copy(source, target, into_existing=node != "root" and Path(target.path).exists())
+            self._records.keep(spec, **notes)
+
+    # -- events ------------------------------------------------------------------------------------------------
+
+    def watch(self, changed: Callable[[str], None]) -> Callable[[], None]:
+        """Hear of guests that power off, stand still or go on, and of processes that end."""
+        self._watch = MachineWatch(changed)
+        for name in self._records.names():
+            self._hear_of(name)
+        return self._watch.close
+
+    def close(self) -> None:
+        """Watch no more; virtual machines go on."""
+        if self._watch is not None:
+            self._watch.close()
+
+    def _hear_of(self, name: str) -> None:
+        if self._watch is not None:
+            self._watch.add(name, self.directory / name / WATCH)
+
+    # -- as it is ----------------------------------------------------------------------------------------------
+
+    def _begun(self, record: InstanceRecord) -> InstanceData:
+        self._hear_of(record.spec.name)
+        return self._data(record)
+
+    def _emulator(self) -> Emulator:
+        options = self.options
+        accelerator = options.accelerator
+        if accelerator == "auto":
+            accelerator = "tcg" if fault_of_kvm(options.program) else "kvm"
+        return Emulator(
+            program=options.program,
+            accelerator=accelerator,
+            machine=options.machine,
+            cpu=options.cpu,
+            sandbox=options.sandbox,
+            networks=options.networks,
+        )
+
+    def _data(self, record: InstanceRecord) -> InstanceData:
+        spec, machine = record.spec, self._room.machine(record)
+        state, raw = machine.look() if machine is not None else _at_rest(record.notes)
+        if state is InstanceState.UNKNOWN and (machine := self._room.machine(record)) is None:
+            # It has ended while it was asked.
+            state, raw = _at_rest(record.notes)
+        cpu_seconds, memory = machine.uses() if machine is not None else (0.0, None)
+        return InstanceData(
+            name=spec.name,
+            id=str(machine.pid) if machine is not None and state is not InstanceState.SHUTDOWN else "",
+            memory_mib=spec.memory_mib,
+            vcpus=spec.vcpus,
+            state=state,
+            raw_state=raw,
+            cpu_seconds=cpu_seconds,
+            memory_used_mib=memory,
+            details={
+                "log": str(self._records.directory_of(spec.name) / "log"),
+                "snapshots": sorted(record.notes["snapshots"]),
+            },
+        )
+
+
+def _at_rest(notes: Mapping[str, Any]) -> tuple[InstanceState, str]:
+    """Return what an instance is whose process is gone: ended by us or with the machine's boot, or else crashed."""
+    if notes["stopped"] or not notes["pid"]:
+        return InstanceState.SHUTDOWN, "stopped"
+    boot = notes["mark"].partition("/")[0]
+    if boot != Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip():
+        return InstanceState.SHUTDOWN, "gone with the machine's last boot"
+    return InstanceState.CRASHED, "gone"
+
+
+def _check_tag(tag: str) -> None:
+    if fault := fault_of_name(tag):
+        raise HypervisorFault(f"the tag of a snapshot: {fault}")

@@ -1,0 +1,201 @@
+"""The check: claim a node, take one step, finish it, and go on with one of the nodes that became ready.
+
+Runs any number of times, on any worker, in any order: the claim refuses what is not due, and the attempt number
+keeps a late finish from changing anything.
+"""
+
+import random
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from orchestrator.children import Children
+from orchestrator.coordinator import Coordinator
+from orchestrator.definition import LazyFiles
+from orchestrator.errors import PluginMistake
+from orchestrator.log_context import about_attempt, about_order
+from orchestrator.messages import END, JOIN, CheckOrder
+from orchestrator.plugins.clients import Clients
+from orchestrator.plugins.resource import Resource
+from orchestrator.publishing import Publisher, publish_or_leave
+from orchestrator.settings import Settings
+from orchestrator.store.claims import Claim, Ending, Finished, Outcome
+from orchestrator.store.store import Store
+from orchestrator.tracing import OFF, Tracing
+from workers.check.context import Surroundings
+from workers.check.heartbeat import Heartbeat
+from workers.check.step import take_step
+
+log = structlog.get_logger()
+
+#: How many nodes one message is good for at most, so that work spreads and the queue shows what runs.
+CARRY_ON = 16
+#: How many traversals' contexts, and how many files, a process remembers. Neither ever changes.
+REMEMBERED = 64
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Remembered(Generic[K, V]):
+    """The values last used, at most ``limit``, fetched once each; safe for threads."""
+
+    def __init__(self, fetch: Callable[[K], V], *, limit: int = REMEMBERED) -> None:
+        self._fetch = fetch
+        self._limit = limit
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, key: K) -> V:
+        """Return the value of ``key``."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+        value = self._fetch(key)
+        with self._lock:
+            self._values[key] = value
+            if len(self._values) > self._limit:
+                self._values.popitem(last=False)
+        return value
+
+
+class Checker:
+    """Carries out check orders on one store; may be shared by threads."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        types: Mapping[str, type[Resource]],
+        settings: Settings,
+        publisher: Publisher,
+        worker: str,
+        heartbeat: Heartbeat | None = None,
+        chance: random.Random | None = None,
+        coordinator: Coordinator | None = None,
+        clients: Clients | None = None,
+        tracing: Tracing = OFF,
+    ) -> None:
+        """Keep what is needed; ``coordinator`` begins the operations of stacks in stacks."""
+        self._store = store
+        self._types = types
+        self._settings = settings
+        self._publisher = publisher
+        self._worker = worker
+        self._tracing = tracing
+        self._heartbeat = heartbeat or Heartbeat(
+            store.nodes.heartbeat, lease_seconds=store.timings.lease_seconds
+        )
+        self._random = chance or random.Random()  # jitter, no secret
+        self._clients = clients or Clients(settings)
+        self._children = Children(
+            coordinator
+            or Coordinator(
+                store=store,
+                types=types,
+                settings=settings,
+                publisher=publisher,
+                name=worker,
+                clients=self._clients,
+            ),
+            store,
+            settings,
+        )
+        self._context = Remembered(store.traversals.context)
+        self._file = Remembered(store.templates.file)
+
+    def check(self, order: CheckOrder) -> None:
+        """Carry out an order, then up to ``CARRY_ON`` of the nodes it made ready, one after the other."""
+        for _ in range(CARRY_ON):
+            ready = self.step(order)
+            mine = next((each for each in ready if each.phase not in (END, JOIN)), None)
+            # Published before this worker goes on: others need not wait for it, nor for its death.
+            publish_or_leave(self._publisher, [each for each in ready if each is not mine])
+            if mine is None:
+                return
+            order = mine
+        publish_or_leave(self._publisher, [order])
+
+    def step(self, order: CheckOrder) -> tuple[CheckOrder, ...]:
+        """Take one step of one node; return the orders for what became ready, joins already passed on."""
+        if order.phase == JOIN:
+            return self._pass_on(self._store.nodes.release_join(order).ready)
+        with about_order(order):
+            claim = self._store.nodes.claim(order, worker=self._worker)
+            return () if claim is None else self._carry_out(claim)
+
+    def _carry_out(self, claim: Claim) -> tuple[CheckOrder, ...]:
+        """Take the step that was claimed, and write down what came of it."""
+        order = claim.order
+        with about_attempt(claim.attempt), self._tracing.check(claim, self._worker) as told:
+            with self._heartbeat.beating((order.traversal_id, order.no, claim.attempt)):
+                outcome = self.act(claim)
+            told.came_to(outcome)
+            return self.report(claim, outcome)
+
+    def act(self, claim: Claim) -> Outcome:
+        """Do what was claimed, in the world; nothing is written down yet."""
+        order = claim.order
+        around = Surroundings(
+            types=self._types,
+            settings=self._settings,
+            context=self._context(order.traversal_id),
+            inputs=self._store.nodes.inputs(claim),
+            files=self._files,
+            metadata_of=lambda reference: self._store.stacks.metadata_of(order.stack_id, reference),
+            annotations_of=partial(self._store.annotations.when_looked_at, order.stack_id),
+            random=self._random,
+            child_of=self._children.of,
+            clients=self._clients,
+        )
+        return take_step(claim, around)
+
+    def report(self, claim: Claim, outcome: Outcome) -> tuple[CheckOrder, ...]:
+        """Write down what came of a claim, if it is still ours; return the orders for what became ready."""
+        return self._pass_on(self._finish(claim, outcome).ready)
+
+    def close(self) -> None:
+        """Stop the heartbeat."""
+        self._heartbeat.close()
+
+    def _files(self, digests: Mapping[str, str]) -> Mapping[str, str]:
+        return LazyFiles(digests, self._file) if digests else {}
+
+    def _finish(self, claim: Claim, outcome: Outcome) -> Finished:
+        try:
+            return self._store.nodes.finish(claim, outcome)
+        except (TypeError, ValueError, OverflowError) as error:
+            # What a plugin left behind cannot be packed. Its resource fails; the worker must not.
+            mistake = PluginMistake(f"type {claim.type!r} left behind what is no plain value: {error}")
+            log.warning("a plugin left no plain values", resource=claim.order.key, type=claim.type)
+            return self._store.nodes.finish(claim, _without_values(claim, outcome, str(mistake)))
+
+    def _pass_on(self, ready: tuple[CheckOrder, ...]) -> tuple[CheckOrder, ...]:
+        """Carry out joins on the spot, and mark a traversal complete whose end became ready."""
+        passed: list[CheckOrder] = []
+        waiting = list(ready)
+        while waiting:
+            order = waiting.pop()
+            if order.phase == JOIN:
+                waiting.extend(self._store.nodes.release_join(order).ready)
+                continue
+            if order.phase == END:
+                self._store.traversals.complete(order.traversal_id)
+            passed.append(order)
+        return tuple(passed)
+
+
+def _without_values(claim: Claim, outcome: Outcome, reason: str) -> Outcome:
+    physical: Any = outcome.physical_id
+    return Outcome(
+        ending=Ending.FAILED,
+        reason=reason,
+        physical_id=physical if isinstance(physical, str) else claim.physical_id,
+        properties=claim.properties,
+        data=claim.data,
+    )

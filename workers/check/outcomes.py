@@ -1,0 +1,299 @@
+"""What a step leaves behind: done, failed, to be tried again, or to be gone on with by another action."""
+
+import random
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import structlog
+
+from cache.node_state.errors import NodeError
+from orchestrator.definition import (
+    AttributePath,
+    NodeData,
+)
+from orchestrator.definition_hash import definition_hash, metadata_hash
+from orchestrator.errors import IsothermError
+from orchestrator.messages import CONVERGE
+from orchestrator.operable import CHECK, SNAPSHOT
+from orchestrator.plugins.properties import PropertyNotVerified
+from orchestrator.plugins.resource import (
+    NothingDone,
+    Resource,
+    ResourceFailure,
+    RetryableFailure,
+)
+from orchestrator.plugins.template_resource import kind_of_type
+from orchestrator.settings import Settings
+from orchestrator.store.claims import Ending, Outcome
+from orchestrator.store.operation_rows import TakenOver
+from workers.check.attributes import read_attributes
+from workers.check.changing import is_doubted
+from workers.check.creating import with_mark
+from workers.check.operating import is_operation, is_resumed_first
+from workers.check.rebuilding import Rebuilding
+
+log = structlog.get_logger()
+
+#: How long an unreachable node is left alone at most before it is asked again.
+_LONGEST_PAUSE_SECONDS: Final = 10.0
+
+
+def backoff_seconds(retries: int, settings: Settings, chance: random.Random) -> float:
+    """Return how long to wait before the next try: twice as long each time, with jitter.
+
+    The jitter keeps siblings that failed together from coming back together.
+    """
+    ceiling = min(settings.retry_max_seconds, settings.retry_base_seconds * 2.0**retries)
+    return ceiling * (0.5 + chance.random() / 2)
+
+
+def pause_seconds(waited_seconds: float, chance: random.Random) -> float:
+    """Return how long to leave alone a node that does not answer: longer the longer it has been so, with jitter."""
+    ceiling = min(_LONGEST_PAUSE_SECONDS, max(1.0, waited_seconds / 4))
+    return ceiling * (0.5 + chance.random() / 2)
+
+
+class Outcomes(Rebuilding):
+    """Says what became of a claim."""
+
+    @property
+    def _carries_on(self) -> bool:
+        """Whether this step ends an action that comes first: one begun for another definition, or a resume."""
+        if is_resumed_first(self.claim) or self._is_restored_first:
+            return True
+        if self.claim.action == "ADOPT":
+            return bool(self.untold) or self.given != self.target
+        return self.claim.started and self.target is not None and self.given != self.target
+
+    @property
+    def _is_restored_first(self) -> bool:
+        """Whether an object gets to the snapshot it is being brought back to before another definition is applied."""
+        return self.claim.action == "RESTORE" and self.claim.planned != "RESTORE"
+
+    @property
+    def _then(self) -> str:
+        """The action that follows once the resource is what its definition says; empty for none."""
+        restored = self.claim.action in ("CREATE", "UPDATE") and "restore" in self.claim.fragment
+        return "RESTORE" if restored and not self._carries_on else ""
+
+    @property
+    def is_unbegun_update(self) -> bool:
+        """Whether this is an update, and nothing was done to the resource for it yet."""
+        return self.claim.action == "UPDATE" and not self.acts
+
+    @property
+    def _is_unbegun_operation(self) -> bool:
+        """Whether the resource was to be taken as it is, and nothing was done with it yet."""
+        begun = self.claim.started or self.resource is not None
+        return is_operation(self.claim) and not is_resumed_first(self.claim) and not begun
+
+    def paused(self) -> Outcome:
+        """Return the outcome that a hook must be cleared before anything is done."""
+        return self._left_behind(Ending.PAUSED)
+
+    def _hook(self, ending: Ending) -> str:
+        """Return the hook at which the node stands after this step; empty for none."""
+        action = self.claim.action.lower()
+        if ending is Ending.PAUSED:
+            return f"pre-{action}"
+        # An update that goes on with another one is not over yet.
+        over = ending is Ending.DONE or (ending is Ending.NEXT and action == "create")
+        hook = f"post-{action}"
+        return hook if over and self.acts and hook in self.claim.hooks else ""
+
+    def replaced(self, reason: str) -> Outcome:
+        """Return the outcome that another resource takes the place of this one."""
+        return self._left_behind(Ending.REPLACE, reason=reason)
+
+    def failed(self, reason: str, *, untouched: bool = False) -> Outcome:
+        """Return the outcome of an action that failed for good; ``untouched``: it never began."""
+        if is_resumed_first(self.claim) and self.resource is not None and self.resource.supersedes:
+            # A stack brings back itself what its update finds at rest.
+            return self._left_behind(Ending.NEXT, reason=reason)
+        if self._carries_on and self.claim.action != "ADOPT":
+            # Nobody wants what failed any more.
+            return self.replaced(reason)
+        if self.claim.retries < self._patience:
+            return self._again(reason)
+        if self._patience:
+            reason = f"{reason} (after {self.claim.retries} retries)"
+        ending = Ending.FAULT if self.claim.action == CHECK else Ending.FAILED
+        return self._left_behind(ending, reason=reason, untouched=untouched)
+
+    def went_wrong(self, error: ResourceFailure | IsothermError) -> Outcome:
+        """Return the outcome of what was raised on purpose."""
+        asked_nobody = self.resource is None or isinstance(error, PropertyNotVerified)
+        untouched = asked_nobody and (self.is_unbegun_update or self._is_unbegun_operation)
+        self.undone = isinstance(error, NothingDone)
+        if isinstance(error, PropertyNotVerified):
+            if self.claim.started and self.resource is None:
+                # Nobody got to look at what is under way: it goes on.
+                self.over = [self.claim.token]
+            return self.retry_or_fail(self.tellable(error.fault).told, untouched=untouched)
+        if isinstance(error, TakenOver):
+            # Nothing was begun: another process is at it, or died at it and holds it no longer than its lease.
+            return self._again(str(error), untouched=untouched)
+        if isinstance(error, RetryableFailure) or getattr(error, "retryable", False):
+            return self.retry_or_fail(str(error), untouched=untouched)
+        return self.failed(str(error), untouched=untouched)
+
+    def retry_or_fail(self, reason: str, *, untouched: bool = False) -> Outcome:
+        """Return the outcome of a try that failed: another one, unless there were enough."""
+        limit = self.around.settings.action_retry_limit
+        if self.claim.retries < limit:
+            return self._again(reason, untouched=untouched)
+        told = f"{reason} (after {limit} retries)" if limit and not self._patience else reason
+        return self.failed(told, untouched=untouched)
+
+    @property
+    def _patience(self) -> int:
+        """How often what failed for good is tried again all the same: what is wanted is there meanwhile."""
+        return self.around.settings.cleanup_retry_limit if self.claim.fragment.get("retried") else 0
+
+    def _again(self, reason: str, *, untouched: bool = False) -> Outcome:
+        """Return the outcome that another try follows, later each time; ``untouched``: the action never began."""
+        seconds = backoff_seconds(self.claim.retries, self.around.settings, self.around.random)
+        return self._left_behind(Ending.RETRY, reason=reason, seconds=seconds, untouched=untouched)
+
+    def unanswered(self, error: NodeError) -> Outcome:
+        """Return the outcome that nobody can tell what is there: it is asked again, as long as the stack has time.
+
+        Nothing is missing, and nothing has failed. What is under way goes on from where it is.
+        """
+        reason = str(error)
+        seconds = pause_seconds(self.claim.now - self.claim.started_at, self.around.random)
+        if self.claim.started and self.over is None:
+            return self._left_behind(Ending.WAITING, reason=reason, seconds=seconds, token=self.claim.token)
+        return self._left_behind(Ending.RETRY, reason=reason, seconds=seconds, counts=False)
+
+    def raised(self, error: Exception) -> Outcome:
+        """Return the outcome of an exception that is no word of the contract, or says that a node cannot be asked."""
+        if isinstance(error, NodeError):
+            return self.unanswered(error) if error.passing else self.failed(str(error))
+        sentence = f"{type(error).__name__}: {error}"
+        if self._is_worth_another(error):
+            return self.retry_or_fail(sentence)
+        log.warning("a plugin raised", resource=self.claim.order.key, type=self.claim.type, exc_info=error)
+        return self.failed(sentence)
+
+    def _is_worth_another(self, error: Exception) -> bool:
+        """Whether the type, or a client that it used, says that the same may succeed later."""
+        resource = self.resource
+        return resource is not None and (resource.is_retryable(error) or resource.clients.is_retryable(error))
+
+    def _done(self, resource: Resource, ending: Ending) -> Outcome:
+        if self.claim.order.phase != CONVERGE or (ending is Ending.NEXT and self.claim.action != "ADOPT"):
+            return self._left_behind(ending)
+        attributes, unread = read_attributes(
+            resource, self.claim.wanted, again=self._tried_again, recorded=self._recorded_attributes()
+        )
+        reference = resource.reference_id()
+        node_data = NodeData(
+            uuid=self.claim.resource_id,
+            name=self.claim.order.key,
+            action=self.claim.action,
+            status="COMPLETE",
+            physical_id=resource.state.physical_id,
+            reference_id=reference,
+            attributes=attributes,
+            unread=unread,
+        )
+        reason = "; ".join(node_data.why_unread(path) for path in unread)
+        return self._left_behind(ending, reason=reason, reference=reference, node_data=node_data)
+
+    def _recorded_attributes(self) -> Mapping[AttributePath, Any]:
+        """Return what was read of the resource before, as long as it is what it was then."""
+        claim = self.claim
+        is_as_it_was = claim.action == "UPDATE" and not self.acts and "reread" not in claim.fragment
+        if claim.recorded is None or not is_as_it_was or is_doubted(claim) or self._may_have_other_metadata:
+            return {}
+        before = NodeData.from_wire(list(claim.recorded))
+        return before.attributes if before.uuid == claim.resource_id else {}
+
+    @property
+    def _may_have_other_metadata(self) -> bool:
+        """Whether what the template says of other resources in the metadata may be new since the plan was made."""
+        said = self.definition.metadata_expression if self.definition else None
+        return self.claim.changed and said is not None and any(said.requirements())
+
+    def _tried_again(self, error: Exception) -> bool:
+        """Whether doing the same again may help, and was not done too often."""
+        if isinstance(error, NodeError) and error.passing:
+            return True
+        may_help = isinstance(error, RetryableFailure) or getattr(error, "retryable", False)
+        if not may_help and self.resource is not None and not isinstance(error, ResourceFailure):
+            may_help = self._is_worth_another(error)
+        return bool(may_help) and self.claim.retries < self.around.settings.action_retry_limit
+
+    def _left_behind(
+        self,
+        ending: Ending,
+        *,
+        reason: str = "",
+        seconds: float = 0.0,
+        token: Any = None,
+        reference: str | None = None,
+        node_data: NodeData | None = None,
+        untouched: bool = False,
+        counts: bool = True,
+    ) -> Outcome:
+        claim = self.claim
+        # What only could not tell something about itself is not made again to be asked again.
+        over = self.over if ending is Ending.RETRY else None
+        if over is not None:
+            (token,) = over
+        state = self.resource.state if self.resource else None
+        converging = claim.order.phase == CONVERGE and not is_operation(claim)
+        done = ending is Ending.DONE
+        # Until an update is complete, what was there before it is what the next one starts from.
+        creating = claim.action == "CREATE" and ending is not Ending.REPLACE
+        applied = self.given if converging and (done or creating or ending is Ending.NEXT) else None
+        if applied is not None and self.untold:
+            applied = {name: value for name, value in applied.items() if name not in self.untold}
+        kind = kind_of_type(self.around.types, claim.type)
+        version = kind.type_version if kind else 0
+        return Outcome(
+            ending=ending,
+            reason=reason,
+            seconds=seconds,
+            physical_id=state.physical_id if state else claim.physical_id,
+            on_node=state.on_node if state else None,
+            reference_id=reference,
+            data=with_mark(
+                state.data if state else claim.data,
+                claim,
+                ending,
+                made_nothing=self.undone or not self.acts,
+            ),
+            token=token,
+            is_over=over is not None,
+            counts=counts,
+            in_flight=self.given if claim.action == "UPDATE" and (over or ending is Ending.WAITING) else None,
+            properties=applied,
+            definition_hash=definition_hash(claim.type, applied, version)
+            if ending in (Ending.DONE, Ending.NEXT) and applied is not None
+            else None,
+            attributes=node_data.recorded_attributes() if node_data else (),
+            metadata=self.metadata if done and converging else None,
+            metadata_hash=metadata_hash(self.metadata or {}) if done and converging else None,
+            requires=self.requires,
+            node_data=node_data.to_wire() if node_data else None,
+            # What is adopted is as its dependents have it.
+            changed=node_data is None or (claim.action != "ADOPT" and _differs(node_data, claim.recorded)),
+            new_id=str(uuid.uuid4()) if ending is Ending.REPLACE else "",
+            then=self._then if ending is Ending.NEXT else "",
+            # Also of a snapshot that never comes to its end: what there is of it is deleted with it.
+            entry=token if claim.action == SNAPSHOT else None,
+            untouched=untouched,
+            hook=self._hook(ending),
+        )
+
+
+def _differs(now: NodeData, recorded: Sequence[Any] | None) -> bool:
+    """Whether dependents would see a difference; by which action it came to this is none."""
+    if recorded is None:
+        return True
+    before = NodeData.from_wire(list(recorded))
+    return replace(now, action=before.action, status=before.status) != before

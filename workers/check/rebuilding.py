@@ -1,0 +1,190 @@
+"""The resource that a claim is about, as its plugin sees it: made of the claim and what surrounds it alone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.definition import (
+    NodeData,
+    ParentResourceProxy,
+    ResourceProxy,
+    StackDefinition,
+)
+from orchestrator.limits import Limits
+from orchestrator.messages import CLEANUP
+from orchestrator.plugins.clients import ProjectClients
+from orchestrator.plugins.properties import PropertyError, convert_properties
+from orchestrator.plugins.resource import (
+    Resource,
+    ResourceFailure,
+    ResourceState,
+)
+from orchestrator.plugins.stack_resource import StackResource
+from orchestrator.plugins.template_resource import kind_of_type
+from orchestrator.plugins.validating import typed_properties, valid_properties
+from orchestrator.store.claims import Claim
+from orchestrator.template.definitions import RETAIN, ResourceDefinition
+from workers.check.adopting import properties_as_found
+from workers.check.changing import is_doubted
+from workers.check.context import Surroundings
+from workers.check.operating import is_external, is_operation
+
+
+class Rebuilding:
+    """A claim, and the resource that it is about once that is rebuilt."""
+
+    def __init__(self, claim: Claim, around: Surroundings) -> None:
+        self.claim = claim
+        self.around = around
+        self.resource: Resource | None = None
+        #: The resolved properties that this step brings about; the plugin gets them converted.
+        self.given: Mapping[str, Any] | None = None
+        #: Those that the template gives, which are others where an action begun for another definition goes on.
+        self.target: Mapping[str, Any] | None = None
+        #: The names of those that nobody knows whether they are so: what is to be adopted is taken as it is.
+        self.untold: frozenset[str] = frozenset()
+        #: What the template says; None where it does not count: what was applied does.
+        self.definition: ResourceDefinition | None = None
+        self.metadata: Mapping[str, Any] | None = None
+        self.requires: tuple[str, ...] = ()
+        #: The token of the action once it is over, or known to go on whatever becomes of this step; None before that.
+        self.over: list[Any] | None = None
+        #: Whether the action does anything to the object; else it is over without having begun.
+        self.acts = claim.started
+        #: Whether, although it began, certainly nothing came of it.
+        self.undone = False
+
+    def _rebuild(self) -> Resource:
+        claim = self.claim
+        kind = kind_of_type(self.around.types, claim.type)
+        if kind is None:
+            raise ResourceFailure(f"resource type {claim.type!r} is not installed where the check ran")
+        stack = self._stack()
+        as_it_is = claim.order.phase == CLEANUP or is_operation(claim)
+        self.given = self._applied() if as_it_is else self._brought_about(kind, stack)
+        properties = self._converted(kind, as_it_is=as_it_is)
+        metadata = claim.metadata if claim.metadata is not None else self.metadata
+        resource = kind(
+            name=claim.order.key,
+            type_name=claim.type,
+            state=ResourceState(
+                uuid=claim.resource_id,
+                physical_id=claim.physical_id,
+                on_node=claim.on_node,
+                data=claim.data,
+                metadata=dict(metadata or {}),
+                action=claim.action,
+                status="IN_PROGRESS",
+                started_at=claim.started_at,
+            ),
+            properties=properties,
+            stack=stack,
+            settings=self.around.settings,
+            now=claim.now,
+            watched_metadata=self._watched(kind, properties, stack),
+        )
+        resource.clients = self._clients
+        resource.annotations = self.around.annotations_of(claim.order.key)
+        if self.definition is not None:
+            resource.update_policy = convert_properties(
+                kind.update_policy_schema, self.definition.update_policy, constraints=False
+            )
+        if isinstance(resource, StackResource):
+            hidden = self.around.context.get("hidden", ())
+            resource.stacks = self.around.child_of(claim, self.definition, stack, hidden)
+            resource.wanted = tuple(tuple(path) for path in claim.wanted)
+        return resource
+
+    @property
+    def _external_id(self) -> str | None:
+        """The physical id of what exists already; None for what is made here."""
+        return self.definition.external_id if self.definition else None
+
+    def _converted(self, kind: type[Resource], *, as_it_is: bool) -> Mapping[str, Any]:
+        retained = as_it_is and self.claim.fragment.get("policy") == RETAIN
+        if retained or is_external(self.claim):
+            # What is not ours, and what is left alone, may have any properties; nobody asks for them.
+            return {name: prop.absent() for name, prop in kind.properties_schema.items()}
+        given = self.given or {}
+        if as_it_is or not self._begins(kind):
+            # What was fit to be made is fit to be deleted or looked at, by whatever schema the type has today; and what
+            # is under way was found to be right when it began.
+            return typed_properties(kind, given, clients=self._clients)
+        return valid_properties(kind, given, clients=self._clients)
+
+    def _begins(self, kind: type[Resource]) -> bool:
+        """Whether an action begins that needs sound properties."""
+        claim = self.claim
+        # What an object to be adopted was said to be may be a mixture of two definitions.
+        if claim.started or (claim.action == "ADOPT" and "adopting" in claim.fragment):
+            return False
+        as_it_was = claim.was[1] == "COMPLETE" and claim.properties == self.given and not is_doubted(claim)
+        return claim.action != "UPDATE" or kind.always_updates or not as_it_was
+
+    @property
+    def _clients(self) -> ProjectClients:
+        return self.around.clients.of(self.around.context["project"])
+
+    def _stack(self) -> StackDefinition:
+        context = self.around.context
+        data = [NodeData.from_wire(wire) for wire in self.around.inputs]
+        self.requires = tuple(item.uuid for item in data)
+        return StackDefinition(
+            name=context["name"],
+            id=context["id"],
+            project=context["project"],
+            parameters=context["parameters"],
+            resources={item.name: ResourceProxy(name=item.name, data=item) for item in data},
+            files=self.around.files(self.claim.fragment.get("files", {})),
+            parent=ParentResourceProxy.of_context(context),
+            asker=self.claim.order.key,
+        )
+
+    def _resolved(self, stack: StackDefinition) -> Mapping[str, Any]:
+        definition = ResourceDefinition.from_fragment(
+            self.claim.order.key, self.claim.fragment["definition"], Limits.of(self.around.settings)
+        )
+        self.definition = definition
+        self.metadata = definition.resolve_metadata(stack)
+        return {} if definition.external_id is not None else definition.resolve_properties(stack)
+
+    def _brought_about(self, kind: type[Resource], stack: StackDefinition) -> Mapping[str, Any]:
+        """Return the properties that the template gives, or those that an action goes on with that is under way."""
+        claim = self.claim
+        self.target = self._resolved(stack)
+        if claim.action == "ADOPT":
+            return self._as_found(self.target)
+        if claim.started and not kind.supersedes:
+            begun = claim.properties if claim.action == "CREATE" else claim.in_flight
+            return self.target if begun is None else begun
+        return self.target
+
+    def _as_found(self, target: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the properties that an object has that is there already: what it was said to be, else ``target``."""
+        if "adopting" not in self.claim.fragment or self._external_id is not None:
+            return target
+        found = properties_as_found(self.claim, self.around.inputs, self.around.context, self.around.files)
+        self.untold = frozenset(target) - frozenset(found)
+        return {**{name: target[name] for name in self.untold}, **found}
+
+    def _applied(self) -> Mapping[str, Any]:
+        """Return the properties last applied, or those that an interrupted create was about to apply."""
+        if self.claim.properties is not None:
+            return self.claim.properties
+        planned: Mapping[str, Any] = self.claim.fragment.get("properties", {})
+        return planned
+
+    def _watched(
+        self, kind: type[Resource], properties: Mapping[str, Any], stack: StackDefinition
+    ) -> Mapping[str, Any] | None:
+        if kind.watches is None:
+            return None
+        reference = properties.get(kind.watches)
+        # A reference id is only known to those who were given it: the store keeps it packed, and cannot look for it.
+        referred = (each.uuid for each in stack.resources.values() if each.reference_id() == reference)
+        return self.around.metadata_of(next(referred, None) or str(reference))
+
+    def tellable(self, error: PropertyError) -> PropertyError:
+        """Return a property's error without a value that may be a secret: the reason is there for all to read."""
+        if self.definition is None:
+            return error.veil(error.path[:1])
+        return self.definition.tellable(error, self.around.context.get("hidden", ()))

@@ -1,0 +1,182 @@
+"""One step of one resource's action: what the plugin is asked, in which order, and what its answer means.
+
+Everything a plugin needs is in the claim, the traversal's context and its direct requirements' data; what it
+leaves behind is in the outcome. Nothing here touches the store or the queue.
+"""
+
+from typing import Any
+
+from orchestrator.errors import IsothermError
+from orchestrator.operable import SNAPSHOT
+from orchestrator.plugins.properties import PropertyError
+from orchestrator.plugins.resource import (
+    Resource,
+    ResourceFailure,
+    Wait,
+)
+from orchestrator.plugins.stack_resource import StackResource
+from orchestrator.plugins.validating import valid_properties
+from orchestrator.store.claims import Claim, Ending, Outcome
+from orchestrator.template.definitions import RETAIN
+from workers.check.adopting import told_by
+from workers.check.changing import RefusedChange, ReplaceResource, changes_of, is_doubted
+from workers.check.context import Surroundings
+from workers.check.creating import may_have_made
+from workers.check.operating import NotFit, is_operation, operate, refuse_unfit
+from workers.check.outcomes import Outcomes
+
+#: How long a step waits whose check said "not yet" and not for how long.
+POLL_SECONDS = 1.0
+
+
+def take_step(claim: Claim, around: Surroundings) -> Outcome:
+    """Take one step of the claimed action and say what it left behind; a plugin's exception is an outcome too."""
+    step = _Step(claim, around)
+    try:
+        return step.take()
+    except (Pause, ReplaceResource) as error:
+        return step.paused() if claim.looks else step.replaced(str(error))
+    except (NotFit, RefusedChange) as error:
+        return step.failed(str(error), untouched=True)
+    except PropertyError as error:
+        return step.failed(step.tellable(error).told, untouched=step.is_unbegun_update)
+    except (ResourceFailure, IsothermError) as error:
+        return step.went_wrong(error)
+    except Exception as error:  # noqa: BLE001 (the boundary to other people's code)
+        return step.raised(error)
+
+
+class Pause(Exception):
+    """Something is to be done that must not begin before a hook is cleared."""
+
+
+class _Step(Outcomes):
+    """The next step of the action that was claimed."""
+
+    def take(self) -> Outcome:
+        if is_operation(self.claim):
+            refuse_unfit(self.claim)
+        resource = self.resource = self._rebuild()
+        actions = {
+            "CREATE": self._create,
+            "ADOPT": self._adopt,
+            "UPDATE": self._update,
+            "RESTORE": self._restore,
+            "DELETE": self._delete,
+        }
+        token, answer = actions.get(self.claim.action, self._operate)(resource)
+        if isinstance(answer, Wait):
+            seconds = max(0.0, answer.seconds)
+            return self._left_behind(Ending.WAITING, seconds=seconds, token=answer.next_token(token))
+        if not answer:
+            return self._left_behind(Ending.WAITING, seconds=POLL_SECONDS, token=token)
+        if self.claim.action == SNAPSHOT:
+            return self._left_behind(Ending.DONE, token=token)
+        self.over = [token]
+        return self._done(resource, Ending.NEXT if self._carries_on or self._then else Ending.DONE)
+
+    def _begin(self) -> None:
+        """Say that from here on something is done.
+
+        Raises:
+            Pause: it must not be yet.
+        """
+        if self.claim.looks:
+            raise Pause
+        self.acts = True
+
+    def _create(self, resource: Resource) -> tuple[Any, bool | Wait]:
+        claim = self.claim
+        self._begin()
+        if self._external_id is not None:
+            return None, self._taken_as_it_is(resource, self._external_id)
+        if self._goes_on(resource):
+            token = claim.token
+        else:
+            # An earlier attempt died at some instruction, perhaps after the effect and before it was written down.
+            found = resource.find() if may_have_made(claim) else None
+            if found is None:
+                token = resource.handle_create()
+            elif claim.fragment.get("old") and not resource.supersedes:
+                raise ReplaceResource("what an interrupted create made may follow another definition")
+            else:
+                resource.state.physical_id = found
+                token = resource.resume_create()
+        return token, resource.check_create_complete(token)
+
+    def _goes_on(self, resource: Resource) -> bool:
+        """Whether the action is under way, and for what is wanted now."""
+        if not self.claim.started:
+            return False
+        if not (resource.supersedes and resource.is_outdated(self.claim.token)):
+            return True
+        # It is begun anew, for properties that nobody has looked at yet.
+        valid_properties(type(resource), self.given or {}, clients=self._clients)
+        return False
+
+    def _adopt(self, resource: Resource) -> tuple[Any, bool | Wait]:
+        claim = self.claim
+        if self._external_id not in (None, claim.physical_id):
+            raise ResourceFailure(f"the template's external_id is another than {claim.physical_id!r}")
+        observed = None if claim.started and not self.untold else resource.observe()
+        if self.untold:
+            self.given, self.untold = told_by(observed, self.given or {}, self.untold, resource)
+        if claim.started:
+            return claim.token, resource.check_adopt_complete(claim.token)
+        if observed is None:
+            if claim.fragment.get("old"):
+                raise ReplaceResource("what it was to adopt is gone")
+            raise ResourceFailure(f"there is no object with the id {claim.physical_id!r}")
+        token = None if self._external_id else resource.handle_adopt()
+        return token, resource.check_adopt_complete(token)
+
+    @staticmethod
+    def _taken_as_it_is(resource: Resource, external_id: str) -> bool:
+        resource.state.physical_id = external_id
+        if resource.observe() is None:
+            raise ResourceFailure(f"there is no object with the external_id {external_id!r}")
+        return True
+
+    def _update(self, resource: Resource) -> tuple[Any, bool | Wait]:
+        claim = self.claim
+        if self._external_id is not None:
+            if claim.physical_id != self._external_id:
+                raise RefusedChange("the external_id of a resource cannot be changed")
+            if is_doubted(claim):
+                return None, self._taken_as_it_is(resource, self._external_id)
+            return None, True
+        if self._goes_on(resource):
+            return claim.token, resource.check_update_complete(claim.token)
+        changes = changes_of(resource, claim)
+        if not changes.names and not resource.always_updates:
+            return None, True
+        self._begin()
+        token = resource.handle_update(changes)
+        return token, resource.check_update_complete(token)
+
+    def _restore(self, resource: Resource) -> tuple[Any, bool | Wait]:
+        claim = self.claim
+        token = claim.token if claim.started else resource.handle_restore(claim.fragment["restore"][0])
+        return token, resource.check_restore_complete(token)
+
+    def _delete(self, resource: Resource) -> tuple[Any, bool | Wait]:
+        claim = self.claim
+        if claim.was[0] == "INIT":
+            # Nothing was ever begun.
+            return None, True
+        self._begin()
+        # What a stack made stays too if it is given up, but it is no stack any more.
+        is_given_up = bool(claim.fragment.get("abandon")) and isinstance(resource, StackResource)
+        if claim.fragment.get("policy") == RETAIN and not is_given_up:
+            resource.handle_retain()
+            return None, True
+        if claim.started:
+            token = claim.token
+        else:
+            if resource.state.physical_id is None:
+                resource.state.physical_id = resource.find()
+            token = resource.handle_delete()
+        return token, resource.check_delete_complete(token)
+
+    def _operate(self, resource: Resource) -> tuple[Any, bool | Wait]:
+        return operate(resource, self.claim)
