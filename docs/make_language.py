@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from orchestrator.settings import Settings
+from orchestrator.config.settings import Settings
 from orchestrator.template.functions.base import LONGEST_TEXT, Example
 from orchestrator.template.functions.description import (
     FunctionDescription,

@@ -9,15 +9,15 @@ import annotated_types
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from orchestrator.settings import Settings
-from orchestrator.settings_faults import variable_of
+from orchestrator.config.problems import variable_of
+from orchestrator.config.settings import Settings
 
 PAGE = Path(__file__).with_name("settings.md")
 
 INTRODUCTION = """\
 # Settings
 
-<!-- Written by docs/make_settings.py from orchestrator/settings.py: change it there. -->
+<!-- Written by docs/make_settings.py from orchestrator/config/settings.py: change it there. -->
 
 Each setting has a name in `isotherm.toml` (in the working directory, or where `ISOTHERM_CONFIG` points, where there
 must be a file then) and a variable, which wins. A name that is none of these is refused in the file; of a variable with

@@ -6,10 +6,10 @@ It has what a page of ``isotherm docs build --format markdown`` has of each, mad
 import tomllib
 from pathlib import Path
 
+from orchestrator.config.settings import Settings
 from orchestrator.documentation.catalogue import described_types
 from orchestrator.documentation.site import PageFormat, environment
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.settings import Settings
 
 PAGE = Path(__file__).with_name("types.md")
 #: What ships is what this file declares; other packages may have installed more.

@@ -12,9 +12,9 @@
     ├── Conflict              the name is taken, an action is under way                       (exit 2)
     ├── Unavailable           a service (database, broker, cache) cannot be reached           (exit 3)
     │   ├── TakenOver         another process sees to an operation now
-    │   │                     (orchestrator.store.operation_rows)                             (exit 3)
+    │   │                     (orchestrator.store.traversals.operation_rows)                             (exit 3)
     │   └── LeasesUnknown     which nodes have an agent: their leases' store is out of reach
-    │                         (orchestrator.nodes.errors)                                     (exit 3)
+    │                         (orchestrator.nodes.rpc.errors)                                     (exit 3)
     ├── NotVerified           another system does not tell whether what is named exists       (exit 3)
     │   └── PropertyNotVerified   of a property (orchestrator.plugins.properties)             (exit 3)
     ├── EntityNotFound        another system says that what is named does not exist; becomes
@@ -27,9 +27,9 @@
     │                         InvalidInput, an output's error or a resource's reason
     │                         (orchestrator.template.functions.base)                          (exit 1)
     ├── CircularDependency    resources require each other; becomes a problem of InvalidInput
-    │                         (orchestrator.graph)                                            (exit 1)
+    │                         (orchestrator.model.graph)                                            (exit 1)
     └── UnreadableSecret      stored with a key that is not configured: configure it
-                              (orchestrator.codec)                                            (exit 1)
+                              (orchestrator.model.codec)                                            (exit 1)
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """The one Python API that every face uses: create, update, cancel, delete, watch, show.
 
 Embedded or distributed is decided by the settings and seen here only: embedded, this process does the work itself
-(:mod:`orchestrator.embedded`); distributed, jobs go to the queue (:mod:`orchestrator.queue_desk`).
+(:mod:`orchestrator.processes.embedded`); distributed, jobs go to the queue (:mod:`orchestrator.processes.job_client`).
 """
 
 import time
@@ -13,21 +13,21 @@ from typing import Any, Final, Self
 
 import psutil
 
-from orchestrator.adoption import adopted_rows
-from orchestrator.cache_admin import CacheAdmin
-from orchestrator.cache_views import CacheView, FlushView
-from orchestrator.constraint_caches import ConstraintCaches
-from orchestrator.embedded import Embedded
-from orchestrator.embedded_database import prepare_database
-from orchestrator.health import mark_healthy, mark_unhealthy
-from orchestrator.hooking import (
+from orchestrator.caches.admin import CacheAdmin
+from orchestrator.config.settings import Settings
+from orchestrator.engine.breakpoints import (
     UNSET_HOOK,
     check_kind,
     clear_hooks,
     hook_view,
     unset_hook,
 )
-from orchestrator.messages import (
+from orchestrator.engine.health import mark_healthy, mark_unhealthy
+from orchestrator.engine.publisher import Publisher, publish_or_leave
+from orchestrator.engine.signals import Signals
+from orchestrator.engine.snapshots import snapshot_view
+from orchestrator.model.actions import CHECK, RESUME, SUSPEND
+from orchestrator.model.messages import (
     ADOPT_TASK,
     CANCEL_TASK,
     CHECK_STACK_TASK,
@@ -49,27 +49,27 @@ from orchestrator.messages import (
     SnapshotJob,
     StackJob,
 )
-from orchestrator.node_admin import NodeAdmin
-from orchestrator.node_asking import NodeAsking
-from orchestrator.node_tally import NodeTally
-from orchestrator.nodes.client import NodeClient
-from orchestrator.observation.observer import Observer
-from orchestrator.operable import CHECK, RESUME, SUSPEND
+from orchestrator.model.purge import Purge, Removed
+from orchestrator.nodes.admin import NodeAdmin
+from orchestrator.nodes.inquiry import NodeAsking
+from orchestrator.nodes.rpc.client import NodeClient
+from orchestrator.nodes.statistics import NodeTally
+from orchestrator.planning.adoption import adopted_rows
+from orchestrator.planning.preparation import prepare, prepare_update, wishes
 from orchestrator.plugins.clients import ClientPlugins, Clients
+from orchestrator.plugins.constraint_caches import ConstraintCaches
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.preparation import prepare, prepare_update, wishes
-from orchestrator.publishing import Publisher, publish_or_leave
-from orchestrator.purge import Purge, Removed
-from orchestrator.queue_desk import QueueDesk
-from orchestrator.settings import Settings
-from orchestrator.showing import Showing, stack_view, warnings_in
-from orchestrator.signals import Signals
-from orchestrator.sink_admin import forget_sink, sink_views
-from orchestrator.sink_views import SinkView
-from orchestrator.snapshots import snapshot_view
+from orchestrator.processes.embedded import Embedded
+from orchestrator.processes.embedded_database import prepare_database
+from orchestrator.processes.job_client import QueueDesk
+from orchestrator.queries.observer import Observer
+from orchestrator.queries.stacks import Showing, stack_view, warnings_in
+from orchestrator.sinks.admin import forget_sink, sink_views
+from orchestrator.store.stacks.tallies import done_of
 from orchestrator.store.store import Store
-from orchestrator.store.tallies import done_of
-from orchestrator.views import (
+from orchestrator.views.caches import CacheView, FlushView
+from orchestrator.views.sinks import SinkView
+from orchestrator.views.stacks import (
     HookView,
     Progress,
     ResourceView,
@@ -369,7 +369,7 @@ class Service(Showing):
         if self._embedded is not None:
             return self._embedded
         # Celery is slow to import, and only a distributed face needs it.
-        from orchestrator.queue import QueuePublisher, make_app
+        from orchestrator.queue.celery_app import QueuePublisher, make_app
 
         return QueuePublisher(make_app(self.settings))
 

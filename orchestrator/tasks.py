@@ -16,18 +16,18 @@ import structlog
 from celery.exceptions import Reject
 
 from cache.node_state.errors import StateStoreFailed
-from orchestrator.celery_worker import at_the_beginning, at_the_end, queues_of, worker_name
+from orchestrator.config.log_context import about_job
+from orchestrator.config.settings import load_settings
+from orchestrator.engine.job_errors import refusal_of
+from orchestrator.engine.jobs import KINDS
 from orchestrator.errors import HooksNotLoaded, IsothermError, Unavailable
-from orchestrator.jobs import KINDS
-from orchestrator.log_context import about_job
-from orchestrator.messages import FINISH_TASK, SWEEP_TASK, CheckOrder
-from orchestrator.names import is_name
-from orchestrator.nodes.messages import WATCH_TASK
-from orchestrator.queue import QueuePublisher, default_app
-from orchestrator.refusals import refusal_of
-from orchestrator.runtime import Runtime
-from orchestrator.settings import load_settings
-from orchestrator.store.operation_rows import TakenOver
+from orchestrator.model.messages import FINISH_TASK, SWEEP_TASK, CheckOrder
+from orchestrator.model.names import is_name
+from orchestrator.nodes.rpc.messages import WATCH_TASK
+from orchestrator.processes.runtime import Runtime
+from orchestrator.queue.celery_app import QueuePublisher, default_app
+from orchestrator.queue.celery_worker import at_the_beginning, at_the_end, queues_of, worker_name
+from orchestrator.store.traversals.operation_rows import TakenOver
 
 log = structlog.get_logger()
 

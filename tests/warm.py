@@ -170,8 +170,8 @@ def import_all() -> None:
 
     import orchestrator.cli.main
     import orchestrator.cli.start
-    import orchestrator.embedded
-    import orchestrator.queue
+    import orchestrator.processes.embedded
+    import orchestrator.queue.celery_app
     import orchestrator.service  # noqa: F401
 
     groups = ("isotherm.workers", "isotherm.resources", "isotherm.clients", "isotherm.constraints")

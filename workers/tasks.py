@@ -6,11 +6,11 @@ A message that is lost with its worker is published again by the sweep, so it is
 from functools import cache
 from typing import Any
 
-from orchestrator.celery_worker import at_the_beginning, at_the_end, queues_of, worker_name
-from orchestrator.messages import CHECK_TASK, CheckOrder
-from orchestrator.queue import QueuePublisher, default_app
-from orchestrator.runtime import Runtime
-from orchestrator.settings import load_settings
+from orchestrator.config.settings import load_settings
+from orchestrator.model.messages import CHECK_TASK, CheckOrder
+from orchestrator.processes.runtime import Runtime
+from orchestrator.queue.celery_app import QueuePublisher, default_app
+from orchestrator.queue.celery_worker import at_the_beginning, at_the_end, queues_of, worker_name
 
 
 @cache

@@ -2,11 +2,11 @@
 
 import click
 
-from orchestrator.cache_views import CacheView
 from orchestrator.cli.errors import BAD_INPUT, DONE, UNREACHABLE
 from orchestrator.cli.formats import Table, moment, show
 from orchestrator.cli.options import example, format_option
 from orchestrator.cli.shell import Shell
+from orchestrator.views.caches import CacheView
 
 _client = click.option("--client", metavar="CLIENT", help="Only that of this client plugin; else of all.")
 #: How a command ends when a cache is in a state; when several are, the highest counts.

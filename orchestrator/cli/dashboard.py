@@ -29,6 +29,6 @@ def dashboard(shell: Shell, options: tuple[str, ...]) -> None:
     configure_logs(settings)
     require_flower()
     # Brings Flower and Tornado in, which no other command needs.
-    from orchestrator.dashboard.command import serve
+    from orchestrator.cli.dashboard_server import serve
 
     serve(settings, options)

@@ -13,7 +13,7 @@ from orchestrator.cli.formats import Table, console_for_messages, printable, sho
 from orchestrator.cli.options import example, format_option
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.times import Age
-from orchestrator.purge import KINDS
+from orchestrator.model.purge import KINDS
 
 if TYPE_CHECKING:
     from rich.status import Status

@@ -18,7 +18,7 @@ def doctor(shell: Shell, form: str) -> None:
     waits for them, database, cache, broker, processes.
     Ends with 0 if all is well, 3 if a service cannot be reached, 2 if anything else is wrong.
     """
-    from orchestrator.doctor import checks
+    from orchestrator.doctor.report import checks
 
     found = list(checks(shell.settings))
     rows = [

@@ -20,7 +20,7 @@ from orchestrator.cli.formats import (
 from orchestrator.cli.progress import duration, follow, last_event, resumable
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, NotFound, Problem
-from orchestrator.views import OutputView, StackView
+from orchestrator.views.stacks import OutputView, StackView
 
 #: The states in which outputs are what the template says.
 _WITH_OUTPUTS = ("CREATE_COMPLETE", "ADOPT_COMPLETE", "UPDATE_COMPLETE", "RESTORE_COMPLETE")

@@ -3,14 +3,14 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from orchestrator.cache_views import CacheView, FlushView
-from orchestrator.event_filter import ALL_EVENTS, EventFilter
-from orchestrator.messages import AdoptJob, StackJob
-from orchestrator.node_views import AskedView, InstancesView, NodeDetails, NodeStats, NodeView
-from orchestrator.observation.views import FailureView, GraphPicture, Timeline
-from orchestrator.purge import Removed
-from orchestrator.sink_views import SinkView
-from orchestrator.views import (
+from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
+from orchestrator.model.messages import AdoptJob, StackJob
+from orchestrator.model.purge import Removed
+from orchestrator.views.caches import CacheView, FlushView
+from orchestrator.views.nodes import AskedView, InstancesView, NodeDetails, NodeStats, NodeView
+from orchestrator.views.operations import FailureView, GraphPicture, Timeline
+from orchestrator.views.sinks import SinkView
+from orchestrator.views.stacks import (
     EventView,
     GraphView,
     HookView,
@@ -25,7 +25,7 @@ from orchestrator.views import (
 
 
 class NodeService(Protocol):
-    """What a command asks of :class:`orchestrator.node_admin.NodeAdmin`."""
+    """What a command asks of :class:`orchestrator.nodes.admin.NodeAdmin`."""
 
     def all(self) -> list[NodeView]:
         """Return all nodes."""
@@ -56,7 +56,7 @@ class NodeService(Protocol):
 
 
 class Pictures(Protocol):
-    """What a command asks of :class:`orchestrator.observation.observer.Observer`."""
+    """What a command asks of :class:`orchestrator.queries.observer.Observer`."""
 
     def graph(self, name: str, /) -> GraphPicture:
         """Return the graph of the operation in force, or raise ``NotFound``."""

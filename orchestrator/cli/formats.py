@@ -90,12 +90,12 @@ def as_json(data: Any, *, indent: int | None = 2) -> str:
 
 def as_yaml(data: Any) -> str:
     """Return YAML, with keys in their own order."""
-    from orchestrator import yaml_text
+    from orchestrator.template import writer
 
     text = as_json(data)
     # PyYAML breaks lines at these and does not read them back; escaped, it does.
     has_odd_breaks = any(mark in text for mark in ("\\u0085", "\\u2028", "\\u2029", "\\ufeff"))
-    return yaml_text.write(json.loads(text), ascii_only=has_odd_breaks)
+    return writer.write(json.loads(text), ascii_only=has_odd_breaks)
 
 
 def moment(seconds: float) -> str:

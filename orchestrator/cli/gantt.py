@@ -10,7 +10,7 @@ from orchestrator.cli.fitting import columns_of, fitted
 from orchestrator.cli.formats import printable
 from orchestrator.cli.progress import duration
 from orchestrator.cli.state_marks import MARKS, SPAN_MARKS, Mark
-from orchestrator.observation.views import (
+from orchestrator.views.operations import (
     OVER,
     SPAN_HELD,
     SPAN_QUEUED,

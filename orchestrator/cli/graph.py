@@ -1,6 +1,6 @@
 """Draw a dependency graph in the languages of Graphviz and Mermaid."""
 
-from orchestrator.views import GraphNode, GraphView
+from orchestrator.views.stacks import GraphNode, GraphView
 
 #: Fill colours by the end of a state's name.
 COLOURS = {"COMPLETE": "#c8e6c9", "FAILED": "#ffcdd2", "IN_PROGRESS": "#fff9c4"}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.cli.fitting import shortened
 from orchestrator.cli.formats import printable
 from orchestrator.cli.state_marks import MARKS
-from orchestrator.observation.views import (
+from orchestrator.views.operations import (
     BLOCKED,
     DONE,
     FAILED,

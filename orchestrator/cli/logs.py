@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.errors import InvalidInput, Problem
 
 if TYPE_CHECKING:
-    from orchestrator.settings import Settings
+    from orchestrator.config.settings import Settings
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -43,7 +43,7 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
     # A tenth of a second to import, which help and completion would pay too.
     import structlog
 
-    from orchestrator.log_context import merge_context
+    from orchestrator.config.log_context import merge_context
 
     number = logging.getLevelNamesMapping()[level_of(settings, quiet=quiet)]
     told: list[Any] = [

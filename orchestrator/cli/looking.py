@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrator.cli.face import Pictures
 from orchestrator.errors import NotFound
-from orchestrator.observation.views import FAILED, OVER, GraphPicture
+from orchestrator.views.operations import FAILED, OVER, GraphPicture
 
 #: How many of the stacks in a stack are looked into, the first of those that are being worked on.
 MOST_NESTED: Final = 12

@@ -10,7 +10,7 @@ from orchestrator.cli.formats import Table, fields_table, moment, show
 from orchestrator.cli.options import example, format_option
 from orchestrator.cli.progress import duration
 from orchestrator.cli.shell import Shell
-from orchestrator.node_views import UP, AskedView, NodeDetails, NodeView
+from orchestrator.views.nodes import UP, AskedView, NodeDetails, NodeView
 
 
 @click.group()

@@ -8,7 +8,7 @@ import click
 
 from orchestrator.cli.formats import FORMS
 from orchestrator.cli.shell import Shell
-from orchestrator.tags import read_tags
+from orchestrator.model.tags import read_tags
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ from orchestrator.cli.annotation_tables import annotation_tables
 from orchestrator.cli.formats import Table, fields_table
 
 if TYPE_CHECKING:
-    from orchestrator.views import UpdatePlan
+    from orchestrator.views.stacks import UpdatePlan
 
 #: In the order in which people ask for them: what is shown of each action, and how many are counted as.
 _ACTIONS: Final = {

@@ -10,8 +10,8 @@ from orchestrator.cli.options import example, format_option
 from orchestrator.cli.shell import Shell
 
 if TYPE_CHECKING:
-    from orchestrator.hook_options import OptionView
-    from orchestrator.plugin_views import PluginDetails
+    from orchestrator.documentation.hook_options import OptionView
+    from orchestrator.documentation.plugin_views import PluginDetails
 
 namespace_option = click.option(
     "--namespace",
@@ -40,7 +40,7 @@ def list_plugins(shell: Shell, namespace: str | None, form: str) -> None:
     be used is listed with its errors. JSON and YAML also tell the class of each.
     """
     # Loads everything that is installed.
-    from orchestrator import installed_plugins
+    from orchestrator.documentation import installed_plugins
 
     found = installed_plugins.list_plugins(shell.settings, namespace)
     columns = ("namespace", "name", "package", "version", "order", "enabled", "errors")
@@ -75,7 +75,7 @@ def show_plugin(shell: Shell, name: str, namespace: str | None, form: str) -> No
     Of each option its type, its default, and what the settings say; a value that may be a secret is not shown. Of
     hypervisors and storage also what templates may ask of them.
     """
-    from orchestrator import installed_plugins
+    from orchestrator.documentation import installed_plugins
 
     found = installed_plugins.show_plugin(shell.settings, name, namespace)
     show(form, found.to_dict(), *_tables(found))

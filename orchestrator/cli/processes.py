@@ -9,7 +9,7 @@ from orchestrator.cli.options import example, split_pairs
 from orchestrator.cli.shell import Shell
 
 if TYPE_CHECKING:
-    from orchestrator.settings import Settings
+    from orchestrator.config.settings import Settings
 
 concurrency_option = click.option(
     "--concurrency",
@@ -49,7 +49,7 @@ def worker(shell: Shell, concurrency: int | None, pool: str, loglevel: str | Non
     """
     settings = _settings_with_logs(shell, loglevel)
     # Brings celery in, which only the commands of this module (and the doctor) pay for.
-    from orchestrator.queue import run_worker
+    from orchestrator.queue.celery_app import run_worker
 
     raise click.exceptions.Exit(run_worker(settings, concurrency=concurrency, pool=pool, name=name))
 
@@ -66,7 +66,7 @@ def coordinator(shell: Shell, concurrency: int | None, loglevel: str | None, nam
     and go on when one is lost.
     """
     settings = _settings_with_logs(shell, loglevel)
-    from orchestrator.queue import run_coordinator
+    from orchestrator.queue.celery_app import run_coordinator
 
     raise click.exceptions.Exit(run_coordinator(settings, concurrency=concurrency, name=name))
 

@@ -16,9 +16,9 @@ from orchestrator.cli.live_tree import Branch, branches, drawn
 from orchestrator.cli.looking import Look, Looker
 from orchestrator.cli.state_marks import MARKS, has_signs
 from orchestrator.errors import NotFound
-from orchestrator.event_filter import ALL_EVENTS, EventFilter
-from orchestrator.observation.views import DONE, UNCHANGED
-from orchestrator.views import EventView, HookView, Progress, StackView
+from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
+from orchestrator.views.operations import DONE, UNCHANGED
+from orchestrator.views.stacks import EventView, HookView, Progress, StackView
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -13,7 +13,7 @@ from orchestrator.cli.logs import configure_logs
 
 if TYPE_CHECKING:
     # pydantic costs half of what `isotherm --help` may take, and help needs no settings.
-    from orchestrator.settings import Settings
+    from orchestrator.config.settings import Settings
 
 
 def read_settings() -> "Settings":
@@ -22,7 +22,7 @@ def read_settings() -> "Settings":
     Raises:
         InvalidInput: a setting has an unknown name or a bad value.
     """
-    from orchestrator.settings import load_settings
+    from orchestrator.config.settings import load_settings
 
     return load_settings()
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.messages import AdoptJob, StackJob
+from orchestrator.model.messages import AdoptJob, StackJob
 
 if TYPE_CHECKING:
-    from orchestrator.settings import Settings
+    from orchestrator.config.settings import Settings
 
 
 class Given(TypedDict):
@@ -39,7 +39,7 @@ def stack_job(
         InvalidInput: files are missing or cannot be read; all of them are named at once.
     """
     # Brings the YAML parser in.
-    from orchestrator.limits import Limits
+    from orchestrator.config.limits import Limits
     from orchestrator.template.files import load_stack
 
     loaded = load_stack(template, environments, limits=Limits.of(settings), fetch_urls=settings.fetch_urls)
@@ -73,8 +73,8 @@ def existing_job(
     Raises:
         InvalidInput: files are missing or cannot be read; all of them are named at once.
     """
-    from orchestrator.existing import upon_existing
-    from orchestrator.limits import Limits
+    from orchestrator.config.limits import Limits
+    from orchestrator.planning.patch import upon_existing
     from orchestrator.template.files import load_environments
 
     limits = Limits.of(settings)
@@ -127,8 +127,8 @@ def adopt_job(
     Raises:
         InvalidInput: files are missing or cannot be read, or the adopt file is none.
     """
-    from orchestrator.limits import Limits
-    from orchestrator.stack_document import definition_in, read_stack_document, tags_in
+    from orchestrator.config.limits import Limits
+    from orchestrator.queries.stack_document import definition_in, read_stack_document, tags_in
 
     try:
         text = Path(adopt_file).read_text(encoding="utf-8")
@@ -157,7 +157,7 @@ def template_text(name: str, settings: "Settings") -> str:
     Raises:
         InvalidInput: it cannot be read.
     """
-    from orchestrator.limits import Limits
+    from orchestrator.config.limits import Limits
     from orchestrator.template.contents import Contents, Unreadable
 
     try:

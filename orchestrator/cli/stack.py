@@ -23,7 +23,7 @@ from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import stack_job
 from orchestrator.cli.stack_preview import show_preview
-from orchestrator.views import StackView
+from orchestrator.views.stacks import StackView
 
 
 @click.group()

@@ -13,7 +13,7 @@ from orchestrator.cli.options import example, format_option, wait_option
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.secret_file import write_secret_file
 from orchestrator.cli.shell import Shell
-from orchestrator.views import StackView
+from orchestrator.views.stacks import StackView
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -13,8 +13,8 @@ from orchestrator.cli.progress import PAGE, event_line, events_after
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.times import Moment
 from orchestrator.errors import NotFound
-from orchestrator.event_filter import EventFilter
-from orchestrator.views import EventView
+from orchestrator.model.event_filter import EventFilter
+from orchestrator.views.stacks import EventView
 
 #: Seconds between two looks for new events.
 FOLLOW_SECONDS = 0.5

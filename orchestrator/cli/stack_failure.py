@@ -15,7 +15,7 @@ from orchestrator.cli.formats import (
 )
 from orchestrator.cli.options import example, format_option
 from orchestrator.cli.shell import Shell
-from orchestrator.observation.views import FailedView, FailureView
+from orchestrator.views.operations import FailedView, FailureView
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -6,7 +6,7 @@ from orchestrator.cli.formats import Table, fields_table, moment, show
 from orchestrator.cli.options import example, format_option
 from orchestrator.cli.progress import PAGE, duration
 from orchestrator.cli.shell import Shell
-from orchestrator.views import TraversalView
+from orchestrator.views.stacks import TraversalView
 
 #: As much of a template's id as tells two apart.
 SHORT = 12

@@ -6,7 +6,7 @@ from orchestrator.cli.formats import Table, moment, printable, show
 from orchestrator.cli.options import example, format_option
 from orchestrator.cli.shell import Shell
 from orchestrator.template.resource_registry import HOOKS
-from orchestrator.views import HookView
+from orchestrator.views.stacks import HookView
 
 
 @click.group()

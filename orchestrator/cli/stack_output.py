@@ -6,7 +6,7 @@ from orchestrator.cli.errors import STACK_FAILED
 from orchestrator.cli.formats import FORMS, Table, as_json, fields_table, show
 from orchestrator.cli.options import example, format_option
 from orchestrator.cli.shell import Shell
-from orchestrator.views import OutputView
+from orchestrator.views.stacks import OutputView
 
 
 @click.group()

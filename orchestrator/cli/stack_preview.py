@@ -14,8 +14,8 @@ from orchestrator.cli.source import stack_job
 from orchestrator.cli.template import DISABLED
 
 if TYPE_CHECKING:
-    from orchestrator.messages import StackJob
-    from orchestrator.views import ResourcePreview, StackPreview
+    from orchestrator.model.messages import StackJob
+    from orchestrator.views.stacks import ResourcePreview, StackPreview
 
 
 @click.command(
@@ -60,7 +60,7 @@ def preview(
 def show_preview(shell: Shell, job: "StackJob", form: str) -> None:
     """Show what a create would make of a job."""
     # The language and the resource types' schemas: more than the other commands want to load.
-    from orchestrator.validation import preview_job
+    from orchestrator.validation.report import preview_job
 
     view = preview_job(job, shell.settings)
     warn(view.warnings, form)

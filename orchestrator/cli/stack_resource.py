@@ -11,7 +11,7 @@ from orchestrator.cli.options import example, format_option
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.views import ResourceView
+from orchestrator.views.stacks import ResourceView
 
 
 @click.group()

@@ -11,7 +11,7 @@ from orchestrator.cli.formats import Table, fields_table, moment, show
 from orchestrator.cli.options import example, format_option, rollback_option, timeout_option, wait_option
 from orchestrator.cli.progress import last_event
 from orchestrator.cli.shell import Shell
-from orchestrator.views import SnapshotView
+from orchestrator.views.stacks import SnapshotView
 
 
 @click.group()

@@ -8,7 +8,7 @@ from orchestrator.cli.options import example, format_option
 from orchestrator.cli.progress import duration
 from orchestrator.cli.shell import Shell
 from orchestrator.cli.state_marks import has_signs
-from orchestrator.observation.views import Timeline
+from orchestrator.views.operations import Timeline
 
 
 @click.command(

@@ -3,7 +3,7 @@
 import atexit
 import gc
 
-from orchestrator.collector import look_rarely
+from orchestrator.config.garbage import look_rarely
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.observation import views
+from orchestrator.views import operations
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,24 +21,24 @@ class Mark:
 
 #: By the state of a vertex, in the order in which people ask for them; the sign alone tells them apart.
 MARKS: Final = {
-    views.FAILED: Mark("✗", "x", "bold red"),
-    views.RETRYING: Mark("↻", "~", "bold yellow"),
-    views.HELD: Mark("‖", "|", "magenta"),
-    views.RUNNING: Mark("▶", ">", "yellow"),
-    views.WAITING: Mark("…", "w", "cyan"),
-    views.READY: Mark("○", "o", ""),
-    views.BLOCKED: Mark("·", ".", "dim"),
-    views.UNREACHED: Mark("∅", "!", "red"),
-    views.DONE: Mark("✓", "+", "green"),
-    views.UNCHANGED: Mark("=", "=", "green"),
+    operations.FAILED: Mark("✗", "x", "bold red"),
+    operations.RETRYING: Mark("↻", "~", "bold yellow"),
+    operations.HELD: Mark("‖", "|", "magenta"),
+    operations.RUNNING: Mark("▶", ">", "yellow"),
+    operations.WAITING: Mark("…", "w", "cyan"),
+    operations.READY: Mark("○", "o", ""),
+    operations.BLOCKED: Mark("·", ".", "dim"),
+    operations.UNREACHED: Mark("∅", "!", "red"),
+    operations.DONE: Mark("✓", "+", "green"),
+    operations.UNCHANGED: Mark("=", "=", "green"),
 }
 #: The same for what a span of a timeline tells; one character is one step of its time.
 SPAN_MARKS: Final = {
-    views.SPAN_WAITING: Mark("·", ".", "dim"),
-    views.SPAN_QUEUED: Mark("░", ":", ""),
-    views.SPAN_RUNNING: Mark("█", "#", "yellow"),
-    views.SPAN_RETRYING: Mark("▚", "~", "bold magenta"),
-    views.SPAN_HELD: Mark("‖", "|", "magenta"),
+    operations.SPAN_WAITING: Mark("·", ".", "dim"),
+    operations.SPAN_QUEUED: Mark("░", ":", ""),
+    operations.SPAN_RUNNING: Mark("█", "#", "yellow"),
+    operations.SPAN_RETRYING: Mark("▚", "~", "bold magenta"),
+    operations.SPAN_HELD: Mark("‖", "|", "magenta"),
 }
 
 

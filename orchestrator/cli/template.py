@@ -12,7 +12,7 @@ from orchestrator.cli.shell import Shell
 from orchestrator.cli.source import stack_job, template_text
 
 if TYPE_CHECKING:
-    from orchestrator.views import TemplateView
+    from orchestrator.views.stacks import TemplateView
 
 #: A stack must have a name; this one is never made.
 NOBODY = "validation"
@@ -49,7 +49,7 @@ def validate(
     null where there is none) and hint.
     """
     # The language and the resource types' schemas: more than the other commands want to load.
-    from orchestrator.validation import validate_job
+    from orchestrator.validation.report import validate_job
 
     job = stack_job(
         NOBODY, shell.settings, template=template, environments=environments, parameters=parameters
@@ -93,7 +93,7 @@ def show_template(
     not hold are left out. Only parameters that decide need values.
     """
     # The whole language.
-    from orchestrator.normal_form import decided_form, normal_form
+    from orchestrator.validation.normal_form import decided_form, normal_form
 
     if is_resolved:
         job = stack_job(

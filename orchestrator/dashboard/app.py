@@ -11,6 +11,7 @@ from flower.app import Flower, rewrite_handler
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_unix_socket
 
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard.access import Mode
 from orchestrator.dashboard.controls import controls
 from orchestrator.dashboard.fleet import Fleet
@@ -23,9 +24,8 @@ from orchestrator.dashboard.sharing import Shared
 from orchestrator.dashboard.tally import Tally
 from orchestrator.dashboard.waking import waking_events
 from orchestrator.errors import Unavailable
-from orchestrator.observation.observer import Observer
+from orchestrator.queries.observer import Observer
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store.database import impatient
 from orchestrator.store.store import Store
 

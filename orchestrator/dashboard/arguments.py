@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from orchestrator.errors import LONGEST_NAME, InvalidInput, Problem, cut
-from orchestrator.event_filter import EventFilter
-from orchestrator.nearest import Nearest
-from orchestrator.observation.observer import StackQuery
+from orchestrator.model.event_filter import EventFilter
+from orchestrator.model.nearest import Nearest
+from orchestrator.queries.observer import StackQuery
 
 #: How many rows a page of a list has at most.
 LONGEST_PAGE: Final = 500

@@ -12,11 +12,11 @@ from typing import Any, Final, TypeVar
 
 from orchestrator.dashboard.recent import Answer, Recent
 from orchestrator.errors import Unavailable
-from orchestrator.node_views import UP, InstancesView, NodeView
-from orchestrator.nodes.names import node_of_agent
-from orchestrator.observation.observer import Observer
-from orchestrator.observation.views import ProcessView
+from orchestrator.nodes.rpc.names import node_of_agent
+from orchestrator.queries.observer import Observer
 from orchestrator.service import Service
+from orchestrator.views.nodes import UP, InstancesView, NodeView
+from orchestrator.views.operations import ProcessView
 
 T = TypeVar("T")
 

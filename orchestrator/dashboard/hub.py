@@ -18,8 +18,8 @@ import structlog
 from orchestrator.dashboard.subscription import ROOM, Entry, Subscription, Topic
 from orchestrator.errors import IsothermError, Unavailable
 from orchestrator.store.database import impatient
-from orchestrator.store.event_log import Extent
-from orchestrator.store.observing import ObservedEvent
+from orchestrator.store.history.event_log import Extent
+from orchestrator.store.history.observing import ObservedEvent
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ _LATE: Final = (
 
 
 class Log(Protocol):
-    """The history as the hub reads it: see :class:`orchestrator.store.event_log.EventLog`."""
+    """The history as the hub reads it: see :class:`orchestrator.store.history.event_log.EventLog`."""
 
     def look(self) -> int: ...  # noqa: D102
     def read(self, after: int, *, up_to: int, limit: int) -> list[ObservedEvent]: ...  # noqa: D102

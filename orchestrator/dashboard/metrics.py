@@ -20,14 +20,14 @@ from orchestrator.dashboard.figures import Figures
 from orchestrator.dashboard.hub import Hub
 from orchestrator.dashboard.tally import ASIDE, REPLACE, Tally
 from orchestrator.errors import IsothermError
-from orchestrator.node_tally import stats_of
-from orchestrator.node_views import FAILING, UNREACHABLE, UP, NodeView
-from orchestrator.observation.views import STATES
+from orchestrator.nodes.statistics import stats_of
 from orchestrator.service import Service
-from orchestrator.store.census import Count
-from orchestrator.store.node_counters import NodeTotals
-from orchestrator.store.processes import PRESENT, SILENT, STOPPED
+from orchestrator.store.history.census import Count
+from orchestrator.store.installation.machine_cache_counters import NodeTotals
+from orchestrator.store.installation.processes import PRESENT, SILENT, STOPPED
 from orchestrator.store.store import Store
+from orchestrator.views.nodes import FAILING, UNREACHABLE, UP, NodeView
+from orchestrator.views.operations import STATES
 
 #: How often it is read what there is, and how nodes are, in seconds.
 COUNT_SECONDS: Final = 10.0

@@ -19,7 +19,7 @@ from tornado.options import Error, OptionParser, define, options
 from orchestrator.dashboard.access import Mode
 from orchestrator.dashboard.login import provider_named
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.nearest import Nearest
+from orchestrator.model.nearest import Nearest
 
 #: Flower's options that have another default here.
 DEFAULTS: Final = {

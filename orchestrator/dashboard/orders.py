@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from orchestrator.engine.breakpoints import check_kind
 from orchestrator.errors import Conflict, InvalidInput, Problem
-from orchestrator.hooking import check_kind
-from orchestrator.nearest import Nearest
+from orchestrator.model.nearest import Nearest
 from orchestrator.service import Service
-from orchestrator.store.stacks import StackRow
-from orchestrator.views import HookView, StackView
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.views.stacks import HookView, StackView
 
 #: What an order may have, beside what every one has; all are texts but the details, which are an object.
 _MORE: Final[Mapping[str, tuple[str, ...]]] = {

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from orchestrator.store.observing import ObservedEvent
+from orchestrator.store.history.observing import ObservedEvent
 
 #: What is said so that nobody in between takes the silence for an end.
 PING: Final = b": ping\n\n"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.dashboard.sse import event_text
-from orchestrator.store.event_log import MAKING
-from orchestrator.store.observing import ObservedEvent
+from orchestrator.store.history.event_log import MAKING
+from orchestrator.store.history.observing import ObservedEvent
 
 #: How many events wait for one listener at most.
 ROOM: Final = 2_000

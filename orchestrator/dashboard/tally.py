@@ -8,9 +8,9 @@ from prometheus_client import Counter, Histogram
 from prometheus_client.core import Metric
 
 from hooks.values.states import ACTIONS
-from orchestrator.observation.facts import LOST, RETRY
-from orchestrator.store.observing import ObservedEvent
-from orchestrator.store.stopping import HOOK
+from orchestrator.store.history.observing import ObservedEvent
+from orchestrator.store.nodes.stopping import HOOK
+from orchestrator.views.facts import LOST, RETRY
 
 #: Of so many actions under way it is known when they began.
 MOST_BEGUN: Final = 50_000

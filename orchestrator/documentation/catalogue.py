@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any
 
+from orchestrator.config.settings import Settings
 from orchestrator.documentation.example import Examples
 from orchestrator.documentation.origin import UNKNOWN_ORIGIN, Origin, origins
 from orchestrator.documentation.resource_type import describe_type
@@ -16,7 +17,6 @@ from orchestrator.plugins import custom, registry
 from orchestrator.plugins.clients import ClientPlugin, ClientPlugins
 from orchestrator.plugins.custom import ClientConstraint, CustomConstraint, CustomConstraints
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,18 +4,18 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from orchestrator import yaml_text
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
 from orchestrator.documentation.group import least_given, put, schema_at
 from orchestrator.documentation.schema import plain
 from orchestrator.documentation.wrapping import VERSION, resource_name
-from orchestrator.limits import Limits
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
+from orchestrator.planning.preparation import examine_job
 from orchestrator.plugins.constraints import AllowedValues, Constraint, Length, Modulo, Range
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import Resource
-from orchestrator.preparation import examine_job
-from orchestrator.settings import Settings
-from orchestrator.template.budget import evaluation
+from orchestrator.sandbox.budget import evaluation
+from orchestrator.template import writer
 
 #: Longer examples show nothing any more.
 _LONGEST: Final = 20_000
@@ -56,7 +56,7 @@ class Examples:
     def _made_up(self, name: str, kind: type[Resource]) -> str | None:
         try:
             for each in least_templates(name, kind):
-                written = yaml_text.write(plain(each), ascii_only=False)
+                written = writer.write(plain(each), ascii_only=False)
                 if self.shows(written, name):
                     return written
         except Exception:  # noqa: BLE001  # constraints of plugins are asked: where one fails, nothing is made up

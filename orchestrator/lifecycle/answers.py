@@ -9,7 +9,7 @@ import msgpack
 from hooks.lifecycle import Annotations
 from hooks.values.frozen import frozen
 from hooks.values.words import tellable
-from orchestrator.store.operation_rows import Agreed, CallRow, OperationRow
+from orchestrator.store.traversals.operation_rows import Agreed, CallRow, OperationRow
 
 #: So many warnings of one plugin about one operation are kept, each so long.
 MOST_WARNINGS: Final = 20

@@ -29,22 +29,22 @@ from hooks.loading.calling import TookTooLong
 from hooks.loading.ordering import in_order
 from hooks.stack import FrozenStack
 from hooks.values.words import words_of
+from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, IsothermError
 from orchestrator.lifecycle.answers import agreed_of
 from orchestrator.lifecycle.asking import answer_of
 from orchestrator.lifecycle.copies import own_copy
 from orchestrator.lifecycle.engine_plugin import concerned
+from orchestrator.lifecycle.frozen_stacks import shown_from_wire, shown_to_wire, stack_shown, with_rows
 from orchestrator.lifecycle.telling import told
 from orchestrator.lifecycle.working import Working
-from orchestrator.lifecycle_views import shown_from_wire, shown_to_wire, stack_shown, with_rows
-from orchestrator.nested import Fence
-from orchestrator.settings import Settings
-from orchestrator.store import operation_rows
-from orchestrator.store.new_traversal import NewTraversal
-from orchestrator.store.operation_rows import CallRow, NewOperation, OperationRow, TakenOver
-from orchestrator.store.stacks import StackRow
+from orchestrator.model.nested_stack import Fence
+from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
-from orchestrator.store.traversal_endings import Ending
+from orchestrator.store.traversals import operation_rows
+from orchestrator.store.traversals.ending import Ending
+from orchestrator.store.traversals.new_traversal import NewTraversal
+from orchestrator.store.traversals.operation_rows import CallRow, NewOperation, OperationRow, TakenOver
 
 log = structlog.get_logger()
 

@@ -14,13 +14,13 @@ from cache.node_state.errors import NodeError
 from cache.node_state.lease import Lease
 from cache.node_state.requests import Snapshot
 from hooks.lifecycle import LifecyclePlugin
+from orchestrator.config.settings import Settings
 from orchestrator.plugins.resource import Resource
-from orchestrator.settings import Settings
 from orchestrator.store.store import Store
 
 
 class Nodes(Protocol):
-    """What is needed of :class:`orchestrator.nodes.client.NodeClient`."""
+    """What is needed of :class:`orchestrator.nodes.rpc.client.NodeClient`."""
 
     def leases(self) -> Mapping[str, Lease]:
         """Return the nodes that have an agent at the moment."""

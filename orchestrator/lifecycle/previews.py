@@ -14,7 +14,7 @@ from orchestrator.lifecycle.answers import STACK
 from orchestrator.lifecycle.asking import answer_of
 from orchestrator.lifecycle.copies import own_copy
 from orchestrator.lifecycle.engine_plugin import concerned
-from orchestrator.template.budget import outside
+from orchestrator.sandbox.budget import outside
 
 #: The operation's id, of one that is only looked at.
 NO_OPERATION: Final = ""

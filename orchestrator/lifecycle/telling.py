@@ -11,7 +11,7 @@ from hooks.stack import FrozenStack
 from hooks.values.words import fault_of, is_on_purpose, trace_of
 from orchestrator.lifecycle.answers import answer_from_wire
 from orchestrator.lifecycle.copies import own_copy
-from orchestrator.store.operation_rows import CallRow, OperationRow
+from orchestrator.store.traversals.operation_rows import CallRow, OperationRow
 
 log = structlog.get_logger()
 

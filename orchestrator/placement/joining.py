@@ -5,12 +5,12 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 
 from hooks.lifecycle import LifecyclePlugin
+from orchestrator.config.hooks import lifecycle_plugins
+from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
-from orchestrator.hook_loading import lifecycle_plugins
 from orchestrator.lifecycle.engine_plugin import Engine, Nodes, joined
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
-from orchestrator.settings import Settings
 from orchestrator.store.database import ping
 from orchestrator.store.store import Store
 
@@ -22,7 +22,7 @@ def engine_of(
 
     def nodes() -> Nodes:
         # How nodes are asked is slow to import, and of no use where nothing is on one.
-        from orchestrator.nodes.client import NodeClient
+        from orchestrator.nodes.rpc.client import NodeClient
 
         return NodeClient.of(settings)
 

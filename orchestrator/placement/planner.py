@@ -7,13 +7,13 @@ from typing import Final
 
 from hooks.stack import FrozenStack
 from orchestrator.lifecycle.engine_plugin import Engine
-from orchestrator.nodes.saying import said_of
-from orchestrator.placement.picture import Host, demand_of
+from orchestrator.nodes.rpc.saying import said_of
+from orchestrator.placement.host import Host, demand_of
+from orchestrator.placement.inventory import Survey, survey
+from orchestrator.placement.requests import Fate, NotTellable, Wishes, group_of, wishes_of
 from orchestrator.placement.rules import GROUP_TYPE, Group
 from orchestrator.placement.solver import Answer, Item, Question, Unplaceable, place
-from orchestrator.placement.survey import Survey, survey
-from orchestrator.placement.wishes import Fate, NotTellable, Wishes, group_of, wishes_of
-from orchestrator.store.reservations import GroupRow, NewClaim, Promised, membership
+from orchestrator.store.machines.reservations import GroupRow, NewClaim, Promised, membership
 
 #: How often what others were faster with is decided anew.
 TRIES: Final = 10

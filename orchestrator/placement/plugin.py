@@ -17,9 +17,9 @@ from hooks.stack import FrozenStack
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.lifecycle.engine_plugin import EnginePlugin
 from orchestrator.placement.planner import Found, Planner, group_rows
+from orchestrator.placement.requests import NotTellable, is_placed, wishes_of
 from orchestrator.placement.solver import Unplaceable
-from orchestrator.placement.wishes import NotTellable, is_placed, wishes_of
-from orchestrator.store.reservations import MARGIN_SECONDS
+from orchestrator.store.machines.reservations import MARGIN_SECONDS
 
 #: What makes resources, or may.
 _MAKING: Final = frozenset({"CREATE", "UPDATE", "ROLLBACK", "RESTORE", "ADOPT"})

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from orchestrator.nearest import Nearest
-from orchestrator.placement.picture import Host, demand_of, in_words, shortage
+from orchestrator.model.nearest import Nearest
+from orchestrator.placement.host import Host, demand_of, in_words, shortage
 from orchestrator.placement.rules import Group, Policy, Standing
 from orchestrator.plugins.asks import Asks
 

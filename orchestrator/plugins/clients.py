@@ -12,9 +12,10 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, ClassVar, Final, Protocol
 
-from orchestrator.constraint_caches import ConstraintCaches
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, NotFound, PluginMistake, Problem
 from orchestrator.plugins.asking import EntityNotFound
+from orchestrator.plugins.constraint_caches import ConstraintCaches
 from orchestrator.plugins.loading import load_classes
 from orchestrator.plugins.mistakes import property_mistakes, refuse_mistakes
 from orchestrator.plugins.properties import (
@@ -25,8 +26,7 @@ from orchestrator.plugins.properties import (
     convert_properties,
     dotted,
 )
-from orchestrator.settings import Settings
-from orchestrator.template.budget import outside
+from orchestrator.sandbox.budget import outside
 
 #: The entry point group of client plugins.
 NAMESPACE = "isotherm.clients"

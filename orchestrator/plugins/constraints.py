@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from orchestrator.errors import NotVerified
-from orchestrator.nearest import Nearest
+from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.asking import AskedClients
-from orchestrator.template.sandbox import TOO_LATE, Sandbox
-from orchestrator.template.sandboxed import Fault
+from orchestrator.sandbox.child import Fault
+from orchestrator.sandbox.process import TOO_LATE, Sandbox
 
 #: Longer texts are cut in sentences for people.
 _SHOWN_LENGTH = 60

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
 from orchestrator.errors import PluginMistake
-from orchestrator.nearest import Nearest
+from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.api_versions import AllowedVersions
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.group_tables import MOST_PATHS, combinations, is_fine

@@ -16,7 +16,7 @@ from orchestrator.errors import IsothermError, NotVerified, PluginMistake
 from orchestrator.plugins.api_versions import AllowedVersions, is_allowed
 from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.properties import PropertyError, PropertyNotVerified, PropertyPath
-from orchestrator.template.budget import outside
+from orchestrator.sandbox.budget import outside
 
 
 class Operator(StrEnum):

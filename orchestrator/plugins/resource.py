@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, ClassVar, Final
 
 from hooks.values.frozen import FrozenDict
+from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.asks import Asks
@@ -24,7 +25,6 @@ from orchestrator.plugins.mistakes import (
 from orchestrator.plugins.properties import Attribute, Property, convert_properties
 from orchestrator.plugins.support import SUPPORTED, SupportStatus
 from orchestrator.plugins.translation import Rule, rule_mistakes
-from orchestrator.settings import Settings
 
 
 class CannotTell(Enum):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Protocol
 import msgpack
 
 from orchestrator.definition import AttributePath, follow
-from orchestrator.operable import CHECK, RESUME, SUSPEND
+from orchestrator.model.actions import CHECK, RESUME, SUSPEND
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, Wait
 
 #: Where a resource's data hold, until it is adopted, the entries of what is in its stack.

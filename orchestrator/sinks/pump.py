@@ -7,7 +7,7 @@ from time import monotonic
 from hooks.events import EventSink
 from orchestrator.errors import IsothermError
 from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, MakeSink, Teller, complain
-from orchestrator.store.sink_cursors import CursorClaim, SinkCursors
+from orchestrator.store.installation.sink_cursors import CursorClaim, SinkCursors
 
 
 class Pump:

@@ -8,7 +8,7 @@ from hooks.events import EventSink
 from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.pump import Pump
 from orchestrator.sinks.stack_pump import StackPump
-from orchestrator.store.sink_cursors import SinkCursors
+from orchestrator.store.installation.sink_cursors import SinkCursors
 
 #: How long the end of a command may be held up by sinks that take what is left.
 PATIENCE_SECONDS: Final = 3.0

@@ -10,7 +10,7 @@ from hooks.events import EventSink
 from hooks.loading.calling import call_within
 from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, POLL_SECONDS, Teller, complain
-from orchestrator.store.sink_cursors import CursorClaim, Due, SinkCursors
+from orchestrator.store.installation.sink_cursors import CursorClaim, Due, SinkCursors
 
 #: So many sinks are told at the same time.
 MOST_AT_ONCE: Final = 8

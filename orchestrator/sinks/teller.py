@@ -21,7 +21,7 @@ from hooks.values.masking import without_secrets
 from orchestrator.errors import IsothermError
 from orchestrator.sinks.pace import first_number, next_number, pause_seconds, words_of
 from orchestrator.sinks.served import Served
-from orchestrator.store.sink_cursors import CursorClaim, SinkCursors
+from orchestrator.store.installation.sink_cursors import CursorClaim, SinkCursors
 
 log = structlog.get_logger()
 

@@ -1,40 +1,40 @@
 """The state of record as one object: what the engine's core is handed."""
 
-from orchestrator.codec import Codec
-from orchestrator.settings import Settings
-from orchestrator.store.annotations import Annotations
-from orchestrator.store.caches import CacheCounters, CacheFlushes
-from orchestrator.store.census import Census
-from orchestrator.store.claims import Timings
+from orchestrator.config.settings import Settings
+from orchestrator.model.codec import Codec
 from orchestrator.store.database import Clock, Database
-from orchestrator.store.event_log import EventLog
-from orchestrator.store.events import Events
-from orchestrator.store.families import Families
-from orchestrator.store.health import Health
-from orchestrator.store.history import Histories
-from orchestrator.store.hooks import Hooks
-from orchestrator.store.horizon import Horizon
-from orchestrator.store.ledger import Ledger
-from orchestrator.store.machines import Machines
-from orchestrator.store.node_counters import NodeCounters
-from orchestrator.store.nodes import Nodes
-from orchestrator.store.observing import Observations
-from orchestrator.store.past import Past
-from orchestrator.store.presences import Presences
-from orchestrator.store.processes import Processes
-from orchestrator.store.purging import Purger
-from orchestrator.store.reservations import Reservations
-from orchestrator.store.scalings import Scalings
-from orchestrator.store.sink_cursors import SinkCursors
-from orchestrator.store.snapshots import Snapshots
-from orchestrator.store.stack_pages import StackPages
-from orchestrator.store.stacks import Stacks
-from orchestrator.store.stuck import Stuck
-from orchestrator.store.sweeping import Sweeper
+from orchestrator.store.history.census import Census
+from orchestrator.store.history.event_log import EventLog
+from orchestrator.store.history.events import Events
+from orchestrator.store.history.horizon import Horizon
+from orchestrator.store.history.observing import Observations
+from orchestrator.store.history.past import Past
+from orchestrator.store.installation.cache_counters import CacheCounters, CacheFlushes
+from orchestrator.store.installation.jobs_in_flight import TakenJobs
+from orchestrator.store.installation.machine_cache_counters import NodeCounters
+from orchestrator.store.installation.processes import Processes
+from orchestrator.store.installation.sink_cursors import SinkCursors
+from orchestrator.store.machines.machines import Machines
+from orchestrator.store.machines.reservations import Reservations
+from orchestrator.store.nodes.breakpoints import Hooks
+from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.nodes.nodes import Nodes
+from orchestrator.store.purging.purging import Purger
+from orchestrator.store.stacks.annotations import Annotations
+from orchestrator.store.stacks.health import Health
+from orchestrator.store.stacks.nested_stacks import Families
+from orchestrator.store.stacks.pages import StackPages
+from orchestrator.store.stacks.presences import Presences
+from orchestrator.store.stacks.resource_history import Histories
+from orchestrator.store.stacks.scalings import Scalings
+from orchestrator.store.stacks.snapshots import Snapshots
+from orchestrator.store.stacks.stacks import Stacks
 from orchestrator.store.tables import metadata
-from orchestrator.store.taken_jobs import TakenJobs
-from orchestrator.store.templates import Templates
-from orchestrator.store.traversals import Traversals
+from orchestrator.store.traversals.ledger import Ledger
+from orchestrator.store.traversals.stuck import Stuck
+from orchestrator.store.traversals.sweeping import Sweeper
+from orchestrator.store.traversals.templates import Templates
+from orchestrator.store.traversals.traversals import Traversals
 
 
 class Store:

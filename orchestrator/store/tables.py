@@ -418,7 +418,7 @@ reservation = sa.Table(
 node_counter = sa.Table(
     "node_counter",
     metadata,
-    #: As in ``orchestrator.node_tally``.
+    #: As in ``orchestrator.nodes.statistics``.
     sa.Column("name", sa.Text, primary_key=True),
     #: When counting began.
     sa.Column("since", sa.Double, nullable=False),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from orchestrator.limits import Limits
+from orchestrator.config.limits import Limits
 from orchestrator.plugins.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
 from orchestrator.template.declarations import (
     DeclarationReader,

@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import cut
-from orchestrator.template.budget import check_time
+from orchestrator.sandbox.budget import check_time
 from orchestrator.template.document import Path
 from orchestrator.template.expressions import Expression, ExpressionParser
 from orchestrator.template.functions.base import FunctionError, KnownNames, ResolveError, kind_of

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from orchestrator.config.limits import Limits
 from orchestrator.errors import Problem
-from orchestrator.limits import Limits
 from orchestrator.template.fetching import CannotFetch, fetch
 from orchestrator.template.locations import is_url, is_web, shown
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from orchestrator.limits import Limits
+from orchestrator.config.limits import Limits
 from orchestrator.plugins.constraints import AllowedValues, Constraint, Length, Modulo, Range
 from orchestrator.plugins.custom import Custom
-from orchestrator.template.budget import check_time
+from orchestrator.sandbox.budget import check_time
 from orchestrator.template.document import Path
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.parameter_types import KINDS, ParameterType, as_boolean, convert

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import AttributePath, StackDefinition
 from orchestrator.errors import PluginMistake, Position, Problem
-from orchestrator.limits import Limits
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.template.dialects import Dialect, dialect_of
 from orchestrator.template.document import PackedPositions, Path, Positions

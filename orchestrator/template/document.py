@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Position, Problem, cut
-from orchestrator.limits import Limits
 from orchestrator.template.reader import read
 from orchestrator.template.reading import Fault, Reading, Unreadable, Where
 

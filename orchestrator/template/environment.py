@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.limits import Limits
 from orchestrator.template.document import Document, dotted, read_document
 from orchestrator.template.environment_reader import EnvironmentReader
 from orchestrator.template.given import Given

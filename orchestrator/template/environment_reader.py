@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from hooks.events import NAMESPACE
 from orchestrator.errors import Problem, cut
-from orchestrator.nearest import Nearest
+from orchestrator.model.nearest import Nearest
 from orchestrator.template.document import Document, Path, dotted
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.given import Given

@@ -9,8 +9,8 @@ from typing import Any
 
 from orchestrator.definition import SCALARS, UNKNOWN, AttributePath, StackDefinition, is_unknown
 from orchestrator.errors import Problem
-from orchestrator.nearest import Nearest
-from orchestrator.template.budget import evaluation
+from orchestrator.model.nearest import Nearest
+from orchestrator.sandbox.budget import evaluation
 from orchestrator.template.document import Path
 from orchestrator.template.functions.base import (
     ABSENT,
@@ -63,7 +63,7 @@ class Expression:
 
         Raises:
             ResolveError: a call failed.
-            InvalidInput: it takes too long; see :mod:`orchestrator.template.budget`.
+            InvalidInput: it takes too long; see :mod:`orchestrator.sandbox.budget`.
         """
         if not self.calls:
             return plain_copy(self._value)
@@ -100,7 +100,7 @@ class Expression:
 
         Raises:
             ResolveError: a call failed.
-            InvalidInput: it takes too long; see :mod:`orchestrator.template.budget`.
+            InvalidInput: it takes too long; see :mod:`orchestrator.sandbox.budget`.
         """
         if not self.calls:
             return _shown(self._value, stack, hidden, later)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
+from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.limits import Limits
-from orchestrator.messages import EnvironmentSource
+from orchestrator.model.messages import EnvironmentSource
 from orchestrator.template.contents import Contents, Unreadable
 from orchestrator.template.document import Document, Path, dotted, read_document
 from orchestrator.template.environment import Environment

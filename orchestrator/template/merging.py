@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from orchestrator.errors import Problem
-from orchestrator.template.budget import check_time
+from orchestrator.sandbox.budget import check_time
 from orchestrator.template.document import dotted
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.functions.growth import Growth

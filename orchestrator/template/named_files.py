@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput
-from orchestrator.limits import Limits
-from orchestrator.messages import EnvironmentSource
+from orchestrator.model.messages import EnvironmentSource
 from orchestrator.template.document import Document, read_document
 from orchestrator.template.environment import Environment
 from orchestrator.template.files import mentions, targets

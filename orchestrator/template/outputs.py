@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from orchestrator.template.budget import check_time
+from orchestrator.sandbox.budget import check_time
 from orchestrator.template.conditions import Conditions
 from orchestrator.template.definitions import OutputDefinition
 from orchestrator.template.document import Path

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.errors import NotVerified, Problem
-from orchestrator.nearest import Nearest
+from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.constraints import Constraint
-from orchestrator.template.budget import check_time
+from orchestrator.sandbox.budget import check_time
 from orchestrator.template.document import Path, Positions, dotted
 from orchestrator.template.environment import Environment
 from orchestrator.template.given import Given
@@ -58,7 +58,7 @@ class ParameterSchema:
         Raises:
             NotVerified: another system was to be asked, and does not tell.
             ValueError: it has a wrong type or breaks a constraint; the sentence shows no hidden value.
-            InvalidInput: it takes too long; see :mod:`orchestrator.template.budget`.
+            InvalidInput: it takes too long; see :mod:`orchestrator.sandbox.budget`.
         """
         value = convert(self.type, raw)
         for constraint in self.constraints:

@@ -1,4 +1,4 @@
-"""The process that matches regular expressions; see :mod:`orchestrator.template.sandbox`.
+"""The process that matches regular expressions; see :mod:`orchestrator.sandbox.process`.
 
 A question is a map with a pattern, and with the text that it must match as a whole; the answer says whether it does.
 Without a text, only the pattern is compiled, and the answer is null.
@@ -8,7 +8,7 @@ import re
 import sys
 from typing import Any, Final
 
-from orchestrator.template.sandboxed import Fault, serve
+from orchestrator.sandbox.child import Fault, serve
 
 #: Why there is no answer: the pattern is no regular expression. The detail says what is wrong with it.
 SYNTAX: Final = "syntax"

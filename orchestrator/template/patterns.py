@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestrator.limits import Limits
+from orchestrator.config.limits import Limits
 from orchestrator.plugins.constraints import AllowedPattern, Unanswered, shown
+from orchestrator.sandbox.child import TOO_DEEP, TOO_MUCH_MEMORY, Fault
+from orchestrator.sandbox.process import TOO_LATE, Sandbox
 from orchestrator.template.pattern_matching import SYNTAX
-from orchestrator.template.sandbox import TOO_LATE, Sandbox
-from orchestrator.template.sandboxed import TOO_DEEP, TOO_MUCH_MEMORY, Fault
 
 # Python's own expressions in a process, and not those of a library with timeouts: compiling can be what takes years or
 # all memory, and no other library agrees with Python on every pattern.

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.errors import Problem, cut
-from orchestrator.nearest import Nearest
+from orchestrator.model.nearest import Nearest
 from orchestrator.template.document import Path, Positions, dotted
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.given import Given

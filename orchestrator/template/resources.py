@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from orchestrator.definition import UNKNOWN
-from orchestrator.template.budget import check_time
+from orchestrator.sandbox.budget import check_time
 from orchestrator.template.conditions import Conditions
 from orchestrator.template.definitions import DELETE, RETAIN, SNAPSHOT, ResourceDefinition
 from orchestrator.template.document import Path

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import InvalidInput, Problem, cut
-from orchestrator.limits import Limits
-from orchestrator.nearest import Nearest
+from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.asking import AskedClients
-from orchestrator.template.budget import check_time, evaluation
+from orchestrator.sandbox.budget import check_time, evaluation
 from orchestrator.template.cfn_declarations import declarations_of
 from orchestrator.template.conditions import Conditions
 from orchestrator.template.definitions import OutputDefinition, ResourceDefinition

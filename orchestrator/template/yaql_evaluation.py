@@ -1,4 +1,4 @@
-"""The process that evaluates YAQL expressions; see :mod:`orchestrator.template.sandbox`.
+"""The process that evaluates YAQL expressions; see :mod:`orchestrator.sandbox.process`.
 
 A question is a map with an expression, and with the data that it sees under ``$.data``. Without data, only its syntax
 is checked, and the answer is null.
@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaql
 from yaql.language import exceptions
 
-from orchestrator.template.sandboxed import TOO_DEEP, Fault, serve
+from orchestrator.sandbox.child import TOO_DEEP, Fault, serve
 from orchestrator.template.yaql_faults import LARGEST_VALUE, MOST_VALUES, Reason
 
 #: No result is nested deeper than documents are.

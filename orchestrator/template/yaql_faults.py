@@ -5,7 +5,7 @@ from typing import Final
 
 
 class Reason(StrEnum):
-    """The kinds of :class:`~orchestrator.template.sandboxed.Fault` that evaluating alone can have."""
+    """The kinds of :class:`~orchestrator.sandbox.child.Fault` that evaluating alone can have."""
 
     #: The detail is a list: the place in the expression, counted from 0, or null for its end; and what stands there.
     SYNTAX = "syntax"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from orchestrator.messages import StackJob
-from orchestrator.queue import default_app
+from orchestrator.config.settings import load_settings
+from orchestrator.model.messages import StackJob
+from orchestrator.queue.celery_app import default_app
 from orchestrator.service import Service
-from orchestrator.settings import load_settings
 from orchestrator.store import migrations
 from tests.bench import constraints, dashboard, hooks, language, nodes, noop, update
 from tests.bench.installation import (

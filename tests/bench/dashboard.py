@@ -22,10 +22,10 @@ import psutil
 import sqlalchemy as sa
 from rich.console import Console
 
-from orchestrator.messages import StackJob
-from orchestrator.queue import default_app
+from orchestrator.config.settings import load_settings
+from orchestrator.model.messages import StackJob
+from orchestrator.queue.celery_app import default_app
 from orchestrator.service import Service
-from orchestrator.settings import load_settings
 from orchestrator.store import migrations, tables
 from orchestrator.store.store import Store
 from tests.bench.installation import CONCURRENCY, environment, isotherm, processes, wait_until

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from orchestrator.messages import StackJob
+from orchestrator.config.settings import load_settings
+from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
-from orchestrator.settings import load_settings
 from orchestrator.store import migrations
 from tests.bench.installation import environment, wait_until
 from tests.bench.shapes import template

@@ -16,10 +16,10 @@ from typing import Any
 import msgpack
 import sqlalchemy as sa
 
-from orchestrator.messages import CHECKS_QUEUE, END, CheckOrder, StackJob
-from orchestrator.runtime import Runtime
+from orchestrator.config.settings import load_settings
+from orchestrator.model.messages import CHECKS_QUEUE, END, CheckOrder, StackJob
+from orchestrator.processes.runtime import Runtime
 from orchestrator.service import Service
-from orchestrator.settings import load_settings
 from orchestrator.store import migrations
 from orchestrator.store.direct import PostgresDirect, SqliteDirect
 from tests.bench.shapes import template
@@ -49,7 +49,7 @@ def _run(service: Service, name: str, source: str) -> None:
 
 def celery_in_memory(size: int) -> dict[str, Any]:
     """Run raw Celery with a worker of threads on an in-memory broker."""
-    from orchestrator.queue import make_app
+    from orchestrator.queue.celery_app import make_app
 
     app = make_app(load_settings(broker_url="memory://"))
     # The in-memory transport polls, once a second by itself and whenever the prefetch is used up: that would be an

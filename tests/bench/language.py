@@ -13,10 +13,10 @@ from typing import Final
 
 from rich.console import Console
 
-from orchestrator.messages import StackJob
+from orchestrator.config.settings import Settings
+from orchestrator.model.messages import StackJob
+from orchestrator.planning.preparation import plan_job
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.preparation import plan_job
-from orchestrator.settings import Settings
 from tests.bench.shapes import template as shaped
 
 SIZES: Final = (1_000, 10_000)

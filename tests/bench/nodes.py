@@ -27,10 +27,10 @@ from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.redis_store import RedisNodeStore
 from cache.node_state.requests import HypervisorSection, SnapshotRequest, StorageSection
 from cache.node_state.store import NodeStateStore
-from orchestrator.nodes.calls import fetch_snapshot
-from orchestrator.nodes.kombu_transport import KombuTransport
-from orchestrator.nodes.names import agent_directory
-from orchestrator.settings import Settings, load_settings
+from orchestrator.config.settings import Settings, load_settings
+from orchestrator.nodes.rpc.calls import fetch_snapshot
+from orchestrator.nodes.rpc.kombu_transport import KombuTransport
+from orchestrator.nodes.rpc.names import agent_directory
 from tests.bench.installation import environment, isotherm, wait_until
 from tests.services.engine import running
 from tests.services.servers import RedisServer

@@ -10,7 +10,7 @@ import struct
 from functools import cache
 from pathlib import Path
 
-from orchestrator.queue import default_app
+from orchestrator.queue.celery_app import default_app
 
 COUNT_DIRECTORY = "BENCH_COUNT_DIRECTORY"
 NOOP_TASK = "bench.noop"

@@ -19,12 +19,12 @@ from typing import Final, NamedTuple
 
 from rich.console import Console
 
-from orchestrator.comparison import compare
-from orchestrator.messages import StackJob
-from orchestrator.plan import plan_update
+from orchestrator.config.settings import load_settings
+from orchestrator.model.messages import StackJob
+from orchestrator.model.plan import plan_update
+from orchestrator.planning.comparison import compare
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.service import Service
-from orchestrator.settings import load_settings
 from orchestrator.store.store import Store
 from tests.bench.shapes import SHAPES
 

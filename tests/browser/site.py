@@ -12,8 +12,8 @@ import psutil
 import psycopg
 import sqlalchemy as sa
 
-from orchestrator.messages import EnvironmentSource, StackJob
-from orchestrator.views import StackView
+from orchestrator.model.messages import EnvironmentSource, StackJob
+from orchestrator.views.stacks import StackView
 from tests.faults.installation import PROCESSES as ALL_PROCESSES
 from tests.faults.installation import Installation, until
 from tests.services.engine import EngineProcess

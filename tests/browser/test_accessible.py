@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.dashboard.handlers.stack import TABS
-from orchestrator.views import StackView
+from orchestrator.views.stacks import StackView
 from tests.browser.conftest import Visiting
 from tests.browser.site import BROKEN, Site
 from tests.browser.visit import THEMES

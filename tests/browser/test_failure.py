@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
 from tests.browser.conftest import Visiting
 from tests.browser.site import BLOCKED, BROKEN, ROOT, Site, nothing
 

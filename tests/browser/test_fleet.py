@@ -9,13 +9,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard.app import Dashboard
 from orchestrator.errors import Unavailable
-from orchestrator.messages import StackJob
-from orchestrator.observation.views import ProcessView, StuckView
+from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store.store import Store
+from orchestrator.views.operations import ProcessView, StuckView
 from tests.faults.installation import until
 from tests.unit.orchestrator.dashboard.serving import served
 

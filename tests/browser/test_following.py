@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from orchestrator.settings import Settings
+from orchestrator.config.settings import Settings
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
 from tests.unit.orchestrator.dashboard.serving import served

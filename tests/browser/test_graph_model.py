@@ -10,7 +10,7 @@ import pytest
 from flower.utils.search import TaskSearchEngine
 from playwright.sync_api import Browser, Page
 
-from orchestrator.messages import CheckOrder
+from orchestrator.model.messages import CheckOrder
 from tests.browser.site import Site
 from tests.browser.visit import visiting
 

@@ -2,7 +2,7 @@
 
 import json
 
-from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.model.messages import EnvironmentSource, StackJob
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, nothing
 

@@ -3,8 +3,8 @@
 import json
 from contextlib import closing
 
-from orchestrator.messages import StackJob
-from orchestrator.observation.observer import Observer
+from orchestrator.model.messages import StackJob
+from orchestrator.queries.observer import Observer
 from orchestrator.store.store import Store
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, after, nothing

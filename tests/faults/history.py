@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from orchestrator.views import EventView
+from orchestrator.views.stacks import EventView
 
 
 def assert_made_once_and_in_order(events: Sequence[EventView], requires: Mapping[str, Iterable[str]]) -> None:

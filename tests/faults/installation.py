@@ -14,11 +14,11 @@ import redis
 import sqlalchemy as sa
 import tenacity
 
-from orchestrator.messages import CREATE_TASK, StackJob
-from orchestrator.queue import make_app, send_job
+from orchestrator.config.settings import load_settings
+from orchestrator.model.messages import CREATE_TASK, StackJob
+from orchestrator.queue.celery_app import make_app, send_job
 from orchestrator.service import Service
-from orchestrator.settings import load_settings
-from orchestrator.views import EventView, Progress, StackView
+from orchestrator.views.stacks import EventView, Progress, StackView
 from tests.services.engine import EngineProcess
 from tests.warm import start as warm_start
 from tests.warm import warm_program

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.messages import CREATE_TASK, StackJob
-from orchestrator.queue import make_app, send_job
+from orchestrator.model.messages import CREATE_TASK, StackJob
+from orchestrator.queue.celery_app import make_app, send_job
 from orchestrator.store import migrations, tables
-from orchestrator.store.operation_rows import OperationRow
 from orchestrator.store.store import Store
-from orchestrator.views import StackView
+from orchestrator.store.traversals.operation_rows import OperationRow
+from orchestrator.views.stacks import StackView
 from tests.faults import threaded_coordinator
 from tests.faults.installation import Installation, until
 from tests.services.engine import EngineProcess, running

@@ -4,7 +4,7 @@ import psutil
 import pytest
 import redis
 
-from orchestrator.views import StackView
+from orchestrator.views.stacks import StackView
 from tests.bench.shapes import template
 from tests.faults.history import assert_made_once_and_in_order
 from tests.faults.installation import PATIENCE_SECONDS, Installation, until

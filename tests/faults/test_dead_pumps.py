@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store import migrations
 from tests.bench.shapes import template
 from tests.faults.installation import PATIENCE_SECONDS, PROCESSES, Installation, until

@@ -7,8 +7,8 @@ that a coordinator needs.
 import sys
 
 from orchestrator import tasks
-from orchestrator.messages import COORDINATOR_QUEUE, STACKS_QUEUE
-from orchestrator.queue import BEAT, default_app
+from orchestrator.model.messages import COORDINATOR_QUEUE, STACKS_QUEUE
+from orchestrator.queue.celery_app import BEAT, default_app
 
 if __name__ == "__main__":
     # Before there are threads that would each want one.

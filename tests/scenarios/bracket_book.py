@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from hooks.errors import Refusal
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.loading.calling import TookTooLong
-from orchestrator.store import operation_rows
 from orchestrator.store.tables import metadata
+from orchestrator.store.traversals import operation_rows
 from tests.scenarios.world import World
 
 ENTER: Final = "enter"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.outputs import outputs_of
-from orchestrator.stored_templates import load_template
+from orchestrator.planning.stored_templates import load_template
+from orchestrator.queries.outputs import outputs_of
 from tests.scenarios.world import World
 from workers.resources.core.groups.auto_scaling_group import AutoScalingGroup
 from workers.resources.core.groups.resource_chain import ResourceChain

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Final
 
 from orchestrator.errors import Conflict
-from orchestrator.messages import END
+from orchestrator.model.messages import END
 from tests.scenarios.definitions import Definition, enabled, parameters_of, template_of, value_of
 from tests.scenarios.witness import Fault, Witness, is_gone
 from tests.scenarios.world import World

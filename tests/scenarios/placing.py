@@ -16,13 +16,13 @@ from cache.node_state.requests import (
     StorageSection,
 )
 from hooks.lifecycle import LifecyclePlugin
+from orchestrator.config.settings import Settings
 from orchestrator.lifecycle.engine_plugin import Engine
 from orchestrator.placement.plugin import Placement
 from orchestrator.placement.rules import GROUP_TYPE
 from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure
-from orchestrator.settings import Settings
 from orchestrator.store.store import Store
 from workers.resources.nodes.placement_group import PlacementGroup
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from orchestrator.plugins.resource import Resource
-from orchestrator.store.stacks import ResourceRow
+from orchestrator.store.stacks.stacks import ResourceRow
 from tests.scenarios.world import World
 
 

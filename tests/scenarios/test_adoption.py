@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.comparison import job_of_template
+from orchestrator.config.limits import Limits
 from orchestrator.errors import Conflict, InvalidInput
-from orchestrator.limits import Limits
-from orchestrator.stack_document import document_of
+from orchestrator.planning.comparison import job_of_template
+from orchestrator.queries.stack_document import document_of
 from tests.scenarios.test_update_faults import die_after_claim, meanwhile, step
 from tests.scenarios.test_updates import done, ids, present, template, value
 from tests.scenarios.world import World

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from hooks.errors import ReadOnly
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
+from orchestrator.config.settings import Settings
 from orchestrator.plugins.resource import PropertyChanges, Resource
-from orchestrator.settings import Settings
-from orchestrator.showing import Showing
+from orchestrator.queries.stacks import Showing
 from tests.scenarios.test_nested import FILES, root
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from hooks.lifecycle import LifecyclePlugin
+from orchestrator.engine.health import mark_unhealthy
 from orchestrator.errors import Conflict, NotFound
-from orchestrator.health import mark_unhealthy
-from orchestrator.messages import (
+from orchestrator.model.messages import (
     END,
     AdoptJob,
     CancelJob,

@@ -5,14 +5,14 @@ from itertools import pairwise
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import invariant
 
-from orchestrator.observation.facts import Facts
-from orchestrator.observation.failure import failure_of
-from orchestrator.observation.graph import picture_of
-from orchestrator.observation.observer import Observer
-from orchestrator.observation.states import events_by_node
-from orchestrator.observation.timeline import timeline_of
-from orchestrator.observation.views import GraphPicture
-from orchestrator.settings import Settings
+from orchestrator.config.settings import Settings
+from orchestrator.queries.failure import failure_of
+from orchestrator.queries.graph import picture_of
+from orchestrator.queries.observer import Observer
+from orchestrator.queries.timeline import timeline_of
+from orchestrator.views.facts import Facts
+from orchestrator.views.operations import GraphPicture
+from orchestrator.views.states import events_by_node
 from tests.scenarios.test_any_history import AnyHistory
 
 #: How many of the last operations are looked at after each command.

@@ -20,7 +20,7 @@ from hooks.lifecycle import Annotations, LifecycleContext
 from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.lifecycle.working import Working
-from orchestrator.messages import (
+from orchestrator.model.messages import (
     AdoptJob,
     CancelJob,
     DeleteJob,

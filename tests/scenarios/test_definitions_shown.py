@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from hooks.lifecycle import LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.unknown import UNKNOWN
-from orchestrator.lifecycle_views import stack_shown, with_rows
-from orchestrator.messages import EnvironmentSource
-from orchestrator.settings import Settings
+from orchestrator.config.settings import Settings
+from orchestrator.lifecycle.frozen_stacks import stack_shown, with_rows
+from orchestrator.model.messages import EnvironmentSource
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World
 

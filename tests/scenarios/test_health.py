@@ -2,8 +2,8 @@
 
 import pytest
 
+from orchestrator.engine.health import mark_healthy, mark_unhealthy
 from orchestrator.errors import Conflict, NotFound
-from orchestrator.health import mark_healthy, mark_unhealthy
 from tests.scenarios.test_operations import CHAIN, CHANGED, at_rest, begun, reason, states, suspended
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.witness import Witness

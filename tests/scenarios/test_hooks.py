@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Conflict, InvalidInput, NotFound
-from orchestrator.messages import EnvironmentSource, SignalJob
+from orchestrator.model.messages import EnvironmentSource, SignalJob
 from tests.scenarios.test_nested import FILES
 from tests.scenarios.test_nested import root as nested_root
 from tests.scenarios.test_updates import done, present, template, value

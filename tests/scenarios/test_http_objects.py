@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from orchestrator.errors import InvalidInput, NotFound
-from orchestrator.messages import EnvironmentSource
+from orchestrator.model.messages import EnvironmentSource
 from tests.scenarios.telling import reason, states
 from tests.scenarios.world import World
 from tests.services.http_api import Fault, How, HttpApi

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.matching import node_data_of
-from orchestrator.preparation import definition_of_rows
-from orchestrator.stored_templates import load_template
+from orchestrator.planning.matching import node_data_of
+from orchestrator.planning.preparation import definition_of_rows
+from orchestrator.planning.stored_templates import load_template
 from tests.scenarios.world import World
 
 HOT = """\

@@ -9,7 +9,7 @@ from hooks.errors import ReadOnly, Refusal
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, Unavailable
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import Crash, World
 

@@ -6,7 +6,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from hooks.lifecycle import LifecyclePlugin
-from orchestrator.log_context import about_job, merge_context
+from orchestrator.config.log_context import about_job, merge_context
 from orchestrator.plugins.resource import Resource
 from tests.scenarios.telling import patched
 from tests.scenarios.test_updates import template

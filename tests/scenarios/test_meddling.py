@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from hooks.lifecycle import LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
 from tests.scenarios.bracket_book import Book
 from tests.scenarios.world import World
 

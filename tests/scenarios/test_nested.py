@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Conflict, InvalidInput
-from orchestrator.messages import CancelJob, EnvironmentSource
+from orchestrator.model.messages import CancelJob, EnvironmentSource
 from tests.scenarios.world import World
 
 PAIR = """\

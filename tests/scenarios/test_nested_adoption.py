@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.comparison import job_of_template
-from orchestrator.limits import Limits
-from orchestrator.stack_document import document_of
+from orchestrator.config.limits import Limits
+from orchestrator.planning.comparison import job_of_template
+from orchestrator.queries.stack_document import document_of
 from tests.scenarios.test_nested import FILES, names, root, stacks
 from tests.scenarios.world import World
 

@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
+from orchestrator.engine.health import mark_unhealthy
 from orchestrator.errors import Conflict
-from orchestrator.health import mark_unhealthy
-from orchestrator.messages import OperateJob
-from orchestrator.store.stacks import StackRow
+from orchestrator.model.messages import OperateJob
+from orchestrator.store.stacks.stacks import StackRow
 from tests.scenarios.test_nested import FILES, root, stacks
 from tests.scenarios.test_operations import at_rest, reason
 from tests.scenarios.test_update_faults import step

@@ -14,7 +14,7 @@ from hooks.lifecycle import Annotations, LifecyclePlugin
 from orchestrator.errors import NotFound
 from orchestrator.plugins.clients import ClientContext, ClientPlugins
 from orchestrator.store import tables
-from orchestrator.store.machines import Said
+from orchestrator.store.machines.machines import Said
 from tests.scenarios.telling import deliver_all, rows_of, states
 from tests.scenarios.world import World
 from tests.unit.workers.resources.nodes.direct import DirectNodes, client_of

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, NotFound
-from orchestrator.messages import EnvironmentSource
-from orchestrator.observation.observer import Observer, StackQuery
-from orchestrator.observation.views import GraphPicture, Timeline
-from orchestrator.settings import Settings
+from orchestrator.model.messages import EnvironmentSource
+from orchestrator.queries.observer import Observer, StackQuery
+from orchestrator.views.operations import GraphPicture, Timeline
 from tests.scenarios.test_nested import FILES
 from tests.scenarios.test_nested import root as nested_root
 from tests.scenarios.test_updates import template, value

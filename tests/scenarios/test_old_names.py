@@ -5,18 +5,18 @@ from typing import Any, ClassVar
 
 import pytest
 
-from orchestrator.comparison import compare
-from orchestrator.dry_run import UNCHANGED, UPDATE, DryRun
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
+from orchestrator.engine.update_preview import UNCHANGED, UPDATE, DryRun
 from orchestrator.errors import InvalidInput
-from orchestrator.limits import Limits
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
+from orchestrator.planning.comparison import compare
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.clients import ClientPlugin, ClientPlugins
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.support import Support, SupportStatus
 from orchestrator.plugins.translation import Replace, Resolve, Rule
-from orchestrator.settings import Settings
 from tests.scenarios.telling import reason
 from tests.scenarios.test_updates import ids
 from tests.scenarios.world import World

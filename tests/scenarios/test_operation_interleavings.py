@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orchestrator.engine.health import mark_healthy, mark_unhealthy
 from orchestrator.errors import Conflict, NotFound
-from orchestrator.health import mark_healthy, mark_unhealthy
 from tests.scenarios.test_interleavings import fates, play
 from tests.scenarios.test_update_interleavings import (
     NAMES,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from orchestrator.errors import Conflict
-from orchestrator.messages import OperateJob
+from orchestrator.model.messages import OperateJob
 from tests.scenarios.test_update_faults import step
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.world import World

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from orchestrator.errors import Conflict
-from orchestrator.messages import DeleteJob
+from orchestrator.model.messages import DeleteJob
 from tests.scenarios.test_update_faults import meanwhile, step
 from tests.scenarios.test_updates import Story, present, template, value
 from tests.scenarios.witness import Witness

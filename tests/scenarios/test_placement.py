@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Conflict
+from orchestrator.placement.inventory import Survey, survey
 from orchestrator.placement.plugin import Placement
-from orchestrator.placement.survey import Survey, survey
 from orchestrator.store import tables
-from orchestrator.store.machines import Said
-from orchestrator.store.reservations import Promised
+from orchestrator.store.machines.machines import Said
+from orchestrator.store.machines.reservations import Promised
 from tests.scenarios.groups import TYPES as TYPES_OF_GROUPS
 from tests.scenarios.placing import (
     TYPES,

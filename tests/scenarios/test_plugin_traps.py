@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from hooks.lifecycle import COMPLETE, FAILED, REFUSED, SUPERSEDED, LifecycleContext, LifecyclePlugin
+from orchestrator.engine.health import mark_unhealthy
 from orchestrator.errors import Conflict
-from orchestrator.health import mark_unhealthy
 from orchestrator.plugins.resource import Resource, ResourceFailure
 from tests.scenarios.telling import patched, reason, rows_of, states
 from tests.scenarios.test_updates import ids, present, template, value

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import IsothermError
-from orchestrator.messages import CheckOrder
-from orchestrator.purge import Purge
+from orchestrator.model.messages import CheckOrder
+from orchestrator.model.purge import Purge
 from tests.scenarios.test_interleavings import moves, play
 from tests.scenarios.test_nested import BIG_PAIR, PAIR, root
 from tests.scenarios.test_update_interleavings import NAMES, Definition, changes, patient, polls

@@ -7,7 +7,7 @@ import pytest
 
 from hooks.lifecycle import LifecyclePlugin
 from orchestrator.errors import Conflict
-from orchestrator.messages import CancelJob, DeleteJob, StackJob
+from orchestrator.model.messages import CancelJob, DeleteJob, StackJob
 from tests.scenarios.test_update_faults import meanwhile, step
 from tests.scenarios.test_updates import Story, present, template, value
 from tests.scenarios.world import World

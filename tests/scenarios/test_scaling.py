@@ -11,10 +11,10 @@ import pytest
 from hooks.errors import Refusal
 from hooks.lifecycle import LifecyclePlugin
 from hooks.stack import FrozenStack
+from orchestrator.engine.scaling import Scaler
 from orchestrator.errors import Conflict
-from orchestrator.messages import SignalJob
-from orchestrator.scaling import Scaler
-from orchestrator.store.scalings import Decided
+from orchestrator.model.messages import SignalJob
+from orchestrator.store.stacks.scalings import Decided
 from tests.scenarios.groups import TYPES, members, outputs
 from tests.scenarios.trees import assert_at_rest, document_of_tree, step
 from tests.scenarios.world import Crash, World

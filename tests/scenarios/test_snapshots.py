@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from orchestrator.errors import Conflict, NotFound
-from orchestrator.purge import Purge
-from orchestrator.store.snapshots import SnapshotRow
+from orchestrator.model.purge import Purge
+from orchestrator.store.stacks.snapshots import SnapshotRow
 from tests.scenarios.test_update_faults import die_after_claim, step
 from tests.scenarios.test_updates import done, ids, present, template, value
 from tests.scenarios.world import World

@@ -138,8 +138,8 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Unavailable
-from orchestrator.matching import node_data_of
-from orchestrator.messages import CheckOrder
+from orchestrator.model.messages import CheckOrder
+from orchestrator.planning.matching import node_data_of
 from tests.scenarios.telling import deliver_all, patched, rows_of, said
 from tests.scenarios.test_update_faults import die_after_claim, step
 from tests.scenarios.test_updates import present, template, value

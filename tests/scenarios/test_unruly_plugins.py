@@ -17,7 +17,7 @@ from hooks.hook import HookOptions
 from hooks.lifecycle import Annotations, LifecyclePlugin
 from orchestrator.errors import Conflict, Unavailable
 from orchestrator.lifecycle.answers import MOST_DEPTH
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import Crash, World
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.codec import Codec
+from orchestrator.model.codec import Codec
 from orchestrator.store import tables
 from tests.scenarios.test_updates import Story, done, template, value
 from tests.scenarios.world import World

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hooks.lifecycle import LifecyclePlugin
-from orchestrator.messages import END
+from orchestrator.model.messages import END
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import Resource, ResourceFailure
 from tests.scenarios.test_updates import Story, done, ids, present, template, value

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from hooks.builtin.webhook import Webhook, WebhookOptions
 from orchestrator.errors import Conflict
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
 from tests.scenarios.test_lifecycle import carried_out
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World

@@ -12,9 +12,10 @@ import sqlalchemy as sa
 
 from hooks.lifecycle import LifecyclePlugin
 from hooks.loading.ordering import in_order
-from orchestrator.coordinator import Coordinator
-from orchestrator.hooking import clear_hooks
-from orchestrator.messages import (
+from orchestrator.config.settings import Settings
+from orchestrator.engine.breakpoints import clear_hooks
+from orchestrator.engine.coordinator import Coordinator
+from orchestrator.model.messages import (
     CHECKED_PHASES,
     END,
     AdoptJob,
@@ -29,9 +30,8 @@ from orchestrator.messages import (
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
-from orchestrator.settings import Settings
-from orchestrator.store.claims import Claim, Outcome, Timings
 from orchestrator.store.database import Database
+from orchestrator.store.nodes.claims import Claim, Outcome, Timings
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
 from workers.check.checker import Checker

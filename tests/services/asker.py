@@ -8,8 +8,8 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+from orchestrator.config.settings import load_settings
 from orchestrator.plugins.clients import Clients
-from orchestrator.settings import load_settings
 from tests.services.demanding import path_of
 
 

@@ -15,10 +15,10 @@ import pytest
 from cache.node_state.errors import NodeError, NodeUnreachable
 from cache.node_state.lease import Lease
 from cache.node_state.requests import BOOTID_KEY, SnapshotRequest, StorageSection
+from orchestrator.config.settings import Settings, load_settings
 from orchestrator.errors import Conflict
-from orchestrator.nodes.client import NodeClient
-from orchestrator.nodes.operations import OperationState
-from orchestrator.settings import Settings, load_settings
+from orchestrator.nodes.rpc.client import NodeClient
+from orchestrator.nodes.rpc.operations import OperationState
 from tests.faults.installation import until
 from tests.services.engine import EngineProcess
 from tests.services.servers import RedisServer

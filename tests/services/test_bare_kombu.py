@@ -10,11 +10,11 @@ import pytest
 import tenacity
 from sqlalchemy import make_url
 
+from orchestrator.config.settings import Settings
 from orchestrator.errors import NotFound
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store import migrations
-from orchestrator.views import StackView
+from orchestrator.views.stacks import StackView
 from tests.services.engine import running
 from tests.unit.docs.pages import ROOT, Session, blocks
 

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from orchestrator.messages import StackJob
+from orchestrator.config.settings import Settings
+from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store import migrations
 from tests.services.engine import running
 from tests.services.http_api import HttpApi

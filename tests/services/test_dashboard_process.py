@@ -10,9 +10,9 @@ import httpx
 import pytest
 import tenacity
 
-from orchestrator.messages import StackJob
+from orchestrator.config.settings import Settings
+from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from tests.services.process import free_port
 from tests.services.servers import RedisServer
 

@@ -11,12 +11,12 @@ import pytest
 from celery import Celery
 
 from cache.node_state.errors import NodeTimeout
+from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
-from orchestrator.nodes.kombu_transport import KombuTransport, mailbox_address, queue_of
-from orchestrator.nodes.mailbox import Mailbox, Poster
-from orchestrator.nodes.messages import Reply, Request
-from orchestrator.queue import make_app
-from orchestrator.settings import Settings
+from orchestrator.nodes.rpc.kombu_transport import KombuTransport, mailbox_address, queue_of
+from orchestrator.nodes.rpc.mailbox import Mailbox, Poster
+from orchestrator.nodes.rpc.messages import Reply, Request
+from orchestrator.queue.celery_app import make_app
 from tests.faults.installation import until
 from tests.services.fixtures import or_skip
 from tests.services.process import free_port

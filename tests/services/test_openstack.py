@@ -23,8 +23,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from orchestrator.cli.main import isotherm
+from orchestrator.config.settings import Settings
 from orchestrator.plugins.clients import Clients
-from orchestrator.settings import Settings
 from tests.services.openstack_api import OpenStackApi, User, openstack_api
 from workers.clients.openstack import Neutron, Nova
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from orchestrator.coordinator import Coordinator
+from orchestrator.config.settings import Settings
+from orchestrator.engine.coordinator import Coordinator
 from orchestrator.errors import Conflict
-from orchestrator.messages import CheckOrder, StackJob
-from orchestrator.settings import Settings
+from orchestrator.model.messages import CheckOrder, StackJob
 from orchestrator.store import migrations, tables
 from orchestrator.store.store import Store
 from tests.scenarios.placing import TYPES, PretendedNodes, group, instance, placement

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store.store import Store
 from tests.services.engine import running
 from tests.unit.docs.pages import Session

@@ -12,13 +12,13 @@ import yaml
 from celery.bin.celery import celery
 from tornado.options import options as flower_options
 
+from orchestrator.caches.process import COMMON_STORES
 from orchestrator.cli.main import isotherm
-from orchestrator.constraint_caches import make_constraint_cache
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard.access import Mode, Visitor, refusal
 from orchestrator.dashboard.options import argument_problems, define_options, problems_of
-from orchestrator.nodes.state_cache import where
-from orchestrator.process_caches import COMMON_STORES
-from orchestrator.settings import Settings
+from orchestrator.nodes.rpc.state_cache import where
+from orchestrator.plugins.constraint_caches import make_constraint_cache
 from tests.services.servers import MemcachedServer
 from tests.unit.orchestrator.dashboard.serving import option_values
 

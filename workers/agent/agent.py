@@ -19,16 +19,16 @@ import structlog
 
 from cache.node_state.lease import Lease
 from cache.node_state.requests import SCHEMA_VERSION, SnapshotRequest
-from orchestrator.nodes.boot import read_boot_id
-from orchestrator.nodes.errors import (
+from orchestrator.config.settings import Settings
+from orchestrator.nodes.rpc.boot import read_boot_id
+from orchestrator.nodes.rpc.errors import (
     BackendAway,
     Gone,
     NotSupported,
     RpcRetryable,
 )
-from orchestrator.nodes.messages import Reply, Request
-from orchestrator.nodes.registry import NodeRpc, load_rpcs
-from orchestrator.settings import Settings
+from orchestrator.nodes.rpc.messages import Reply, Request
+from orchestrator.nodes.rpc.registry import NodeRpc, load_rpcs
 from workers.agent.answering import Answering, Identity
 from workers.agent.backends import Backends, Unusable, hypervisors_of, storage_of
 from workers.agent.brackets import Invalidation

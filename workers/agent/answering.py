@@ -13,11 +13,11 @@ from typing import Any
 
 import structlog
 
-from orchestrator.nearest import Nearest
-from orchestrator.nodes.errors import Late, NoSuchRpc, RpcFailed, RpcRetryable
-from orchestrator.nodes.messages import Fault, Reply, Request
-from orchestrator.nodes.operations import Operation
-from orchestrator.nodes.registry import Effect, NodeRpc
+from orchestrator.model.nearest import Nearest
+from orchestrator.nodes.rpc.errors import Late, NoSuchRpc, RpcFailed, RpcRetryable
+from orchestrator.nodes.rpc.messages import Fault, Reply, Request
+from orchestrator.nodes.rpc.operations import Operation
+from orchestrator.nodes.rpc.registry import Effect, NodeRpc
 from workers.agent.brackets import Invalidation, bracket
 from workers.agent.faults import fault_of
 from workers.agent.journal import AnotherOperation, Delivery, Journal, UnderWay

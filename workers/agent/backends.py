@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from stevedore.named import NamedExtensionManager
 
 from cache.node_state.requests import ABSENT, ERROR, TIMEOUT
-from orchestrator.nearest import Nearest
-from orchestrator.nodes.registry import HYPERVISORS, STORAGE
+from orchestrator.model.nearest import Nearest
+from orchestrator.nodes.rpc.registry import HYPERVISORS, STORAGE
 from orchestrator.plugins.loading import refuse_stranger
 from workers.agent.hypervisors.hypervisor import Hypervisor
 from workers.agent.options import read_options

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from cache.node_state.counts import NodeStateCounts
-from orchestrator.nodes.messages import Request
-from orchestrator.nodes.registry import Effect, NodeRpc
+from orchestrator.nodes.rpc.messages import Request
+from orchestrator.nodes.rpc.registry import Effect, NodeRpc
 
 
 class Invalidation(Protocol):

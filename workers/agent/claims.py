@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from orchestrator.node_settings import AgentSettings
-from orchestrator.nodes.errors import NoCapacity
+from orchestrator.config.nodes import AgentSettings
+from orchestrator.nodes.rpc.errors import NoCapacity
 from workers.agent.locks import Locks
 from workers.agent.records import read_record, write_record
 

@@ -1,10 +1,10 @@
-"""What an agent says of what went wrong: one of the words of :mod:`orchestrator.nodes.errors`, and a sentence."""
+"""What an agent says of what went wrong: one of the words of :mod:`orchestrator.nodes.rpc.errors`, and a sentence."""
 
 import structlog
 
 from cache.node_state.errors import StateStoreFailed
 from orchestrator.errors import IsothermError
-from orchestrator.nodes.errors import (
+from orchestrator.nodes.rpc.errors import (
     NoCapacity,
     NotSupported,
     NotThere,
@@ -12,7 +12,7 @@ from orchestrator.nodes.errors import (
     RpcFault,
     RpcRetryable,
 )
-from orchestrator.nodes.messages import Fault
+from orchestrator.nodes.rpc.messages import Fault
 from orchestrator.plugins.resource import ResourceFailure, RetryableFailure
 from workers.agent.hypervisors.hypervisor import CannotDo, HypervisorFault, NoInstance
 from workers.agent.locks import LockTaken

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.nodes.errors import RpcRetryable
-from orchestrator.nodes.messages import Fault, Request
-from orchestrator.nodes.operations import Operation, OperationState
+from orchestrator.nodes.rpc.errors import RpcRetryable
+from orchestrator.nodes.rpc.messages import Fault, Request
+from orchestrator.nodes.rpc.operations import Operation, OperationState
 from workers.agent.locks import Locks, LockTaken
 from workers.agent.records import read_record, write_record
 

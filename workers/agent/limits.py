@@ -12,9 +12,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from orchestrator.nodes.errors import RpcRefused
+from orchestrator.config.settings import Settings
+from orchestrator.nodes.rpc.errors import RpcRefused
 from orchestrator.plugins.resource import ResourceFailure
-from orchestrator.settings import Settings
 from workers.agent.files.allowed import allowed_directory, allowed_file
 from workers.agent.hypervisors.hypervisor import InstanceSpec
 from workers.agent.names import fault_of_name

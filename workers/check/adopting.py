@@ -10,7 +10,7 @@ from typing import Any
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, is_unknown
 from orchestrator.errors import IsothermError
 from orchestrator.plugins.resource import CannotTell, Resource
-from orchestrator.store.claims import Claim
+from orchestrator.store.nodes.claims import Claim
 from orchestrator.template.definitions import ResourceDefinition
 
 

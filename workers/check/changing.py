@@ -6,10 +6,10 @@ Decided from what was applied, what is wanted and, where that is in doubt, what 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from orchestrator.operable import CHECK, SNAPSHOT
+from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.plugins.resource import CannotTell, PropertyChanges, Resource
 from orchestrator.plugins.validating import typed_properties
-from orchestrator.store.claims import Claim
+from orchestrator.store.nodes.claims import Claim
 
 #: In which an object may be anything between what it was and what it was to become.
 _HALF_WAY: Final = (("UPDATE", "IN_PROGRESS"), ("RESTORE", "IN_PROGRESS"))

@@ -13,19 +13,19 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
-from orchestrator.children import Children
-from orchestrator.coordinator import Coordinator
+from orchestrator.config.log_context import about_attempt, about_order
+from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles
+from orchestrator.engine.coordinator import Coordinator
+from orchestrator.engine.nested_stacks import Children
+from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.errors import PluginMistake
-from orchestrator.log_context import about_attempt, about_order
-from orchestrator.messages import END, JOIN, CheckOrder
+from orchestrator.model.messages import END, JOIN, CheckOrder
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
-from orchestrator.publishing import Publisher, publish_or_leave
-from orchestrator.settings import Settings
-from orchestrator.store.claims import Claim, Ending, Finished, Outcome
+from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
 from orchestrator.store.store import Store
-from orchestrator.tracing import OFF, Tracing
+from orchestrator.tracing.tracer import OFF, Tracing
 from workers.check.context import Surroundings
 from workers.check.heartbeat import Heartbeat
 from workers.check.step import take_step

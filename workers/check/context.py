@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.config.settings import Settings
 from orchestrator.definition import (
     StackDefinition,
 )
@@ -13,8 +14,7 @@ from orchestrator.plugins.resource import (
     Resource,
 )
 from orchestrator.plugins.stack_resource import ChildStack
-from orchestrator.settings import Settings
-from orchestrator.store.claims import Claim
+from orchestrator.store.nodes.claims import Claim
 from orchestrator.template.definitions import ResourceDefinition
 
 

@@ -8,7 +8,7 @@ what those of another one came to, nothing is certain.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from orchestrator.store.claims import Claim, Ending
+from orchestrator.store.nodes.claims import Claim, Ending
 
 #: In the private facts of a resource that is not there yet: the last attempt up to which nothing was made.
 _NOTHING_UNTIL: Final = "isotherm:nothing-made-until"

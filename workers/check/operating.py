@@ -6,10 +6,10 @@ No definition is applied: the resource has the properties that were applied last
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.messages import CONVERGE
-from orchestrator.operable import CHECK, OPERATIONS, RESUME, is_fit
+from orchestrator.model.actions import CHECK, OPERATIONS, RESUME, is_fit
+from orchestrator.model.messages import CONVERGE
 from orchestrator.plugins.resource import CannotTell, Resource, ResourceFailure, Wait
-from orchestrator.store.claims import Claim
+from orchestrator.store.nodes.claims import Claim
 
 
 class NotFit(Exception):

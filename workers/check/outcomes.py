@@ -9,14 +9,15 @@ from typing import Any, Final
 import structlog
 
 from cache.node_state.errors import NodeError
+from orchestrator.config.settings import Settings
 from orchestrator.definition import (
     AttributePath,
     NodeData,
 )
-from orchestrator.definition_hash import definition_hash, metadata_hash
 from orchestrator.errors import IsothermError
-from orchestrator.messages import CONVERGE
-from orchestrator.operable import CHECK, SNAPSHOT
+from orchestrator.model.actions import CHECK, SNAPSHOT
+from orchestrator.model.messages import CONVERGE
+from orchestrator.planning.definition_hash import definition_hash, metadata_hash
 from orchestrator.plugins.properties import PropertyNotVerified
 from orchestrator.plugins.resource import (
     NothingDone,
@@ -24,10 +25,9 @@ from orchestrator.plugins.resource import (
     ResourceFailure,
     RetryableFailure,
 )
-from orchestrator.plugins.template_resource import kind_of_type
-from orchestrator.settings import Settings
-from orchestrator.store.claims import Ending, Outcome
-from orchestrator.store.operation_rows import TakenOver
+from orchestrator.store.nodes.claims import Ending, Outcome
+from orchestrator.store.traversals.operation_rows import TakenOver
+from orchestrator.template.template_resource import kind_of_type
 from workers.check.attributes import read_attributes
 from workers.check.changing import is_doubted
 from workers.check.creating import with_mark

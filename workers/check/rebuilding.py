@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import (
     NodeData,
     ParentResourceProxy,
     ResourceProxy,
     StackDefinition,
 )
-from orchestrator.limits import Limits
-from orchestrator.messages import CLEANUP
+from orchestrator.model.messages import CLEANUP
 from orchestrator.plugins.clients import ProjectClients
 from orchestrator.plugins.properties import PropertyError, convert_properties
 from orchestrator.plugins.resource import (
@@ -19,10 +19,10 @@ from orchestrator.plugins.resource import (
     ResourceState,
 )
 from orchestrator.plugins.stack_resource import StackResource
-from orchestrator.plugins.template_resource import kind_of_type
 from orchestrator.plugins.validating import typed_properties, valid_properties
-from orchestrator.store.claims import Claim
+from orchestrator.store.nodes.claims import Claim
 from orchestrator.template.definitions import RETAIN, ResourceDefinition
+from orchestrator.template.template_resource import kind_of_type
 from workers.check.adopting import properties_as_found
 from workers.check.changing import is_doubted
 from workers.check.context import Surroundings

@@ -7,7 +7,7 @@ leaves behind is in the outcome. Nothing here touches the store or the queue.
 from typing import Any
 
 from orchestrator.errors import IsothermError
-from orchestrator.operable import SNAPSHOT
+from orchestrator.model.actions import SNAPSHOT
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import (
     Resource,
@@ -16,7 +16,7 @@ from orchestrator.plugins.resource import (
 )
 from orchestrator.plugins.stack_resource import StackResource
 from orchestrator.plugins.validating import valid_properties
-from orchestrator.store.claims import Claim, Ending, Outcome
+from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN
 from workers.check.adopting import told_by
 from workers.check.changing import RefusedChange, ReplaceResource, changes_of, is_doubted

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from cache.node_state.errors import NodeError, NodeUnreachable, StateStoreFailed
 from cache.node_state.lease import Lease
+from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
-from orchestrator.nodes.client import NodeClient
+from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.clients import ClientContext, ClientPlugin, RemembersYes
-from orchestrator.settings import Settings
 
 #: What can be looked up: a node, and what at least one node offers.
 NODE: Final = "node"

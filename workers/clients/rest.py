@@ -15,7 +15,7 @@ import httpx
 import structlog
 import tenacity
 
-from orchestrator.codec import Codec
+from orchestrator.model.codec import Codec
 from workers.clients.connections import Connections
 from workers.clients.http_failures import (
     HttpError,

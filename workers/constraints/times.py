@@ -12,7 +12,7 @@ from typing import Any, Final
 from croniter import CroniterError, croniter
 from iso8601 import ParseError, parse_date
 
-from orchestrator.nearest import Nearest
+from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.custom import CustomConstraint
 

@@ -19,7 +19,7 @@ from tornado.web import Finish, HTTPError
 
 from orchestrator.dashboard.access import Visitor, host_refusal, powers
 from orchestrator.errors import InvalidInput, IsothermError, NotFound, Unavailable
-from orchestrator.observation.observer import Observer
+from orchestrator.queries.observer import Observer
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from tornado.web import HTTPError, url
 
 from orchestrator.dashboard.handlers.base import DataHandler
-from orchestrator.observation.views import GraphPicture, Vertex
+from orchestrator.views.operations import GraphPicture, Vertex
 
 #: What changes of a vertex while its operation goes on; places, names and edges stay.
 CHANGING: Final = (

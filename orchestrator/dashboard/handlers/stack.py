@@ -6,7 +6,7 @@ from typing import Any, Final
 from tornado.web import url
 
 from orchestrator.dashboard.handlers.base import DataHandler, PageHandler, StackHandler
-from orchestrator.observation.heads import HeadView
+from orchestrator.views.heads import HeadView
 
 #: The pages about one stack: the end of the address, and the word on the tab.
 TABS: Final = (

@@ -12,7 +12,7 @@ from tornado.web import HTTPError, url
 
 from orchestrator.dashboard.arguments import LONGEST_PAGE, event_filter, flag, whole
 from orchestrator.dashboard.handlers.base import DataHandler
-from orchestrator.observation.observer import Observer
+from orchestrator.queries.observer import Observer
 
 log = structlog.get_logger()
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Final, Protocol
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import (
     SCALARS,
     UNKNOWN,
@@ -20,9 +21,8 @@ from orchestrator.definition import (
     is_unknown,
 )
 from orchestrator.errors import IsothermError, NotFound, Problem
-from orchestrator.limits import Limits
-from orchestrator.nearest import Nearest
-from orchestrator.template.budget import TooMuch, check_time, spend
+from orchestrator.model.nearest import Nearest
+from orchestrator.sandbox.budget import TooMuch, check_time, spend
 from orchestrator.template.document import Path, Positions
 from orchestrator.template.functions.growth import Growth
 from orchestrator.template.versions import ALWAYS, NEVER, Lifetime, TemplateVersion

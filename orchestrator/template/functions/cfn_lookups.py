@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import cut
-from orchestrator.nearest import Nearest
+from orchestrator.model.nearest import Nearest
 from orchestrator.template.functions.base import (
     LATER,
     Builder,

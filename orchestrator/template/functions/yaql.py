@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from orchestrator.definition import StackDefinition
+from orchestrator.sandbox.child import FAILED, TOO_DEEP, TOO_LONG, TOO_MUCH_MEMORY, Fault
+from orchestrator.sandbox.process import DIED, TOO_LATE, UNFIT, Sandbox
 from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, kind_of
-from orchestrator.template.sandbox import DIED, TOO_LATE, UNFIT, Sandbox
-from orchestrator.template.sandboxed import FAILED, TOO_DEEP, TOO_LONG, TOO_MUCH_MEMORY, Fault
 from orchestrator.template.versions import NEWTON, PIKE, Lifetime
 from orchestrator.template.yaql_faults import LARGEST_VALUE, MOST_VALUES, Reason
 

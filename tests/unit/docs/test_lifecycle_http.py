@@ -22,7 +22,7 @@ from hooks.loading.ordering import in_order
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.frozen import frozen
 from hooks.values.unknown import UNKNOWN
-from orchestrator.settings import Settings
+from orchestrator.config.settings import Settings
 from tests.services.receiver import Receiver, Reply
 from tests.unit.docs.pages import ROOT, blocks
 

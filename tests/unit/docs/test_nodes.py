@@ -8,11 +8,11 @@ from importlib.metadata import entry_points
 import pytest
 from pydantic import BaseModel
 
-from orchestrator.node_settings import AgentSettings, NodeStateCacheSettings
-from orchestrator.nodes.registry import Effect, load_rpcs
+from orchestrator.config.nodes import AgentSettings, NodeStateCacheSettings
+from orchestrator.config.settings import Settings
+from orchestrator.nodes.rpc.registry import Effect, load_rpcs
 from orchestrator.placement.plugin import PlacementOptions
 from orchestrator.placement.rules import Policy
-from orchestrator.settings import Settings
 from tests.unit.docs.pages import ROOT, blocks
 from workers.agent.hypervisors.hypervisor import InstanceData, NodeData
 from workers.agent.storage.storage import StorageData

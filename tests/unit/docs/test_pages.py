@@ -13,11 +13,13 @@ import pytest
 
 from cache.node_state.requests import SCHEMA_VERSION
 from hooks.hook import HookSettings
-from orchestrator.codec import Codec
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
 from orchestrator.definition import NodeData
+from orchestrator.engine.job_errors import refusal_of
 from orchestrator.errors import InvalidInput, NotFound, Problem
-from orchestrator.limits import Limits
-from orchestrator.messages import (
+from orchestrator.model.codec import Codec
+from orchestrator.model.messages import (
     CANCEL_TASK,
     CHECK_TASK,
     CREATE_TASK,
@@ -33,18 +35,16 @@ from orchestrator.messages import (
     SignalJob,
     StackJob,
 )
-from orchestrator.nodes.calls import OPERATION_RPC
-from orchestrator.nodes.kombu_transport import mailbox_address
-from orchestrator.nodes.mailbox import EXCHANGE
-from orchestrator.nodes.messages import NODE_TASK, Reply, Request, node_queue
-from orchestrator.plan import FAN_IN, JOINS
-from orchestrator.queue import ROUTES
-from orchestrator.refusals import refusal_of
-from orchestrator.settings import Settings
+from orchestrator.model.plan import FAN_IN, JOINS
+from orchestrator.nodes.rpc.calls import OPERATION_RPC
+from orchestrator.nodes.rpc.kombu_transport import mailbox_address
+from orchestrator.nodes.rpc.mailbox import EXCHANGE
+from orchestrator.nodes.rpc.messages import NODE_TASK, Reply, Request, node_queue
+from orchestrator.queue.celery_app import ROUTES
 from orchestrator.store import tables
-from orchestrator.store.claims import Timings
-from orchestrator.store.node_orders import MESSAGE_REQUIREMENTS
-from orchestrator.store.sweeping import DOUBLINGS
+from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.nodes.orders import MESSAGE_REQUIREMENTS
+from orchestrator.store.traversals.sweeping import DOUBLINGS
 from orchestrator.template.functions.description import describe_functions
 from orchestrator.template.versions import VERSIONS
 from tests.unit.docs.pages import PAGES, ROOT

@@ -14,7 +14,7 @@ from hooks.builtin.policy.rule_reader import read_rules
 from hooks.builtin.policy.rules import Judgement, Rule, judge
 from hooks.hook import HookOptions
 from hooks.lifecycle import LifecycleContext
-from orchestrator.settings import Settings
+from orchestrator.config.settings import Settings
 from tests.unit.docs.pages import ROOT, Block, blocks
 from tests.unit.docs.test_pages import table
 from tests.unit.hooks.builtin.policy.stacks import stack_of

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from orchestrator.cli.main import isotherm
-from orchestrator.nodes.client import NodeClient
-from orchestrator.settings import load_settings
+from orchestrator.config.settings import load_settings
+from orchestrator.nodes.rpc.client import NodeClient
 from tests.unit.docs.pages import ROOT
 
 TEMPLATE = str(ROOT / "examples" / "nodes" / "shop.yaml")

@@ -57,7 +57,7 @@ def snapshot(lease: Lease, instances: Mapping[str, Any], *, broken: bool) -> Sna
 
 @dataclass
 class FakeNodes:
-    """What an installation's nodes are to those who ask them: :class:`orchestrator.nodes.client.NodeClient`."""
+    """What an installation's nodes are to those who ask them: :class:`orchestrator.nodes.rpc.client.NodeClient`."""
 
     said: dict[str, Snapshot] = field(default_factory=dict)
     held: dict[str, Lease] = field(default_factory=dict)

@@ -7,9 +7,9 @@ import sqlalchemy as sa
 from pydantic import SecretStr
 from sqlalchemy.exc import DBAPIError
 
-from orchestrator.messages import StackJob
+from orchestrator.config.settings import Settings
+from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store.database import Database
 
 KEY = "Y1bBqCh5B1mYV0gxbQ7rVbW6Tq7l4V3m1t5i0y3r2nA="

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import queue_desk
+from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
-from orchestrator.messages import StackJob
-from orchestrator.runtime import Runtime
+from orchestrator.model.messages import StackJob
+from orchestrator.processes import job_client
+from orchestrator.processes.runtime import Runtime
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store import migrations
 from tests.unit.orchestrator.test_tasks import Silent
 
@@ -20,8 +20,8 @@ TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::
 def test_a_sender_waits_longer_for_a_coordinator_that_has_taken_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_desk, "ACCEPT_SECONDS", 0.01)
-    monkeypatch.setattr(queue_desk, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(job_client, "ACCEPT_SECONDS", 0.01)
+    monkeypatch.setattr(job_client, "ANSWER_SECONDS", 0.5)
     settings = Settings(state_directory=tmp_path, broker_url="memory://")
     migrations.upgrade(settings.effective_database_url)
     with Service.open(settings) as distributed:
@@ -34,7 +34,7 @@ def test_a_sender_waits_longer_for_a_coordinator_that_has_taken_the_job(
 def test_a_sender_whom_nobody_answers_is_not_promised_what_only_the_broker_can_keep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_desk, "ACCEPT_SECONDS", 0.01)
+    monkeypatch.setattr(job_client, "ACCEPT_SECONDS", 0.01)
     settings = Settings(state_directory=tmp_path, broker_url="memory://")
     migrations.upgrade(settings.effective_database_url)
     with Service.open(settings) as distributed, pytest.raises(Unavailable) as error:

@@ -9,9 +9,12 @@ from celery.exceptions import Reject
 from structlog.testing import capture_logs
 
 from orchestrator import tasks
+from orchestrator.config.nodes import NodeStateCacheSettings
+from orchestrator.config.settings import Settings
+from orchestrator.engine.job_errors import raise_refusal, refusal_of
+from orchestrator.engine.jobs import KINDS, JobKind
 from orchestrator.errors import Bug, Conflict, InvalidInput, IsothermError, NotFound, PluginMistake
-from orchestrator.jobs import KINDS, JobKind
-from orchestrator.messages import (
+from orchestrator.model.messages import (
     CANCEL_TASK,
     CHECK_STACK_TASK,
     COORDINATOR_QUEUE,
@@ -25,16 +28,13 @@ from orchestrator.messages import (
     CheckOrder,
     StackJob,
 )
-from orchestrator.node_settings import NodeStateCacheSettings
-from orchestrator.nodes.messages import WATCH_TASK
+from orchestrator.nodes.rpc.messages import WATCH_TASK
 from orchestrator.plugins.resource import Resource
-from orchestrator.queue import ROUTES, default_app, make_app
-from orchestrator.refusals import raise_refusal, refusal_of
-from orchestrator.runtime import Runtime
-from orchestrator.settings import Settings
+from orchestrator.processes.runtime import Runtime
+from orchestrator.queue.celery_app import ROUTES, default_app, make_app
 from orchestrator.store import migrations
-from orchestrator.store.operation_rows import TakenOver
-from orchestrator.store.stacks import JobRow
+from orchestrator.store.stacks.stacks import JobRow
+from orchestrator.store.traversals.operation_rows import TakenOver
 from tests.unit.packages import install
 
 TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: Test}}"

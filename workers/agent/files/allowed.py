@@ -2,8 +2,8 @@
 
 from pathlib import Path, PurePosixPath
 
+from orchestrator.config.settings import Settings
 from orchestrator.plugins.resource import ResourceFailure
-from orchestrator.settings import Settings
 
 
 def fault_of_path(text: str) -> str:

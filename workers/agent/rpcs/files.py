@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.nodes.errors import RpcRefused
-from orchestrator.nodes.registry import Effect, node_rpc
+from orchestrator.nodes.rpc.errors import RpcRefused
+from orchestrator.nodes.rpc.registry import Effect, node_rpc
 from orchestrator.plugins.resource import ResourceFailure
 from workers.agent.agent import Agent
 from workers.agent.files.allowed import allowed_file, root_of

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from orchestrator.nodes.errors import BackendAway, RpcFailed, RpcRefused
-from orchestrator.nodes.registry import FAST, NORMAL, SLOW, URGENT, Effect, node_rpc
+from orchestrator.nodes.rpc.errors import BackendAway, RpcFailed, RpcRefused
+from orchestrator.nodes.rpc.registry import FAST, NORMAL, SLOW, URGENT, Effect, node_rpc
 from workers.agent.agent import Agent
 from workers.agent.claims import Promise
 from workers.agent.hypervisors.hypervisor import Hypervisor, InstanceSpec

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.nodes.errors import NotThere, RpcFailed, RpcRefused
-from orchestrator.nodes.registry import SLOW, Effect, node_rpc
+from orchestrator.nodes.rpc.errors import NotThere, RpcFailed, RpcRefused
+from orchestrator.nodes.rpc.registry import SLOW, Effect, node_rpc
 from workers.agent.agent import Agent
 from workers.agent.hypervisors.hypervisor import Hypervisor, InstanceData, InstanceSpec
 from workers.agent.names import fault_of_name

@@ -7,8 +7,8 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from cache.node_state.requests import SCHEMA_VERSION, SnapshotRequest
-from orchestrator.nodes.errors import NotSupported
-from orchestrator.nodes.registry import FAST, URGENT, Effect, node_rpc
+from orchestrator.nodes.rpc.errors import NotSupported
+from orchestrator.nodes.rpc.registry import FAST, URGENT, Effect, node_rpc
 from workers.agent.agent import Agent
 from workers.agent.answering import Afterwards
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from orchestrator.nodes.registry import Effect, node_rpc
+from orchestrator.nodes.rpc.registry import Effect, node_rpc
 from orchestrator.plugins.resource import ResourceFailure
 from workers.agent.agent import Agent
 from workers.agent.commands.environment import environment

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from orchestrator.nodes.registry import FAST, NORMAL, URGENT, Effect, node_rpc
+from orchestrator.nodes.rpc.registry import FAST, NORMAL, URGENT, Effect, node_rpc
 from workers.agent.agent import Agent
 
 #: What volumes are called among the buried and the locked: their names are unique in a unit.

@@ -12,15 +12,15 @@ from celery.worker import state as celery_state
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import LeaseLost, NodeUnreachable
 from cache.node_state.requests import Snapshot, SnapshotRequest
-from orchestrator.codec import UnreadableSecret
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.nodes.kombu_transport import LISTEN_SECONDS, queue_of
-from orchestrator.nodes.messages import NODE_TASK, node_queue
-from orchestrator.nodes.names import agent_directory, agent_worker, check_node_name
-from orchestrator.nodes.sealing import Seal
-from orchestrator.nodes.state_cache import MEMORY, make_node_state_cache, where
-from orchestrator.queue import make_app, node_name, require_broker
-from orchestrator.settings import Settings
+from orchestrator.model.codec import UnreadableSecret
+from orchestrator.nodes.rpc.kombu_transport import LISTEN_SECONDS, queue_of
+from orchestrator.nodes.rpc.messages import NODE_TASK, node_queue
+from orchestrator.nodes.rpc.names import agent_directory, agent_worker, check_node_name
+from orchestrator.nodes.rpc.sealing import Seal
+from orchestrator.nodes.rpc.state_cache import MEMORY, make_node_state_cache, where
+from orchestrator.queue.celery_app import make_app, node_name, require_broker
 from workers.agent.agent import Agent
 from workers.agent.serving.reads import Reads
 from workers.agent.serving.tenancy import Tenancy

@@ -11,13 +11,13 @@ from typing import Any, Final, Protocol
 import structlog
 from celery import Celery
 
-from orchestrator.codec import UnreadableSecret
 from orchestrator.errors import Unavailable
-from orchestrator.nodes.calls import OPERATION_RPC
-from orchestrator.nodes.kombu_transport import mailbox_address
-from orchestrator.nodes.mailbox import Mailbox, Poster
-from orchestrator.nodes.messages import Fault, Reply, Request
-from orchestrator.nodes.sealing import Seal, without_arguments
+from orchestrator.model.codec import UnreadableSecret
+from orchestrator.nodes.rpc.calls import OPERATION_RPC
+from orchestrator.nodes.rpc.kombu_transport import mailbox_address
+from orchestrator.nodes.rpc.mailbox import Mailbox, Poster
+from orchestrator.nodes.rpc.messages import Fault, Reply, Request
+from orchestrator.nodes.rpc.sealing import Seal, without_arguments
 
 log = structlog.get_logger()
 

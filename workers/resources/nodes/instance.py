@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator.definition import UNKNOWN, is_unknown
-from orchestrator.nodes.errors import NotSupported, NotThere
+from orchestrator.nodes.rpc.errors import NotSupported, NotThere
 from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait

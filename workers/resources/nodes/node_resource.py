@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Final
 
 from cache.node_state.errors import NodeError, NodeUnreachable
 from orchestrator.errors import Unavailable
-from orchestrator.nodes.client import NodeClient
-from orchestrator.nodes.errors import RpcRetryable, StillRunning
-from orchestrator.nodes.names import is_node_name
+from orchestrator.nodes.rpc.client import NodeClient
+from orchestrator.nodes.rpc.errors import RpcRetryable, StillRunning
+from orchestrator.nodes.rpc.names import is_node_name
 from orchestrator.plugins.asks import LOCAL_NODE, Asks
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait

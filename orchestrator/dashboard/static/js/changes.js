@@ -17,7 +17,7 @@ function names(word, list) {
   return list.length ? el("p", { class: "small" }, el("strong", { text: `${word}: ` }), list.join(", ")) : null;
 }
 
-/** Show a difference; see ChangesView in orchestrator/observation/views.py. */
+/** Show a difference; see ChangesView in orchestrator/views/operations.py. */
 export function changesView(changes) {
   const parts = [
     names("Added", changes.added),

@@ -1,7 +1,7 @@
 // The head of every page about one stack: state, progress, times and reason, kept up to date.
 //
 //   import { onHead } from "./head.js";
-//   onHead((head) => ...);   // whenever it was read; see HeadView in orchestrator/observation/heads.py, and `may`
+//   onHead((head) => ...);   // whenever it was read; see HeadView in orchestrator/views/heads.py, and `may`
 
 import { byId, page, setText, stackUrl } from "./dom.js";
 import { duration, elapsed, now, showAgo, until } from "./format.js";

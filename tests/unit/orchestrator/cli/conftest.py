@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.views import OutputView
+from orchestrator.views.stacks import OutputView
 from tests.unit.orchestrator.cli.fake_service import (
     FakeService,
     Terminal,

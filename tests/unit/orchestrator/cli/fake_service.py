@@ -8,19 +8,19 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from orchestrator.cache_views import CacheView, FlushView
 from orchestrator.cli.face import NodeService, Pictures
 from orchestrator.cli.main import isotherm
 from orchestrator.cli.shell import Shell
+from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, NotFound
-from orchestrator.event_filter import ALL_EVENTS, EventFilter
-from orchestrator.messages import AdoptJob, StackJob
-from orchestrator.observation.views import FailureView, GraphPicture, Timeline
-from orchestrator.purge import Removed
-from orchestrator.settings import Settings
-from orchestrator.sink_views import SinkView
-from orchestrator.tags import has_tags
-from orchestrator.views import (
+from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
+from orchestrator.model.messages import AdoptJob, StackJob
+from orchestrator.model.purge import Removed
+from orchestrator.model.tags import has_tags
+from orchestrator.views.caches import CacheView, FlushView
+from orchestrator.views.operations import FailureView, GraphPicture, Timeline
+from orchestrator.views.sinks import SinkView
+from orchestrator.views.stacks import (
     EventView,
     GraphNode,
     GraphView,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from orchestrator.errors import NotFound
-from orchestrator.observation.views import (
+from orchestrator.views.operations import (
     STATES,
     Bar,
     FailedView,

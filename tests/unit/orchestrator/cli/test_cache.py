@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cache.constraints.counters import Counts
-from orchestrator.cache_views import CacheView, FlushView
+from orchestrator.views.caches import CacheView, FlushView
 from tests.unit.orchestrator.cli.fake_service import NOON, FakeService, Terminal
 
 

@@ -9,7 +9,7 @@ from click import Command
 from click.testing import CliRunner
 
 from orchestrator.cli.main import isotherm
-from orchestrator.queue import default_app
+from orchestrator.queue.celery_app import default_app
 from tests.unit.orchestrator.dashboard.serving import fresh_options
 
 BY_ISOTHERM = (isotherm, ("dashboard",))

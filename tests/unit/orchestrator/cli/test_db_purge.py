@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orchestrator.purge import KINDS, Removed
+from orchestrator.model.purge import KINDS, Removed
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal
 
 DAY = 86400.0

@@ -208,7 +208,7 @@ def test_an_interrupt_anywhere_ends_quietly(terminal: Terminal) -> None:
 def test_wrong_settings_are_bad_input(
     name: str, value: str, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from orchestrator.settings import load_settings
+    from orchestrator.config.settings import load_settings
 
     terminal.shell.load = load_settings
     monkeypatch.setenv(f"ISOTHERM_{name}", value)

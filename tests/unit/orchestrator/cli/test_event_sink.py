@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orchestrator.sink_views import SinkView
+from orchestrator.views.sinks import SinkView
 from tests.unit.orchestrator.cli.fake_service import NOON, FakeService, Terminal
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.cli.graph import as_dot, as_mermaid
-from orchestrator.views import GraphNode, GraphView
+from orchestrator.views.stacks import GraphNode, GraphView
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal, resource_view
 
 GRAPH = GraphView(

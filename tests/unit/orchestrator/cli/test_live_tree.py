@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from orchestrator.cli.live_tree import Branch, bar, bounded, branches, drawn
-from orchestrator.observation.views import STATES, GraphPicture, Group
+from orchestrator.views.operations import STATES, GraphPicture, Group
 from tests.unit.orchestrator.cli.pictures import graph_picture, plain, vertex
 
 

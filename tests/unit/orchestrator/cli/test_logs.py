@@ -9,9 +9,9 @@ import structlog
 
 from orchestrator.cli.logs import configure_logs
 from orchestrator.cli.shell import Shell
-from orchestrator.log_context import about_job, about_order
-from orchestrator.messages import CheckOrder
-from orchestrator.settings import Settings
+from orchestrator.config.log_context import about_job, about_order
+from orchestrator.config.settings import Settings
+from orchestrator.model.messages import CheckOrder
 
 
 @pytest.fixture(autouse=True)

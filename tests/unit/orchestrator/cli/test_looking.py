@@ -1,7 +1,7 @@
 """Which graphs are looked at while a stack is followed, and how often."""
 
 from orchestrator.cli.looking import LEAST_PAUSE_SECONDS, MOST_NESTED, PAUSE_FACTOR, Looker, look_at
-from orchestrator.observation.views import GraphPicture
+from orchestrator.views.operations import GraphPicture
 from tests.unit.orchestrator.cli.pictures import FakePictures, graph_picture, vertex
 
 

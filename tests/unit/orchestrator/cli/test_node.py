@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from cache.node_state.errors import NodeOffline, NoSuchNode, StateStoreFailed
-from orchestrator.node_admin import NodeAdmin
-from orchestrator.node_asking import NodeAsking
-from orchestrator.node_tally import NodeTally
-from orchestrator.settings import Settings
+from orchestrator.config.settings import Settings
+from orchestrator.nodes.admin import NodeAdmin
+from orchestrator.nodes.inquiry import NodeAsking
+from orchestrator.nodes.statistics import NodeTally
 from orchestrator.store import migrations, tables
-from orchestrator.store.machines import Machines
+from orchestrator.store.machines.machines import Machines
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal
 from tests.unit.orchestrator.fake_nodes import FakeNodes, instance

@@ -18,7 +18,7 @@ from orchestrator.cli.progress import (
     last_event,
     picture,
 )
-from orchestrator.views import HookView, Progress
+from orchestrator.views.stacks import HookView, Progress
 from tests.unit.orchestrator.cli.fake_service import FakeService, event_view, stack_view
 from tests.unit.orchestrator.cli.pictures import FakePictures, graph_picture, vertex
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.source import stack_job
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput
-from orchestrator.messages import EnvironmentSource, StackJob
-from orchestrator.settings import Settings
+from orchestrator.model.messages import EnvironmentSource, StackJob
 from tests.unit.orchestrator.cli.fake_service import Terminal
 from tests.unit.orchestrator.template.web import serving
 

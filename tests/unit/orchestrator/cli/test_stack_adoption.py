@@ -10,7 +10,7 @@ import yaml
 from click.testing import Result
 
 from orchestrator.errors import Unavailable
-from orchestrator.messages import AdoptJob
+from orchestrator.model.messages import AdoptJob
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal, stack_view
 
 DOCUMENT: dict[str, Any] = {

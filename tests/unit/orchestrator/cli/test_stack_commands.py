@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestrator.views import EventView, OutputView, PluginCallView
+from orchestrator.views.stacks import EventView, OutputView, PluginCallView
 from tests.unit.orchestrator.cli.fake_service import (
     FakeService,
     Terminal,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orchestrator.event_filter import EventFilter
+from orchestrator.model.event_filter import EventFilter
 from tests.unit.orchestrator.cli.fake_service import NOON, FakeService, Terminal, event_view, traversal_view
 
 

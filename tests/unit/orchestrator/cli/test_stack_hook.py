@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from orchestrator.cli.progress import Lines, picture
-from orchestrator.views import HookView, Progress
+from orchestrator.views.stacks import HookView, Progress
 from tests.unit.orchestrator.cli.fake_service import NOON, FakeService, Terminal, stack_view
 from tests.unit.orchestrator.cli.test_end_to_end import TEMPLATE, run, start
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.views import StackView
+from orchestrator.views.stacks import StackView
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal, resource_view
 from tests.unit.orchestrator.cli.test_end_to_end import TEMPLATE, run
 

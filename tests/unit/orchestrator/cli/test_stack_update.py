@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestrator.messages import EnvironmentSource, StackJob
-from orchestrator.views import Progress, PropertyChange, ResourcePlan, UpdatePlan
+from orchestrator.model.messages import EnvironmentSource, StackJob
+from orchestrator.views.stacks import Progress, PropertyChange, ResourcePlan, UpdatePlan
 from tests.unit.orchestrator.cli.fake_service import FakeService, Terminal
 
 TEMPLATE = (

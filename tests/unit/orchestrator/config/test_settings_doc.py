@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.settings import Settings
-from orchestrator.settings_faults import variable_of
+from orchestrator.config.problems import variable_of
+from orchestrator.config.settings import Settings
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[4] / "docs"
 PAGE = (DOCS / "settings.md").read_text()
 MAKER = runpy.run_path(str(DOCS / "make_settings.py"))
 LEAVES = {".".join(path): (path, field) for path, field in MAKER["leaves"](Settings)}

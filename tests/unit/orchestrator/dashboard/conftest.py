@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.messages import StackJob
+from orchestrator.config.settings import Settings
+from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 
 TEMPLATE = """
 heat_template_version: 2021-04-16

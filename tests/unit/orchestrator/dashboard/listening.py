@@ -10,8 +10,8 @@ from orchestrator.dashboard.hub import Hub, Pace
 from orchestrator.dashboard.hub import Log as History
 from orchestrator.dashboard.subscription import Subscription
 from orchestrator.errors import Unavailable
-from orchestrator.store.event_log import Extent
-from orchestrator.store.observing import ObservedEvent
+from orchestrator.store.history.event_log import Extent
+from orchestrator.store.history.observing import ObservedEvent
 
 FAST = Pace(listened=0.005, idle=0.005, rest=0.0, beat=0.01, patience=0.05)
 

@@ -14,10 +14,10 @@ from tornado.ioloop import IOLoop
 from tornado.options import options
 from tornado.platform.asyncio import BaseAsyncIOLoop
 
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard.app import Dashboard
 from orchestrator.dashboard.options import define_options
-from orchestrator.queue import make_app
-from orchestrator.settings import Settings
+from orchestrator.queue.celery_app import make_app
 from orchestrator.store.store import Store
 
 SECRET = "cookies are signed with this"

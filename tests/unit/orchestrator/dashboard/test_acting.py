@@ -10,11 +10,11 @@ import httpx
 import pytest
 import structlog.testing
 
+from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, NotFound
-from orchestrator.messages import EnvironmentSource, StackJob
-from orchestrator.observation.observer import Observer
+from orchestrator.model.messages import EnvironmentSource, StackJob
+from orchestrator.queries.observer import Observer
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, served
 

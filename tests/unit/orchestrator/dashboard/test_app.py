@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard import app
-from orchestrator.settings import Settings
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, served
 

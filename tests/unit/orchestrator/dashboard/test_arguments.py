@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from orchestrator.dashboard.arguments import event_filter, stack_query, whole
 from orchestrator.errors import InvalidInput
-from orchestrator.event_filter import ALL_EVENTS
-from orchestrator.observation.observer import StackQuery
+from orchestrator.model.event_filter import ALL_EVENTS
+from orchestrator.queries.observer import StackQuery
 
 
 def test_who_asks_for_nothing_gets_the_usual() -> None:

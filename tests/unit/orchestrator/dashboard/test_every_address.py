@@ -9,12 +9,12 @@ import httpx
 import pytest
 from tornado.web import StaticFileHandler
 
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard.handlers.base import DataHandler, PageHandler
 from orchestrator.dashboard.handlers.streams import StreamHandler
 from orchestrator.dashboard.routes import routes
-from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, served
 

@@ -8,12 +8,12 @@ from typing import Any
 import httpx
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard.app import Dashboard
 from orchestrator.dashboard.fleet import Heartbeat, heartbeats_of, workers_told
-from orchestrator.observation.views import ProcessView
-from orchestrator.settings import Settings
 from orchestrator.store import migrations
 from orchestrator.store.store import Store
+from orchestrator.views.operations import ProcessView
 from tests.unit.orchestrator.dashboard.serving import client, served
 
 WORKS = (("web", "s1", "port", "CREATE", 990.0, 1050.0),)

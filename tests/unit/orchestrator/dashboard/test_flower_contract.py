@@ -21,11 +21,11 @@ from prometheus_client.core import GaugeMetricFamily
 from tornado.template import Template
 from tornado.web import StaticFileHandler, url
 
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard.controls import Control, controls
 from orchestrator.dashboard.loader import StackLoader, with_entry
 from orchestrator.dashboard.options import DEFAULTS
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, option_values, served
 

@@ -7,12 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard.handlers.graphs import CHANGING, states, whole
-from orchestrator.observation.graph import picture_of
-from orchestrator.observation.views import GraphPicture
+from orchestrator.queries.graph import picture_of
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store.store import Store
+from orchestrator.views.operations import GraphPicture
 from tests.unit.orchestrator.dashboard.serving import client, served
 from tests.unit.orchestrator.queries.made import facts, join, node, wired
 

@@ -9,9 +9,9 @@ import pytest
 from flower.views import BaseHandler
 from flower.views.auth import OAuth2StateMixin, get_next_url
 
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard.login import login, provider_named
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, served
 

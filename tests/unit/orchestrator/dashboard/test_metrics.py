@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from cache.constraints.counters import Counts
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard import tally as subject
 from orchestrator.dashboard.figures import Figures
 from orchestrator.dashboard.hub import Hub
@@ -22,12 +23,11 @@ from orchestrator.dashboard.metrics import Known, Metrics, known_of
 from orchestrator.dashboard.sse import event_text
 from orchestrator.dashboard.tally import OUTCOMES, RESOURCE_ACTIONS, Tally
 from orchestrator.errors import Unavailable
-from orchestrator.node_views import NodeView
-from orchestrator.settings import Settings
-from orchestrator.store.census import Count
-from orchestrator.store.node_counters import NodeTotals
+from orchestrator.store.history.census import Count
+from orchestrator.store.installation.machine_cache_counters import NodeTotals
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
+from orchestrator.views.nodes import NodeView
 from tests.unit.orchestrator.dashboard.listening import Log, happened
 from tests.unit.orchestrator.dashboard.serving import client, served
 

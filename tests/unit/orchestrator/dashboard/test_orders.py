@@ -9,8 +9,8 @@ import pytest
 from orchestrator.dashboard.access import ACTIONS
 from orchestrator.dashboard.orders import MOST_BYTES, Order, check_order, read_order, unfit
 from orchestrator.errors import Conflict, InvalidInput
-from orchestrator.store.stacks import StackRow
-from orchestrator.views import HookView
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.views.stacks import HookView
 
 STACK = StackRow(
     id="s1",

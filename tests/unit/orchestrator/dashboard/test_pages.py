@@ -9,14 +9,14 @@ from typing import Any
 import httpx
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard.handlers.stack import TABS
 from orchestrator.errors import Unavailable
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
+from orchestrator.queries.stacks import Showing
 from orchestrator.service import Service
-from orchestrator.settings import Settings
-from orchestrator.showing import Showing
 from orchestrator.store.store import Store
-from orchestrator.views import EventView
+from orchestrator.views.stacks import EventView
 from tests.unit.orchestrator.dashboard.conftest import TEMPLATE
 from tests.unit.orchestrator.dashboard.serving import client, served
 

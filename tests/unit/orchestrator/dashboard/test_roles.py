@@ -11,9 +11,9 @@ import httpx
 import pytest
 from tornado.web import create_signed_value
 
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard.app import Dashboard
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import SECRET, client, served
 

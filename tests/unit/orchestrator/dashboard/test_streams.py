@@ -10,9 +10,9 @@ from unittest.mock import Mock
 import httpx
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.dashboard.app import Dashboard
 from orchestrator.dashboard.handlers.streams import StreamHandler
-from orchestrator.settings import Settings
 from orchestrator.store import tables
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, served

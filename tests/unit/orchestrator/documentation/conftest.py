@@ -2,9 +2,9 @@
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.documentation.catalogue import Catalogue
 from orchestrator.documentation.site import PageFormat, pages
-from orchestrator.settings import Settings
 
 
 @pytest.fixture(scope="session")

@@ -6,20 +6,20 @@ from typing import Any
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
+from orchestrator.config.settings import Settings
 from orchestrator.documentation.catalogue import Catalogue
 from orchestrator.documentation.example import Examples
 from orchestrator.documentation.resource_type import describe_type
 from orchestrator.documentation.site import PageFormat, pages
 from orchestrator.documentation.wrapping import wrapping_template
 from orchestrator.errors import PluginMistake
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
+from orchestrator.planning.preparation import examine_job
 from orchestrator.plugins.constraints import AllowedValues, Constraint, Length, Modulo, Range
 from orchestrator.plugins.groups import Operator
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.support import Support, SupportStatus
-from orchestrator.preparation import examine_job
-from orchestrator.settings import Settings
 from tests.unit.orchestrator.documentation.reading import broken_links, read
 
 NAMES = ("name", "size", "value", "given", "a_given", "2", "on", "type:", "日本", "OS::stack_name", "x y")

@@ -4,15 +4,15 @@ from typing import Any, ClassVar
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.documentation.example import Examples, made_up
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
 from orchestrator.plugins.constraints import AllowedPattern, AllowedValues, Length, Modulo, Range
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import Property, PropertyError, PropertyType
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
-from orchestrator.settings import Settings
-from orchestrator.validation import validate_job
+from orchestrator.validation.report import validate_job
 
 TYPES = ResourceTypes.load()
 

@@ -160,7 +160,7 @@ def test_the_same_packages_give_the_same_pages_in_another_process(
         "import json\n"
         "from orchestrator.documentation.catalogue import Catalogue\n"
         "from orchestrator.documentation.site import PageFormat, pages\n"
-        "from orchestrator.settings import Settings\n"
+        "from orchestrator.config.settings import Settings\n"
         "catalogue = Catalogue.load(Settings())\n"
         "print(json.dumps([pages(catalogue, form) for form in PageFormat]))"
     )

@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from orchestrator.config.settings import Settings
 from orchestrator.documentation import markup
 from orchestrator.documentation.address import Anchors, page_names, slug
 from orchestrator.documentation.catalogue import Catalogue
 from orchestrator.documentation.site import PageFormat, pages
 from orchestrator.documentation.wrapping import wrapping_template
 from orchestrator.errors import InvalidInput
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
+from orchestrator.planning.preparation import examine_job
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.preparation import examine_job
-from orchestrator.settings import Settings
 from tests.unit.orchestrator.documentation.reading import broken_links, read
 from tests.unit.orchestrator.plugins.conftest import Install, install
 

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from cache.node_state.errors import StateStoreFailed
+from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict
 from orchestrator.lifecycle.engine_plugin import Engine
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
 from orchestrator.placement import joining
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.settings import Settings
 from orchestrator.store import migrations
-from orchestrator.store.machines import Said
-from orchestrator.store.reservations import NewClaim
+from orchestrator.store.machines.machines import Said
+from orchestrator.store.machines.reservations import NewClaim
 from orchestrator.store.store import Store
-from orchestrator.validation import preview_job
+from orchestrator.validation.report import preview_job
 from tests.scenarios.placing import TYPES, PretendedNodes, instance
 
 AWAY = "nobody can tell which nodes there are: the store is away"

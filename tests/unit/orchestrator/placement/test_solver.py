@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.placement.picture import MEMORY, VCPUS, Host
+from orchestrator.placement.host import MEMORY, VCPUS, Host
 from orchestrator.placement.rules import Group, Policy
 from orchestrator.placement.solver import Answer, Item, Question, Unplaceable, place
 from orchestrator.plugins.asks import Asks

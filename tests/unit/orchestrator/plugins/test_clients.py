@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, NotFound, NotVerified, PluginMistake, Problem
-from orchestrator.limits import Limits
 from orchestrator.plugins import custom
 from orchestrator.plugins.asking import AmbiguousName, EntityNotFound
 from orchestrator.plugins.clients import ClientMisconfigured, ClientPlugin, Clients
@@ -19,8 +20,7 @@ from orchestrator.plugins.properties import (
     check_properties,
     convert_properties,
 )
-from orchestrator.settings import Settings
-from orchestrator.template.budget import evaluation, outside
+from orchestrator.sandbox.budget import evaluation, outside
 
 IMAGES = {"ubuntu": "1", "debian": "2"}
 
@@ -249,7 +249,7 @@ def test_a_property_tells_where_nobody_can_tell() -> None:
 
 def test_time_outside_does_not_count_as_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("orchestrator.template.budget.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("orchestrator.sandbox.budget.time.monotonic", lambda: now[0])
     with evaluation(Limits.of(Settings(evaluation_seconds=10))) as budget:
         with outside():
             now[0] += 60

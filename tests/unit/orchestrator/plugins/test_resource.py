@@ -1,8 +1,8 @@
 """The contract of resource types, as a type that overrides nothing keeps it."""
 
+from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.plugins.resource import CANNOT_TELL, Resource, ResourceState
-from orchestrator.settings import Settings
 
 
 def test_a_type_that_does_not_look_says_so_and_not_that_the_object_is_gone() -> None:

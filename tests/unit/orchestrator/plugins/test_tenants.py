@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orchestrator.config.settings import Settings
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.clients import ClientPlugin, Clients
 from orchestrator.plugins.custom import ClientConstraint
-from orchestrator.settings import Settings
 
 BACKENDS = ("memory", "file", "redis", "memcached")
 #: Projects and names that make the same text when they are put together carelessly.

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from orchestrator.observation.facts import EventFact, Facts, NodeFact
-from orchestrator.observation.views import OperationView
+from orchestrator.views.facts import EventFact, Facts, NodeFact
+from orchestrator.views.operations import OperationView
 
 #: When the operation began, and when it is looked at.
 BEGUN_AT, NOW = 1000.0, 1100.0

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.observation import changes
-from orchestrator.observation.changes import changes_of
-from orchestrator.observation.given import Given
-from orchestrator.observation.views import ChangesView
+from orchestrator.queries import changes
+from orchestrator.queries.changes import changes_of
+from orchestrator.queries.definition_source import Given
+from orchestrator.views.operations import ChangesView
 from tests.unit.orchestrator.queries.made import OPERATION
 
 

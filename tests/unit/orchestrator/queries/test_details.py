@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.errors import NotFound
-from orchestrator.observation.details import Recorded, details_of, node_of
+from orchestrator.queries.details import Recorded, details_of, node_of
 from tests.unit.orchestrator.queries.made import BEGUN_AT, event, facts, join, node, wired
 
 NODES = wired(

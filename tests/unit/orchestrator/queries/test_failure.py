@@ -6,9 +6,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.observation.facts import EventFact, Facts, NodeFact
-from orchestrator.observation.failure import NAMED, failure_of
-from orchestrator.observation.graph import picture_of
+from orchestrator.queries.failure import NAMED, failure_of
+from orchestrator.queries.graph import picture_of
+from orchestrator.views.facts import EventFact, Facts, NodeFact
 from tests.unit.orchestrator.queries.made import (
     BEGUN_AT,
     event,

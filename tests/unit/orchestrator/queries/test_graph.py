@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidInput, NotFound
-from orchestrator.observation import graph
-from orchestrator.observation.facts import NodeFact
-from orchestrator.observation.graph import picture_of
-from orchestrator.observation.views import STATES, GraphPicture
+from orchestrator.queries import graph
+from orchestrator.queries.graph import picture_of
+from orchestrator.views.facts import NodeFact
+from orchestrator.views.operations import STATES, GraphPicture
 from tests.unit.orchestrator.queries.made import (
     OPERATION,
     end,

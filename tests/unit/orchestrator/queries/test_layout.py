@@ -6,7 +6,7 @@ from itertools import combinations
 
 from hypothesis import given, settings
 
-from orchestrator.observation.layout import BOX_SHAPE, LAYER, Layout, lay_out, lay_out_layers
+from orchestrator.queries.layout import BOX_SHAPE, LAYER, Layout, lay_out, lay_out_layers
 from tests.unit.orchestrator.queries.made import graphs
 
 Edges = tuple[tuple[int, int], ...]

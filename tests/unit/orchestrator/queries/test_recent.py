@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import NotFound
-from orchestrator.observation.facts import Facts
-from orchestrator.observation.recent import RecentFacts
+from orchestrator.queries.recent import RecentFacts
+from orchestrator.views.facts import Facts
 from tests.unit.orchestrator.queries.made import facts
 
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.observation.facts import EventFact, Facts
-from orchestrator.observation.timeline import timeline_of
-from orchestrator.observation.views import OperationView, Timeline
+from orchestrator.queries.timeline import timeline_of
+from orchestrator.views.facts import EventFact, Facts
+from orchestrator.views.operations import OperationView, Timeline
 from tests.unit.orchestrator.queries.made import (
     BEGUN_AT,
     NOW,

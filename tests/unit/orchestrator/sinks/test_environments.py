@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput
-from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.model.messages import EnvironmentSource, StackJob
+from orchestrator.planning.preparation import prepare
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.preparation import prepare
-from orchestrator.settings import Settings
 from orchestrator.sinks.environments import EnvironmentSinks
-from orchestrator.validation import validate_job
+from orchestrator.validation.report import validate_job
 from tests.unit.orchestrator.sinks.packages import Target, install
 
 TEMPLATE = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::None}}"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from hooks.events import Event, EventSink
-from orchestrator.codec import Codec
+from orchestrator.model.codec import Codec
 from orchestrator.sinks.pumps import Pumps
 from orchestrator.store import tables
 from orchestrator.store.database import Database
-from orchestrator.store.horizon import Horizon
-from orchestrator.store.sink_cursors import SinkCursors
+from orchestrator.store.history.horizon import Horizon
+from orchestrator.store.installation.sink_cursors import SinkCursors
 
 PATIENCE_SECONDS = 20.0
 

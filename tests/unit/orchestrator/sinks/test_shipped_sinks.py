@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from hooks.http.signing import header_of, verify
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput
-from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from tests.faults.installation import until
 from tests.services.receiver import Receiver
 

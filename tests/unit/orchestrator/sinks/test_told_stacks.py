@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from hooks.loading.calling import MOST_LEFT
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput
-from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.service import Service
-from orchestrator.settings import Settings
 from orchestrator.sinks.stack_pump import MOST_AT_ONCE, MOST_FAILING_AT_ONCE
 from tests.unit.orchestrator.sinks.packages import PATIENCE_SECONDS, Target, install
 

@@ -10,12 +10,12 @@ import sqlalchemy as sa
 
 from hooks.events import Event, EventSink
 from hooks.loading.calling import TookTooLong
-from orchestrator.codec import Codec
+from orchestrator.model.codec import Codec
 from orchestrator.sinks.teller import Teller
 from orchestrator.store import tables
 from orchestrator.store.database import Database
-from orchestrator.store.horizon import Horizon
-from orchestrator.store.sink_cursors import CursorClaim, CursorRow, SinkCursors
+from orchestrator.store.history.horizon import Horizon
+from orchestrator.store.installation.sink_cursors import CursorClaim, CursorRow, SinkCursors
 from tests.unit.orchestrator.store.conftest import FakeClock
 
 T = TypeVar("T")

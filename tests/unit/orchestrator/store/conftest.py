@@ -6,15 +6,15 @@ from types import MappingProxyType
 
 import pytest
 
-from orchestrator.codec import Codec
-from orchestrator.messages import END, JOIN, CheckOrder
-from orchestrator.plan import Wish, plan_create
+from orchestrator.model.codec import Codec
+from orchestrator.model.messages import END, JOIN, CheckOrder
+from orchestrator.model.plan import Wish, plan_create
 from orchestrator.store import migrations
-from orchestrator.store.claims import Claim, Ending, Finished, Outcome, Timings
 from orchestrator.store.database import Database
-from orchestrator.store.new_traversal import NewTraversal
+from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome, Timings
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
+from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.services.servers import PostgresServer
 
 KEY = "Y1bBqCh5B1mYV0gxbQ7rVbW6Tq7l4V3m1t5i0y3r2nA="

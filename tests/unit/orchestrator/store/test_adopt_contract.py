@@ -3,12 +3,12 @@
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.event_filter import EventFilter
-from orchestrator.messages import CheckOrder
-from orchestrator.plan import Wish, plan_create
+from orchestrator.model.event_filter import EventFilter
+from orchestrator.model.messages import CheckOrder
+from orchestrator.model.plan import Wish, plan_create
 from orchestrator.store import tables
-from orchestrator.store.claims import Ending
-from orchestrator.store.new_traversal import Adopted, NewTraversal
+from orchestrator.store.nodes.claims import Ending
+from orchestrator.store.traversals.new_traversal import Adopted, NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_update, order_of
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hooks.errors import ReadOnly
-from orchestrator.purge import Purge
+from orchestrator.model.purge import Purge
 from orchestrator.store import tables
 from tests.unit.orchestrator.store.conftest import Bench
 

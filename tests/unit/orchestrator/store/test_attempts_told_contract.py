@@ -1,9 +1,9 @@
 """What every store writes down of attempts: whose they are, why one is followed by another, and which were lost."""
 
-from orchestrator.messages import CheckOrder
-from orchestrator.observation.facts import LOST, RETRY
-from orchestrator.store.claims import Ending, Outcome
-from orchestrator.store.events import EventRow
+from orchestrator.model.messages import CheckOrder
+from orchestrator.store.history.events import EventRow
+from orchestrator.store.nodes.claims import Ending, Outcome
+from orchestrator.views.facts import LOST, RETRY
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_update, created
 

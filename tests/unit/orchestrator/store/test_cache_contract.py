@@ -8,7 +8,7 @@ import pytest
 from cache.constraints.counters import Counts
 from orchestrator.errors import Unavailable
 from orchestrator.store import tables
-from orchestrator.store.caches import CacheTotals, Flushes
+from orchestrator.store.installation.cache_counters import CacheTotals, Flushes
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.store.conftest import Bench
 

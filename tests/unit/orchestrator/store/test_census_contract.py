@@ -2,9 +2,9 @@
 
 import pytest
 
-from orchestrator.messages import END
+from orchestrator.model.messages import END
 from orchestrator.store import tables
-from orchestrator.store.claims import Ending
+from orchestrator.store.nodes.claims import Ending
 from tests.unit.orchestrator.store.conftest import Bench
 
 

@@ -6,10 +6,10 @@ import pytest
 import sqlalchemy as sa
 
 from orchestrator.errors import Conflict
-from orchestrator.messages import CONVERGE, END, CheckOrder
-from orchestrator.plan import Row, plan_delete
-from orchestrator.store.claims import Ending, Outcome
-from orchestrator.store.new_traversal import NewTraversal
+from orchestrator.model.messages import CONVERGE, END, CheckOrder
+from orchestrator.model.plan import Row, plan_delete
+from orchestrator.store.nodes.claims import Ending, Outcome
+from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 
 

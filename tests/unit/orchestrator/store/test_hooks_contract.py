@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.messages import END, JOIN, CheckOrder
-from orchestrator.plan import FAN_IN
+from orchestrator.model.messages import END, JOIN, CheckOrder
+from orchestrator.model.plan import FAN_IN
 from orchestrator.store import tables
-from orchestrator.store.claims import Claim, Ending, Finished, Outcome
-from orchestrator.store.hooks import Standing
+from orchestrator.store.nodes.breakpoints import Standing
+from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_delete, begin_update
 

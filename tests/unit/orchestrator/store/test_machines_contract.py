@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.machines import Said, StackOnNode
+from orchestrator.store.machines.machines import Said, StackOnNode
 from tests.unit.orchestrator.store.conftest import Bench
 
 

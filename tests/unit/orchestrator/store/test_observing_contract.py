@@ -3,10 +3,10 @@
 import pytest
 
 from orchestrator.errors import NotFound
-from orchestrator.messages import END
-from orchestrator.observation.facts import Facts, NodeFact
+from orchestrator.model.messages import END
 from orchestrator.store import tables
-from orchestrator.store.claims import Ending
+from orchestrator.store.nodes.claims import Ending
+from orchestrator.views.facts import Facts, NodeFact
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_delete, created
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.event_filter import EventFilter
-from orchestrator.messages import END, JOIN, CheckOrder
-from orchestrator.operable import CHECK, OPERATIONS, RESUME, SNAPSHOT, SUSPEND, is_fit
-from orchestrator.plan import Row, plan_operate
+from orchestrator.model.actions import CHECK, OPERATIONS, RESUME, SNAPSHOT, SUSPEND, is_fit
+from orchestrator.model.event_filter import EventFilter
+from orchestrator.model.messages import END, JOIN, CheckOrder
+from orchestrator.model.plan import Row, plan_operate
 from orchestrator.store import tables
-from orchestrator.store.claims import Claim, Ending, Finished, Outcome
-from orchestrator.store.new_traversal import NewTraversal
-from orchestrator.store.stacks import ResourceRow, StackRow
+from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
+from orchestrator.store.stacks.stacks import ResourceRow, StackRow
+from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_update, created, order_of, rows_of
 

@@ -3,9 +3,9 @@
 import pytest
 
 from orchestrator.errors import NotFound
-from orchestrator.event_filter import EventFilter
-from orchestrator.store.claims import Ending
-from orchestrator.store.events import EventRow
+from orchestrator.model.event_filter import EventFilter
+from orchestrator.store.history.events import EventRow
+from orchestrator.store.nodes.claims import Ending
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_delete, begin_update, created, order_of
 

@@ -2,10 +2,10 @@
 
 from dataclasses import asdict, replace
 
-from orchestrator.plan import plan_operate
-from orchestrator.store.new_traversal import NewTraversal
-from orchestrator.store.presences import Presence
-from orchestrator.store.stacks import ResourceRow
+from orchestrator.model.plan import plan_operate
+from orchestrator.store.stacks.presences import Presence
+from orchestrator.store.stacks.stacks import ResourceRow
+from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import created, rows_of
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.observation.views import ProcessView
-from orchestrator.store.claims import Ending, Outcome
-from orchestrator.store.processes import GONE_SECONDS, Speaker
-from orchestrator.store.traversals import Traversals
+from orchestrator.store.installation.processes import GONE_SECONDS, Speaker
+from orchestrator.store.nodes.claims import Ending, Outcome
+from orchestrator.store.traversals.traversals import Traversals
+from orchestrator.views.operations import ProcessView
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_delete
 

@@ -6,13 +6,19 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.purge import KINDS, Purge, Removed
+from orchestrator.model.purge import KINDS, Purge, Removed
 from orchestrator.store import tables
-from orchestrator.store.claims import Ending, Outcome
-from orchestrator.store.operation_beginnings import begin_operation
-from orchestrator.store.operation_rows import ENTERING, UNDER_WAY, Agreed, NewOperation, OperationRow
-from orchestrator.store.removals import BATCH
-from orchestrator.store.templates import StoredTemplate
+from orchestrator.store.nodes.claims import Ending, Outcome
+from orchestrator.store.purging.removals import BATCH
+from orchestrator.store.traversals.operation_rows import (
+    ENTERING,
+    UNDER_WAY,
+    Agreed,
+    NewOperation,
+    OperationRow,
+)
+from orchestrator.store.traversals.operation_starting import begin_operation
+from orchestrator.store.traversals.templates import StoredTemplate
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import (
     begin_delete,

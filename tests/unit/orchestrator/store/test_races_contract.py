@@ -9,9 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 from orchestrator.errors import Conflict
-from orchestrator.messages import CLEANUP, CONVERGE, CheckOrder
+from orchestrator.model.messages import CLEANUP, CONVERGE, CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.claims import Ending
+from orchestrator.store.nodes.claims import Ending
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import (
     begin_delete,

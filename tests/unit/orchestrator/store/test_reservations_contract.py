@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import pytest
 
 from orchestrator.store import tables
-from orchestrator.store.machines import Said
-from orchestrator.store.operation_rows import OVER, NewOperation
-from orchestrator.store.reservations import NewClaim, Promised, membership
+from orchestrator.store.machines.machines import Said
+from orchestrator.store.machines.reservations import NewClaim, Promised, membership
+from orchestrator.store.traversals.operation_rows import OVER, NewOperation
 from tests.unit.orchestrator.store.conftest import Bench
 
 MEMORY = "memory_mib"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orchestrator.messages import END
-from orchestrator.store.claims import Ending
+from orchestrator.model.messages import END
+from orchestrator.store.nodes.claims import Ending
 from tests.unit.orchestrator.store.conftest import Bench
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.nested import AtRest
-from orchestrator.store.claims import Ending
-from orchestrator.store.new_traversal import Fenced
-from orchestrator.store.scalings import Decided
-from orchestrator.store.stacks import ResourceRow
-from orchestrator.store.traversals import Traversals
+from orchestrator.model.nested_stack import AtRest
+from orchestrator.store.nodes.claims import Ending
+from orchestrator.store.stacks.scalings import Decided
+from orchestrator.store.stacks.stacks import ResourceRow
+from orchestrator.store.traversals.new_traversal import Fenced
+from orchestrator.store.traversals.traversals import Traversals
 from tests.unit.orchestrator.store.conftest import Bench
 
 

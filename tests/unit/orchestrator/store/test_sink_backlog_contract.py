@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.purge import Purge
+from orchestrator.model.purge import Purge
 from orchestrator.store import tables
-from orchestrator.store.sink_cursors import CursorRow
-from orchestrator.store.unneeded import SINK_PATIENCE_SECONDS
+from orchestrator.store.installation.sink_cursors import CursorRow
+from orchestrator.store.purging.unneeded import SINK_PATIENCE_SECONDS
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_delete, created, order_of
 

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from cryptography.fernet import Fernet
 
 from hooks.events import Event
-from orchestrator.codec import Codec
+from orchestrator.model.codec import Codec
 from orchestrator.store import tables
-from orchestrator.store.sink_cursors import CursorClaim, CursorRow, SinkCursors
+from orchestrator.store.installation.sink_cursors import CursorClaim, CursorRow, SinkCursors
 from tests.unit.orchestrator.store.conftest import Bench
 
 LEASE = 45.0

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from orchestrator.codec import Codec
+from orchestrator.model.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database
-from orchestrator.store.horizon import Horizon
-from orchestrator.store.sink_cursors import SinkCursors
+from orchestrator.store.history.horizon import Horizon
+from orchestrator.store.installation.sink_cursors import SinkCursors
 
 STACKS = 20
 

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Conflict, NotFound
-from orchestrator.messages import END, CheckOrder
-from orchestrator.operable import SNAPSHOT
-from orchestrator.plan import plan_delete, plan_operate
-from orchestrator.purge import Purge
-from orchestrator.store.claims import Ending, Outcome
-from orchestrator.store.new_traversal import NewTraversal
-from orchestrator.store.snapshots import NewSnapshot, SnapshotRow
+from orchestrator.model.actions import SNAPSHOT
+from orchestrator.model.messages import END, CheckOrder
+from orchestrator.model.plan import plan_delete, plan_operate
+from orchestrator.model.purge import Purge
+from orchestrator.store.nodes.claims import Ending, Outcome
+from orchestrator.store.stacks.snapshots import NewSnapshot, SnapshotRow
+from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_operate_contract import stack_state
 from tests.unit.orchestrator.store.test_update_contract import begin_update, created, order_of, rows_of

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import pytest
 
 from orchestrator.errors import InvalidInput
-from orchestrator.observation.views import StackPage
 from orchestrator.store import tables
-from orchestrator.store.claims import Ending, Outcome
+from orchestrator.store.nodes.claims import Ending, Outcome
+from orchestrator.views.operations import StackPage
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_delete
 

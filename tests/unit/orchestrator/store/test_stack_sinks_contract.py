@@ -6,9 +6,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.sink_cursors import CursorClaim
-from orchestrator.store.stack_sinks import write_stack_sinks
-from orchestrator.store.unneeded import SINK_PATIENCE_SECONDS
+from orchestrator.store.installation.sink_cursors import CursorClaim
+from orchestrator.store.purging.unneeded import SINK_PATIENCE_SECONDS
+from orchestrator.store.stacks.sinks import write_stack_sinks
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_delete, created, order_of
 

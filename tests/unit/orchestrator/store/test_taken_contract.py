@@ -1,6 +1,6 @@
 """What every store promises about jobs that were taken."""
 
-from orchestrator.store.taken_jobs import FORGOTTEN_SECONDS
+from orchestrator.store.installation.jobs_in_flight import FORGOTTEN_SECONDS
 from tests.unit.orchestrator.store.conftest import Bench
 
 

@@ -1,8 +1,8 @@
 """What every store promises to those who only want to know how many are in which state."""
 
-from orchestrator.observation.graph import picture_of
+from orchestrator.queries.graph import picture_of
 from orchestrator.store import tables
-from orchestrator.store.claims import Ending, Outcome
+from orchestrator.store.nodes.claims import Ending, Outcome
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_unclean_contract import fail, made
 from tests.unit.orchestrator.store.test_update_contract import begin_update, pass_on

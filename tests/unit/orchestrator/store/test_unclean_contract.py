@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.messages import CLEANUP, CONVERGE, END, CheckOrder
+from orchestrator.model.messages import CLEANUP, CONVERGE, END, CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.claims import Ending
-from orchestrator.store.unclean import UNCLEAN
+from orchestrator.store.nodes.claims import Ending
+from orchestrator.store.traversals.unclean import UNCLEAN
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import (
     begin_delete,

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.messages import CLEANUP, CONVERGE, END, JOIN, CheckOrder
-from orchestrator.plan import Match, Row, Wish, plan_delete, plan_update
+from orchestrator.model.messages import CLEANUP, CONVERGE, END, JOIN, CheckOrder
+from orchestrator.model.plan import Match, Row, Wish, plan_delete, plan_update
 from orchestrator.store import tables
-from orchestrator.store.claims import Claim, Ending, Finished, Outcome
-from orchestrator.store.new_traversal import NewTraversal
+from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
+from orchestrator.store.traversals.new_traversal import NewTraversal
 from tests.unit.orchestrator.store.conftest import Bench
 
 RECORDED = ["row", "name", "CREATE", "COMPLETE", "p", "r", []]

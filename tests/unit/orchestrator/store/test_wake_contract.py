@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from orchestrator.messages import CONVERGE, END, JOIN, CheckOrder
-from orchestrator.plan import FAN_IN
-from orchestrator.store.claims import Claim, Ending
+from orchestrator.model.messages import CONVERGE, END, JOIN, CheckOrder
+from orchestrator.model.plan import FAN_IN
+from orchestrator.store.nodes.claims import Claim, Ending
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_update, created, end
 

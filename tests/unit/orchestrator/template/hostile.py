@@ -8,12 +8,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.model.messages import EnvironmentSource, StackJob
+from orchestrator.planning.preparation import plan_job
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.preparation import plan_job
-from orchestrator.settings import Settings
-from orchestrator.validation import preview_job, validate_job
+from orchestrator.validation.report import preview_job, validate_job
 
 VERSION = "heat_template_version: wallaby\n"
 NONE = "OS::Heat::None"

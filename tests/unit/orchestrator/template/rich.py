@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.messages import EnvironmentSource, StackJob
+from orchestrator.model.messages import EnvironmentSource, StackJob
 
 HOT = """\
 heat_template_version: wallaby

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import NodeData, ParentResourceProxy, ResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.limits import Limits
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import Parameters

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import Problem
-from orchestrator.limits import Limits
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.template import Draft, Template
 

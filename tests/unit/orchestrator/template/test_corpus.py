@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput
-from orchestrator.limits import Limits
-from orchestrator.messages import StackJob
+from orchestrator.model.messages import StackJob
+from orchestrator.planning.preparation import examine_job
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.preparation import examine_job
-from orchestrator.settings import Settings
 from orchestrator.template.environment import Environment
 from orchestrator.template.files import load_stack
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Position, Problem
-from orchestrator.limits import Limits
-from orchestrator.settings import Settings
 from orchestrator.template.document import Document, dotted, parse_document
 
 

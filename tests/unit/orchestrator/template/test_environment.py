@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.limits import Limits
 from orchestrator.template.environment import Environment
 from orchestrator.template.given import Given
 from orchestrator.template.parameter_types import ParameterType

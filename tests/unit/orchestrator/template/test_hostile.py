@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.errors import MOST_PROBLEMS, InvalidInput
-from orchestrator.messages import StackJob
-from orchestrator.settings import Settings
-from orchestrator.validation import validate_job
+from orchestrator.model.messages import StackJob
+from orchestrator.validation.report import validate_job
 from tests.unit.orchestrator.template.hostile import FACES, LIMITS, NONE, VERSION, Face, cfn, hot, job, valued
 
 

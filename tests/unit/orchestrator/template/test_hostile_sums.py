@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
 from orchestrator.errors import MOST_PROBLEMS, InvalidInput
-from orchestrator.limits import Limits
-from orchestrator.messages import StackJob
-from orchestrator.settings import Settings
+from orchestrator.model.messages import StackJob
 from orchestrator.template.files import load_stack
-from orchestrator.validation import preview_job, validate_job
+from orchestrator.validation.report import preview_job, validate_job
 from tests.unit.orchestrator.template.hostile import (
     FACES,
     NONE,

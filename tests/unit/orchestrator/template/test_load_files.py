@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.limits import Limits
-from orchestrator.messages import EnvironmentSource
+from orchestrator.model.messages import EnvironmentSource
 from orchestrator.template.contents import Contents, Unreadable
 from orchestrator.template.environment import Environment
 from orchestrator.template.files import StackFiles, load_stack, load_template

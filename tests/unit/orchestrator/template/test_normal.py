@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.cli.formats import as_json, as_yaml
+from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN
 from orchestrator.errors import InvalidInput
-from orchestrator.limits import Limits
 from orchestrator.template.environment import Environment
 from orchestrator.template.normal import normal, resolved
 from orchestrator.template.parameters import pseudo_parameters

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.limits import Limits
 from orchestrator.plugins import custom
 from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.custom import CustomConstraint, CustomConstraints
-from orchestrator.settings import Settings
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameter_types import ParameterType, convert
 from orchestrator.template.parameters import Parameters

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.limits import Limits
+from orchestrator.config.limits import Limits
 from orchestrator.plugins.constraints import AllowedPattern, Unanswered
+from orchestrator.sandbox.child import Fault
+from orchestrator.sandbox.process import DIED
 from orchestrator.template import patterns
 from orchestrator.template.patterns import BoundedPattern
-from orchestrator.template.sandbox import DIED
-from orchestrator.template.sandboxed import Fault
 
 LIMITS = Limits(pattern_seconds=20.0)
 IMPATIENT = Limits(pattern_seconds=0.3)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.limits import Limits
 from orchestrator.template.template import Template
 
 Parse = Callable[..., Template]

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from cache.node_state.counts import NodeStateCounts
-from orchestrator.node_settings import AgentSettings
-from orchestrator.nodes.errors import FAULTS
-from orchestrator.nodes.messages import Reply, Request
-from orchestrator.nodes.registry import NodeRpc
-from orchestrator.settings import Settings
+from orchestrator.config.nodes import AgentSettings
+from orchestrator.config.settings import Settings
+from orchestrator.nodes.rpc.errors import FAULTS
+from orchestrator.nodes.rpc.messages import Reply, Request
+from orchestrator.nodes.rpc.registry import NodeRpc
 from workers.agent.agent import Agent
 
 _numbers = itertools.count(1)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cache.node_state.requests import INSTANCES_DATA, OK, HypervisorSection, SnapshotRequest
-from orchestrator.nodes.errors import Gone, Late, NoSuchRpc, NotSupported, RpcFailed, RpcRetryable
-from orchestrator.nodes.registry import load_rpcs, node_rpc
+from orchestrator.nodes.rpc.errors import Gone, Late, NoSuchRpc, NotSupported, RpcFailed, RpcRetryable
+from orchestrator.nodes.rpc.registry import load_rpcs, node_rpc
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, spec, told
 from workers.agent.agent import Agent
 

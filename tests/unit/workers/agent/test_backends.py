@@ -19,7 +19,7 @@ from cache.node_state.requests import (
     SnapshotRequest,
     StorageSection,
 )
-from orchestrator.nodes.errors import BackendAway, NotSupported, RpcRetryable
+from orchestrator.nodes.rpc.errors import BackendAway, NotSupported, RpcRetryable
 from tests.unit.packages import install
 from tests.unit.workers.agent.agents import agent_of, ask, change, spec
 from workers.agent.agent import Agent

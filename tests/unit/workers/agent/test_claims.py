@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.nodes.errors import NoCapacity, NotThere, RpcFailed
+from orchestrator.nodes.rpc.errors import NoCapacity, NotThere, RpcFailed
 from tests.unit.workers.agent.agents import agent_of, ask, change, spec
 from workers.agent.agent import Agent
 from workers.agent.hypervisors.hypervisor import HypervisorFault

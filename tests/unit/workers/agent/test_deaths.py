@@ -7,7 +7,7 @@ from pathlib import Path
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.file_store import FileNodeStore
 from cache.node_state.requests import INSTANCES_DATA, HypervisorSection, Section, Snapshot, SnapshotRequest
-from orchestrator.nodes.messages import Request
+from orchestrator.nodes.rpc.messages import Request
 from tests.unit.workers.agent.agents import ask, request_of, settings_of, spec, told
 from tests.unit.workers.agent.killing import in_a_small_process, killed_after
 from workers.agent.agent import Agent

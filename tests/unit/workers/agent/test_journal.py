@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.nodes.messages import Fault
-from orchestrator.nodes.operations import OperationState
+from orchestrator.nodes.rpc.messages import Fault
+from orchestrator.nodes.rpc.operations import OperationState
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, spec, told
 from workers.agent.journal import Journal, UnderWay
 from workers.agent.locks import Locks

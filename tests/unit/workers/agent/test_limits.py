@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.nodes.errors import RpcRefused
+from orchestrator.nodes.rpc.errors import RpcRefused
 from tests.unit.workers.agent.agents import agent_of, change, settings_of, spec
 from workers.agent.hypervisors.hypervisor import InstanceSpec
 from workers.agent.limits import Limits

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.nodes.errors import Gone, NoCapacity, NotThere, RpcRefused
+from orchestrator.nodes.rpc.errors import Gone, NoCapacity, NotThere, RpcRefused
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, spec
 from workers.agent.agent import Agent
 

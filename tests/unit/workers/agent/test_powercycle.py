@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.nodes.errors import NotSupported
+from orchestrator.nodes.rpc.errors import NotSupported
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, told
 
 

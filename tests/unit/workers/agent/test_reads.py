@@ -16,7 +16,7 @@ from cache.node_state.cache import NodeStateCache
 from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.requests import Section, Snapshot, SnapshotRequest
 from orchestrator.errors import PluginMistake
-from orchestrator.nodes.registry import Effect, NodeRpc, load_rpcs, node_rpc
+from orchestrator.nodes.rpc.registry import Effect, NodeRpc, load_rpcs, node_rpc
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, spec, told
 from workers.agent.agent import Agent
 from workers.agent.commands.readiness import Probe, ReadyWhen

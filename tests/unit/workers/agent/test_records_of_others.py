@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.nodes.errors import RpcRefused
+from orchestrator.nodes.rpc.errors import RpcRefused
 from tests.unit.workers.agent.agents import agent_of, ask, change
 from workers.agent.agent import Agent
 

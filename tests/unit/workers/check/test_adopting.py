@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.limits import Limits
-from orchestrator.messages import CheckOrder
+from orchestrator.config.limits import Limits
+from orchestrator.model.messages import CheckOrder
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import CANNOT_TELL, Resource
-from orchestrator.store.claims import Claim
+from orchestrator.store.nodes.claims import Claim
 from orchestrator.template.template import Template
 from tests.unit.workers.resources.core.made import make
 from workers.check.adopting import properties_as_found, told_by

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
-from orchestrator.messages import CONVERGE, CheckOrder
+from orchestrator.model.messages import CONVERGE, CheckOrder
 from orchestrator.plugins.properties import Property, PropertyType, convert_properties
 from orchestrator.plugins.resource import CANNOT_TELL, CannotTell, Resource, ResourceState
-from orchestrator.settings import Settings
-from orchestrator.store.claims import Claim
+from orchestrator.store.nodes.claims import Claim
 from workers.check.changing import RefusedChange, ReplaceResource, changes_of, is_doubted
 
 CHECKED = ("CHECK", "FAILED")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.store.claims import Ending
+from orchestrator.store.nodes.claims import Ending
 from workers.check.creating import may_have_made, with_mark
 
 CREATING = ("CREATE", "IN_PROGRESS")

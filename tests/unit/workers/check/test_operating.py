@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from orchestrator.messages import CONVERGE, OPERATE, CheckOrder
+from orchestrator.config.settings import Settings
+from orchestrator.model.messages import CONVERGE, OPERATE, CheckOrder
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import (
@@ -17,8 +18,7 @@ from orchestrator.plugins.resource import (
     RetryableFailure,
     Wait,
 )
-from orchestrator.settings import Settings
-from orchestrator.store.claims import Claim, Ending, Outcome
+from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from workers.check.context import Surroundings
 from workers.check.step import take_step
 

@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 
 import pytest
 
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
 from orchestrator.definition import NodeData
 from orchestrator.errors import Unavailable
-from orchestrator.limits import Limits
-from orchestrator.messages import CLEANUP, CONVERGE, CheckOrder
+from orchestrator.model.messages import CLEANUP, CONVERGE, CheckOrder
 from orchestrator.plugins.clients import ClientPlugin, Clients
 from orchestrator.plugins.groups import API_VERSIONS, CLIENT_PLUGIN, PROPERTIES, VERSIONS
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
 from orchestrator.plugins.resource import Resource
-from orchestrator.settings import Settings
-from orchestrator.store.claims import Claim, Ending, Outcome
+from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.template.template import Template
 from workers.check.context import Surroundings
 from workers.check.step import take_step

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.errors import NotVerified
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.clients import ClientMisconfigured, ClientPlugins, Clients
 from orchestrator.plugins.custom import Custom, CustomConstraints
-from orchestrator.settings import Settings
 from tests.services.http_api import Fault, HttpApi
 from workers.clients.http import API, PATH, HttpClient, split_path
 from workers.clients.http_failures import HttpError

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.clients import ClientMisconfigured, Clients
 from orchestrator.plugins.group_declarations import parse_groups
 from orchestrator.plugins.groups import group_errors
-from orchestrator.settings import Settings
 from tests.services.http_api import Fault
 from tests.services.openstack_api import REGION, OpenStackApi, User, openstack_api
 from tests.unit.workers.clients.openstack import Hasty, client, client_of

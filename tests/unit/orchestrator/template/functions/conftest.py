@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import AttributePath, NodeData, ResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.limits import Limits
 from orchestrator.template.definitions import ResolveError, ResourceDefinition
 from orchestrator.template.dialects import dialect_of
 from orchestrator.template.template import Template

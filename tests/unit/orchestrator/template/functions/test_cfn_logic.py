@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import Problem
-from orchestrator.limits import Limits
 from orchestrator.template.template import Draft, Template
 
 VALUES = {"env": "prod", "count": 1, "secret": "s", "big": True}

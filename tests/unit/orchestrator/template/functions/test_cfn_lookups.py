@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import Problem
-from orchestrator.limits import Limits
 from orchestrator.template.functions.cfn_lookups import FnGetAZs, FnMemberListToMap
 from orchestrator.template.functions.growth import Growth
 from orchestrator.template.template import Draft, Template

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, ParentResourceProxy, ResourceProxy, StackDefinition
-from orchestrator.limits import Limits
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.template import Draft, Template
 

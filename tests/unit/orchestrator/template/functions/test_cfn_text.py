@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import StackDefinition
-from orchestrator.limits import Limits
 from orchestrator.template.document import PackedPositions
 from orchestrator.template.functions.base import Scope
 from orchestrator.template.functions.bounds import MOST_PARTS

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
-from orchestrator.limits import Limits
 from orchestrator.template.dialects import dialect_of
 from orchestrator.template.environment import Environment
 from orchestrator.template.functions.base import Example

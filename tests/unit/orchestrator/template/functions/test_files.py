@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import StackDefinition
-from orchestrator.limits import Limits
 from orchestrator.template.template import Template
 
 Stack = Callable[..., StackDefinition]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, ResourceProxy, StackDefinition
-from orchestrator.limits import Limits
 from orchestrator.template.functions.bounds import MOST_PARTS
 from orchestrator.template.functions.lists import _key_of
 from orchestrator.template.template import Draft, Template

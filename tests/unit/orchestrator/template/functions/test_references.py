@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, ResourceProxy, StackDefinition
 from orchestrator.errors import PluginMistake
-from orchestrator.limits import Limits
 from orchestrator.template.template import Draft, Template
 
 Stack = Callable[..., StackDefinition]

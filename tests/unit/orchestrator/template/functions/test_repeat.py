@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, ResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput
-from orchestrator.limits import Limits
 from orchestrator.template.template import Template
 from tests.unit.orchestrator.template.functions.conftest import Caller
 

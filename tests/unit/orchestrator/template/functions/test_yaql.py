@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import StackDefinition
-from orchestrator.limits import Limits
-from orchestrator.template import sandbox, sandboxed, yaql_evaluation
+from orchestrator.sandbox import child, process
+from orchestrator.template import yaql_evaluation
 from orchestrator.template.document import Positions
 from orchestrator.template.functions import yaql as yaql_module
 from orchestrator.template.functions.base import FunctionError, Scope
@@ -265,13 +266,13 @@ def test_the_verdict_on_an_expression_is_remembered(monkeypatch: pytest.MonkeyPa
 
 
 def test_that_there_was_no_verdict_is_not_remembered(monkeypatch: pytest.MonkeyPatch, call: Any) -> None:
-    kinds = [sandbox.TOO_LATE, None]
+    kinds = [process.TOO_LATE, None]
 
     class LateAtFirst:
         def ask(self, question: dict[str, Any], **_: Any) -> None:
             kind = kinds.pop(0)
             if kind:
-                raise sandboxed.Fault(kind)
+                raise child.Fault(kind)
 
     yaql_module._syntax_fault.cache_clear()
     monkeypatch.setattr(yaql_module, "_SANDBOX", LateAtFirst())
@@ -284,15 +285,15 @@ def test_that_there_was_no_verdict_is_not_remembered(monkeypatch: pytest.MonkeyP
 
 def kinds_of_fault() -> Iterator[str]:
     yield from Reason
-    yield from (sandbox.TOO_LATE, sandbox.DIED, sandbox.UNFIT)
-    yield from (sandboxed.TOO_MUCH_MEMORY, sandboxed.TOO_DEEP, sandboxed.TOO_LONG, sandboxed.FAILED)
+    yield from (process.TOO_LATE, process.DIED, process.UNFIT)
+    yield from (child.TOO_MUCH_MEMORY, child.TOO_DEEP, child.TOO_LONG, child.FAILED)
 
 
 @pytest.mark.parametrize("kind", sorted(set(kinds_of_fault())))
 def test_every_fault_has_a_sentence(monkeypatch: pytest.MonkeyPatch, evaluate: Evaluate, kind: str) -> None:
     class Failing:
         def ask(self, question: dict[str, Any], **_: Any) -> None:
-            raise sandboxed.Fault(kind, [1, "x"] if kind == Reason.SYNTAX else "")
+            raise child.Fault(kind, [1, "x"] if kind == Reason.SYNTAX else "")
 
     monkeypatch.setattr(yaql_module, "_syntax_fault", lambda *_, **__: None)
     monkeypatch.setattr(yaql_module, "_SANDBOX", Failing())

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Unavailable
-from orchestrator.settings import Settings
 from workers.agent.serving.process import agent_app, labelled, serve
 
 BROKER = "redis://127.0.0.1:1/0"

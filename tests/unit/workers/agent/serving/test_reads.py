@@ -9,10 +9,10 @@ import pytest
 from cryptography.fernet import Fernet
 from structlog.testing import capture_logs
 
-from orchestrator.nodes.messages import Reply, Request
-from orchestrator.nodes.sealing import Seal
-from orchestrator.queue import make_app
-from orchestrator.settings import Settings
+from orchestrator.config.settings import Settings
+from orchestrator.nodes.rpc.messages import Reply, Request
+from orchestrator.nodes.rpc.sealing import Seal
+from orchestrator.queue.celery_app import make_app
 from workers.agent.serving import reads as module
 from workers.agent.serving.reads import Reads
 

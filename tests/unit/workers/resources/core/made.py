@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.plugins.properties import check_properties, convert_properties
 from orchestrator.plugins.resource import Resource, ResourceState
-from orchestrator.settings import Settings
 
 #: When the action under way was first claimed, unless a test says otherwise.
 STARTED = 1000.0

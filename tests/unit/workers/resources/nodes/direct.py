@@ -10,13 +10,13 @@ from typing import Any
 
 from cache.node_state.errors import NodeError, NodeTimeout, NodeUnreachable
 from cache.node_state.lease import Lease
-from orchestrator.nodes.calls import result_of
-from orchestrator.nodes.errors import FAULTS, StillRunning
-from orchestrator.nodes.messages import Request
-from orchestrator.nodes.registry import NodeRpc
+from orchestrator.config.settings import Settings
+from orchestrator.nodes.rpc.calls import result_of
+from orchestrator.nodes.rpc.errors import FAULTS, StillRunning
+from orchestrator.nodes.rpc.messages import Request
+from orchestrator.nodes.rpc.registry import NodeRpc
 from orchestrator.plugins.asks import LOCAL_NODE
 from orchestrator.plugins.clients import ClientContext, ProjectClients
-from orchestrator.settings import Settings
 from workers.agent.agent import Agent
 from workers.agent.faults import fault_of
 from workers.agent.rpcs import files, instances, processes, storage

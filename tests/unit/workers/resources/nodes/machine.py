@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import psutil
 
+from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.plugins.properties import convert_properties
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceState, Wait
-from orchestrator.settings import Settings
 from tests.unit.workers.resources.nodes.direct import DirectNodes, clients_of
 from workers.agent.commands.launcher import MARKER
 from workers.resources.nodes.file import NodeFile

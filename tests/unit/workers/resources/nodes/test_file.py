@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError, check_properties
 from orchestrator.plugins.resource import ResourceFailure, ResourceState
-from orchestrator.settings import Settings
 from tests.unit.workers.resources.nodes.machine import Machine, changes
 from workers.resources.nodes.file import NodeFile
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.settings import Settings
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import ResourceFailure, ResourceState, Wait
-from orchestrator.settings import Settings
 from tests.unit.workers.resources.nodes.machine import Machine, changes
 from workers.agent.hypervisors.fake import Fake
 from workers.agent.hypervisors.hypervisor import CannotDo, InstanceState

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.config.limits import Limits
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
-from orchestrator.limits import Limits
 from orchestrator.plugins.properties import check_properties, convert_properties
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource, ResourceState

@@ -1,0 +1,154 @@
+"""Look at the constraint caches of all processes, and flush them.
+
+A store that all processes share is asked, and emptied, from here. What a process keeps in its own memory, nobody else
+can see or reach: word is left in the state of record, where every process that has young answers looks about once a
+second (:mod:`orchestrator.caches.process`).
+"""
+
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from cache.constraints.cache import ConstraintCache
+from cache.constraints.counters import Counts
+from orchestrator.caches.process import COMMON_STORES
+from orchestrator.errors import InvalidInput, NotFound
+from orchestrator.model.nearest import Nearest
+from orchestrator.store.installation.cache_counters import CacheCounters, CacheFlushes, CacheTotals
+from orchestrator.views.caches import CacheView, FlushView
+
+#: Stores that are a process's own memory.
+PROCESS_STORES: Final = frozenset({"memory", "dogpile.cache.memory", "dogpile.cache.memory_pickle"})
+#: How many stores are asked at once: one that is down takes its time to say so.
+_AT_ONCE: Final = 16
+
+
+class CacheAdmin:
+    """The constraint caches of an installation, by client plugin.
+
+    Args:
+        make: Makes the cache of a client from the settings; None where nothing is remembered; raises InvalidInput.
+        clients: The clients there are.
+        named: Those that the settings speak of.
+        counters: What all processes counted.
+        flushes: Where word of flushes is left.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[str], ConstraintCache | None],
+        clients: Collection[str],
+        named: Collection[str],
+        counters: CacheCounters,
+        flushes: CacheFlushes,
+    ) -> None:
+        self._make = make
+        #: The clients there are.
+        self.clients = tuple(clients)
+        self._named = named
+        self._counters, self._flushes = counters, flushes
+
+    def stats(self, client: str | None = None, *, reset: bool = False) -> list[CacheView]:
+        """Return what each cache is, or that of one client, and what was counted.
+
+        With ``reset`` counting begins again at zero afterwards.
+
+        Raises:
+            NotFound: there is no such client; the sentence names the nearest.
+            Unavailable: the database does not answer.
+        """
+        totals = self._counters.read()
+        names = self._names(client, {*self._named, *totals})
+        if reset:
+            totals = self._counters.reset(client)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(lambda name: self._view(name, totals.get(name)), names))
+
+    def flush(self, client: str | None = None) -> list[FlushView]:
+        """Have all answers forgotten, or those of one client; return what became of it.
+
+        Raises:
+            NotFound: there is no such client; the sentence names the nearest.
+            Unavailable: the database does not answer; nothing was flushed.
+        """
+        names = self._names(client)
+        caches: dict[str, ConstraintCache | FlushView] = {name: self._made(name) for name in names}
+        # Before the stores are emptied: who reads the word too early has nothing to lose by it.
+        self._flushes.note(
+            [
+                name
+                for name, cache in caches.items()
+                if not isinstance(cache, FlushView) and cache.backend not in COMMON_STORES
+            ]
+        )
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(lambda name: _flushed(name, caches[name]), names))
+
+    def _names(self, client: str | None, others: Collection[str] = ()) -> list[str]:
+        names = sorted({*self.clients, *others})
+        if client is None:
+            return names
+        if client not in names:
+            hint = Nearest().hint(client, names)
+            raise NotFound(f"there is no client plugin {client!r} here" + (hint and f"; {hint}"))
+        return [client]
+
+    def _made(self, client: str) -> ConstraintCache | FlushView:
+        try:
+            cache = self._make(client)
+        except InvalidInput as error:
+            return FlushView(client=client, state="wrong", detail=str(error))
+        if cache is None:
+            return FlushView(client=client, state="disabled", detail="nothing is remembered of this client")
+        return cache
+
+    def _view(self, client: str, totals: CacheTotals | None) -> CacheView:
+        counters = totals.counts if totals else Counts()
+        since = totals.since if totals else None
+        if client not in self.clients:
+            hint = Nearest().hint(client, self.clients)
+            detail = "there is no such client plugin here" + (hint and f"; {hint}")
+            return CacheView(client=client, state="unknown", detail=detail, since=since, counters=counters)
+        cache = self._made(client)
+        if isinstance(cache, FlushView):
+            return CacheView(
+                client=client, state=cache.state, detail=cache.detail, since=since, counters=counters
+            )
+        described = cache.describe()
+        own = described.backend in PROCESS_STORES
+        return CacheView(
+            client=client,
+            state="ok" if described.reachable else "unreachable",
+            backend=described.backend,
+            url=described.url,
+            detail=_sharers(described.backend),
+            expiration_seconds=described.expiration_seconds,
+            max_entries=described.max_entries,
+            # Of this process there is nothing to tell.
+            entries=None if own else described.entries,
+            since=since,
+            counters=counters,
+        )
+
+
+def _sharers(backend: str) -> str:
+    if backend in PROCESS_STORES:
+        return "each process has its own"
+    if backend in COMMON_STORES:
+        return "all processes share it"
+    return "shared by those that reach the same store"
+
+
+def _flushed(client: str, cache: ConstraintCache | FlushView) -> FlushView:
+    if isinstance(cache, FlushView):
+        return cache
+    if cache.backend in PROCESS_STORES:
+        detail = "each process has its own, and empties it within seconds"
+        return FlushView(client=client, state="ordered", detail=detail)
+    if not cache.flush():
+        detail = "the store does not answer: what it holds may come back with it, until it expires"
+        return FlushView(client=client, state="unreachable", detail=detail)
+    if cache.backend in COMMON_STORES:
+        return FlushView(client=client, state="flushed", detail="for all processes")
+    detail = "here; processes elsewhere empty theirs within seconds"
+    return FlushView(client=client, state="flushed", detail=detail)

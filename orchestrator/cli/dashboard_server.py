@@ -1,0 +1,125 @@
+"""How the dashboard is started: ``isotherm dashboard``, and ``celery -A orchestrator.queue:app dashboard``."""
+
+import atexit
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+
+import click
+from celery import Celery
+from celery.bin.base import CeleryCommand
+from flower.command import extract_settings, setup_logging, sigterm_handler
+from flower.urls import settings as flowers
+from tornado.options import options
+
+from orchestrator.cli.errors import exit_code, report
+from orchestrator.cli.logs import configure_logs
+from orchestrator.config.garbage import settle
+from orchestrator.config.settings import Settings, load_settings
+from orchestrator.dashboard.app import Dashboard
+from orchestrator.dashboard.leaving import leave_in_time
+from orchestrator.dashboard.options import read_options
+from orchestrator.errors import InvalidInput, IsothermError, Problem
+from orchestrator.processes.embedded_database import prepare_database
+from orchestrator.queue.celery_app import make_app
+from orchestrator.store import migrations
+from orchestrator.store.store import Store
+
+#: What Flower looks at where there is no broker: nothing ever travels there.
+_NOTHING = "memory://localhost//"
+
+
+@click.command(cls=CeleryCommand, context_settings={"ignore_unknown_options": True})
+@click.argument("tornado_argv", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def dashboard(context: click.Context, tornado_argv: tuple[str, ...]) -> None:
+    """Flower, with pages about stacks."""
+    try:
+        settings = load_settings()
+        configure_logs(settings)
+        app = None if settings.embedded else context.obj.app
+        serve(settings, tornado_argv, app=app, quiet=context.obj.quiet)
+    except IsothermError as error:
+        report(error, "table")
+        context.exit(exit_code(error))
+
+
+def serve(
+    settings: Settings, arguments: Sequence[str], *, app: Celery | None = None, quiet: bool = False
+) -> None:
+    """Serve until told to stop, with Flower's options and ours as they are typed.
+
+    Args:
+        settings: Isotherm's.
+        arguments: The options.
+        app: The Celery app; made from the settings if left out.
+        quiet: Whether nothing is said of where the dashboard is.
+
+    Raises:
+        InvalidInput: the options cannot be used, or the address is taken.
+        Unavailable: the database has another schema than this version needs, or cannot be made where it is to be.
+    """
+    read_options(sys.argv[0], arguments, embedded=settings.embedded)
+    extract_settings()
+    setup_logging()
+    app = app or make_app(_with_broker(settings))
+    store = Store.of(settings)
+    if settings.embedded:
+        # Each step by which a new database is made would be a line.
+        logging.getLogger("alembic").setLevel(logging.WARNING)
+        prepare_database(settings, store)
+        # It looks for workers whenever its page about them is opened, and there are none.
+        logging.getLogger("flower.inspector").setLevel(logging.ERROR)
+    else:
+        migrations.require(settings.effective_database_url)
+    served = Dashboard(app, options, settings, store, **flowers)
+    atexit.register(served.stop)
+    signal.signal(signal.SIGTERM, sigterm_handler)
+    port = _listen(served)
+    if not quiet:
+        click.echo(where(port, settings, is_secure="ssl_options" in flowers), err=True)
+    settle()
+    try:
+        served.start()
+    except (KeyboardInterrupt, SystemExit):
+        served.stop()
+        leave_in_time()
+
+
+def where(port: int | None, settings: Settings, *, is_secure: bool) -> str:
+    """Return in words where the dashboard is, and what it shows; ``port`` is None where it has a socket in files."""
+    if port is None:
+        place = f"at the socket {options.unix_socket}"
+    else:
+        prefix = f"/{options.url_prefix.strip('/')}" if options.url_prefix else ""
+        host = options.address or "127.0.0.1"
+        named = f"[{host}]" if ":" in host else host
+        place = f"at http{'s' if is_secure else ''}://{named}:{port}{prefix}/stacks"
+    shown = f"those of {settings.state_directory}, without a broker" if settings.embedded else "with a broker"
+    return f"Stacks are shown {place} ({shown}); Ctrl-C ends it"
+
+
+def _with_broker(settings: Settings) -> Settings:
+    return settings.model_copy(update={"broker_url": _NOTHING}) if settings.embedded else settings
+
+
+def _listen(served: Dashboard) -> int | None:
+    """Take the address, and return the port.
+
+    Raises:
+        InvalidInput: it cannot be had.
+    """
+    try:
+        port: int | None = served.start_http_server()
+    except OSError as error:
+        served.stop()
+        place = options.unix_socket or f"{options.address or '*'}:{options.port}"
+        why = (error.strerror or str(error)).lower()
+        problem = Problem(
+            path="--unix_socket" if options.unix_socket else "--address, --port",
+            message=f"cannot listen on {place}: {why}",
+            hint="another dashboard may be there already; --port=0 takes any port that is free",
+        )
+        raise InvalidInput([problem]) from error
+    return port

@@ -1,0 +1,304 @@
+"""Every setting, with its unit, its default and what follows from it.
+
+Read once at start-up from ``isotherm.toml`` (in the working directory, or where ``ISOTHERM_CONFIG`` points) and
+from ``ISOTHERM_*`` variables, which win.
+"""
+
+import os
+from pathlib import Path
+from tomllib import TOMLDecodeError
+from typing import Any
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
+
+from orchestrator.config.caches import ConstraintCacheSettings
+from orchestrator.config.nodes import AgentSettings, NodeStateCacheSettings
+from orchestrator.config.problems import settings_problems
+from orchestrator.errors import InvalidInput, Problem
+
+
+def default_state_directory() -> Path:
+    """Return where embedded mode keeps its database, by the XDG base directory specification."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "isotherm"
+
+
+class Settings(BaseSettings):
+    """The settings of one process."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ISOTHERM_", env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    state_directory: Path = Field(
+        default_factory=default_state_directory,
+        description="Where embedded mode keeps its database, and node resources their pid files and logs.",
+    )
+    database_url: str = Field(
+        default="",
+        description="SQLAlchemy URL of the state of record; empty: SQLite in the state directory. "
+        "PostgreSQL where there is more than one machine.",
+    )
+    broker_url: str = Field(
+        default="",
+        description="Celery broker (redis:// or amqp://); empty: embedded mode, threads in this process.",
+    )
+    cache_backend: str = Field(
+        default="memory",
+        description="Shared caches: memory (each process its own), redis, memcached, file (of one machine), or any "
+        "dogpile.cache backend.",
+    )
+    cache_url: str = Field(
+        default="",
+        description="Where the cache is: redis://host:port/0, host:port for memcached, or a file's name.",
+    )
+    constraint_cache: ConstraintCacheSettings = Field(
+        default=ConstraintCacheSettings(),
+        description="What outside systems have said to exist: the cache that validation asks first.",
+    )
+    encryption_keys: tuple[SecretStr, ...] = Field(
+        default=(),
+        description="Fernet keys; the first encrypts, all decrypt. Encrypted are, in the store, templates, files and "
+        "all values of stacks and resources, in check messages node data, and what nodes' agents are asked and answer: "
+        "they need the keys, too. Not encrypted are names, ids, states, reasons, events, and jobs on their way from a "
+        "client to a coordinator.",
+    )
+    clients: dict[str, dict[str, Any]] = Field(
+        default={},
+        repr=False,
+        description="The options of each client plugin, by its name: `[clients.http]` in the file. What is under "
+        "`projects` and a project's name there holds for that project alone.",
+    )
+    lifecycle: dict[str, dict[str, Any]] = Field(
+        default={},
+        repr=False,
+        description="What is said of each lifecycle plugin, by its name: `[lifecycle.limits]` in the file, with "
+        "`enabled`, `time_limit_seconds`, and the plugin's own options.",
+    )
+    lifecycle_nested_stacks: bool = Field(
+        default=True,
+        description="Whether lifecycle plugins are asked and told about stacks in stacks, each on its own.",
+    )
+    event_sinks: dict[str, dict[str, Any]] = Field(
+        default={},
+        repr=False,
+        description="What is said of each event sink, by its name: `[event_sinks.webhook]` in the file, with "
+        "`enabled`, `time_limit_seconds`, and the sink's own options.",
+    )
+    environment_event_sinks: tuple[str, ...] = Field(
+        default=(),
+        description="The event sinks that environments of stacks may name. Whoever writes an environment then decides "
+        "what this machine sends where.",
+    )
+    max_sink_backlog_events: int = Field(
+        default=100_000,
+        gt=0,
+        description="So many events are kept for a sink that does not take them, whatever else removes events; older "
+        "ones are lost to it, and counted.",
+    )
+    project: str = Field(default="default", description="The project that stacks of this client belong to.")
+
+    lease_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="Without heartbeat for this long, a claimed check goes to another worker. Too short runs a slow "
+        "check twice at once; too long delays recovery after a crash.",
+    )
+    job_lease_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="A job that a coordinator took this long ago and has not done is given to another (with Redis as "
+        "the broker). Too short plans a large stack twice at once, and throws one plan away.",
+    )
+    redeliver_seconds: float = Field(
+        default=10.0,
+        gt=0,
+        description="A ready check that no worker claimed for this long is published again (doubled each time).",
+    )
+    sweep_seconds: float = Field(
+        default=1.0,
+        gt=0,
+        description="Pause between two sweeps of what is due, in a coordinator. Embedded mode sweeps sooner.",
+    )
+    stack_timeout_minutes: float = Field(
+        default=60.0,
+        gt=0,
+        description="A stack operation that takes longer fails, unless it names its own time.",
+    )
+    action_retry_limit: int = Field(
+        default=5,
+        ge=0,
+        description="How often an action is tried again after errors its plugin calls retryable.",
+    )
+    cleanup_retry_limit: int = Field(
+        default=3,
+        ge=0,
+        description="How often an update tries again to take away what nobody wants any more, whatever the error, "
+        "before it fails with what is left. The new definition is in service meanwhile.",
+    )
+    retry_base_seconds: float = Field(
+        default=2.0,
+        gt=0,
+        description="The first retry waits up to this long; each further one twice as long.",
+    )
+    retry_max_seconds: float = Field(default=60.0, gt=0, description="No retry waits longer than this.")
+    embedded_threads: int = Field(default=4, ge=1, description="Worker threads of embedded mode.")
+
+    max_template_bytes: int = Field(
+        default=4 * 1024 * 1024, gt=0, description="Larger templates are refused."
+    )
+    max_resources_per_stack: int = Field(
+        default=10_000, gt=0, description="Templates with more resources are refused."
+    )
+    max_snapshots_per_stack: int = Field(
+        default=32, ge=0, description="No stack has more snapshots; further ones are refused."
+    )
+    max_template_depth: int = Field(
+        default=64, gt=0, description="Templates nested deeper (maps in lists in maps) are refused."
+    )
+    max_events_per_stack: int = Field(
+        default=10_000,
+        gt=0,
+        description="Of each stack so many events are kept, the newest; older ones are removed when an operation on it "
+        "is over.",
+    )
+    purge_after_days: float = Field(
+        default=0.0,
+        ge=0,
+        description="What 'isotherm db purge' removes is removed by itself when it has been over for so many days; "
+        "looked for at most once an hour. 0: never.",
+    )
+    max_nested_stack_depth: int = Field(
+        default=5,
+        ge=0,
+        description="Templates used as resources may use templates, down to this many levels.",
+    )
+    max_template_files: int = Field(
+        default=1_000, gt=0, description="Templates that bring or name more files are refused."
+    )
+    max_repeat_items: int = Field(
+        default=10_000, gt=0, description="No call of repeat makes a list of more items."
+    )
+    pattern_seconds: float = Field(
+        default=1.0,
+        gt=0,
+        description="To compile an allowed_pattern of a template, or to match a value with it, may take this long; "
+        "what takes longer is refused.",
+    )
+    evaluation_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="All calls of a template together, and the checks of its parameters, take no longer than this "
+        "each time that it is evaluated as a whole.",
+    )
+    yaql_seconds: float = Field(
+        default=5.0, gt=0, description="No evaluation of a yaql expression takes longer; it fails then."
+    )
+    yaql_memory_mib: int = Field(
+        default=256,
+        ge=64,
+        description="The address space, in MiB, of the process that evaluates yaql expressions, and of the one that "
+        "matches patterns. An expression that needs more fails.",
+    )
+    fetch_urls: bool = Field(
+        default=False,
+        description="Whether the client fetches templates and files that are named by http or https URLs. Whoever "
+        "writes the template then decides what this machine asks of the network.",
+    )
+    availability_zones: tuple[str, ...] = Field(
+        default=("nova",), description="What Fn::GetAZs gives, in this order."
+    )
+    aws_region: str = Field(
+        default="ap-southeast-1", description="The value of the parameter AWS::Region in CFN templates."
+    )
+
+    node_directories: tuple[Path, ...] = Field(
+        default=(),
+        description="Directories in which Isotherm::Node::File may write, in which Isotherm::Node::Process may run, "
+        "and where images and the like of instances must be; empty: only the directory 'files' in the state directory.",
+    )
+    node_state_cache: NodeStateCacheSettings = Field(
+        default=NodeStateCacheSettings(), description="What is remembered of nodes and of what runs on them."
+    )
+    agent: AgentSettings = Field(
+        default=AgentSettings(),
+        description="What the agent on this machine offers and allows; in embedded mode, the built-in one.",
+    )
+    log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
+    log_format: str = Field(default="console", description="console or json.")
+    tracing: bool = Field(
+        default=False,
+        description="Whether operations on stacks are told as OpenTelemetry traces (the extra `otel`); where to is "
+        "said by the variables `OTEL_EXPORTER_OTLP_ENDPOINT` and the like.",
+    )
+
+    @property
+    def embedded(self) -> bool:
+        """Whether there is no broker: this process runs everything itself."""
+        return not self.broker_url
+
+    @property
+    def effective_database_url(self) -> str:
+        """The database URL, with the default filled in."""
+        return self.database_url or f"sqlite:///{self.state_directory / 'isotherm.db'}"
+
+    @property
+    def allowed_directories(self) -> tuple[Path, ...]:
+        """The directories that node resources may touch, with the default filled in."""
+        return self.node_directories or (self.state_directory / "files",)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # pydantic-settings passes it by name
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # as above
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments win over ``ISOTHERM_*``, which win over the file."""
+        return (
+            init_settings,
+            env_settings,
+            TomlConfigSettingsSource(settings_cls, toml_file=settings_file()),
+        )
+
+
+def settings_file() -> Path:
+    """Return where the settings' file is, if there is one."""
+    return Path(os.environ.get("ISOTHERM_CONFIG", "isotherm.toml"))
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Read the settings once, at start-up.
+
+    Raises:
+        InvalidInput: a setting has an unknown name or a bad value.
+    """
+    file = settings_file()
+    if "ISOTHERM_CONFIG" in os.environ and not file.exists():
+        raise InvalidInput([Problem(path="ISOTHERM_CONFIG", message=f"there is no file {str(file)!r}")])
+    try:
+        return Settings(**overrides)
+    except OSError as error:
+        raise InvalidInput([Problem(message=f"{file} cannot be read: {error.strerror}")]) from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput([Problem(message=f"{file} is no TOML: it is no UTF-8")]) from error
+    except TOMLDecodeError as error:
+        raise InvalidInput([Problem(message=f"{file} is no TOML: {error}")]) from error
+    except SettingsError as error:
+        # What it found is not shown: it may be a password.
+        name = str(error).partition('"')[2].partition('"')[0]
+        hint = f"a list or a table is written as JSON in ISOTHERM_{name.upper()}"
+        raise InvalidInput(
+            [Problem(message="it cannot be read", path=f"settings.{name}", hint=hint)]
+        ) from error
+    except ValidationError as error:
+        raise InvalidInput(settings_problems(error, Settings, os.environ, str(file))) from error

@@ -1,0 +1,226 @@
+"""What this installation can reach, what is wrong with it, and what to do about it.
+
+Each check is small, changes nothing, and gives up within seconds. A check that finds something wrong says what
+to do; it never raises, so that one fault does not hide the next.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator.config.problems import unread_variables
+from orchestrator.config.settings import Settings, settings_file
+from orchestrator.doctor.caches import check_constraint_caches
+from orchestrator.doctor.check import PATIENCE_SECONDS, Check
+from orchestrator.doctor.clients import check_clients
+from orchestrator.doctor.dashboard import check_dashboard
+from orchestrator.doctor.hooks import check_hooks
+from orchestrator.doctor.nodes import check_nodes
+from orchestrator.doctor.sinks import check_event_sinks
+from orchestrator.doctor.tracing import check_tracing
+from orchestrator.errors import InvalidInput, IsothermError, Unavailable
+from orchestrator.model.messages import CHECKS_QUEUE, STACKS_QUEUE
+
+
+def checks(settings: Settings) -> Iterator[Check]:
+    """Look at everything the settings point at, one after the other."""
+    yield check_settings(os.environ)
+    yield check_state_directory(settings)
+    yield check_encryption_keys(settings)
+    yield check_resource_types()
+    yield from check_hooks(settings)
+    database = check_database(settings)
+    yield database
+    if database.ok:
+        schema = check_schema(settings)
+        yield schema
+        if schema.ok and not _is_to_be_made(settings):
+            yield from check_event_sinks(settings)
+    yield check_cache(settings)
+    yield from check_clients(settings)
+    yield from check_constraint_caches(settings)
+    yield from check_tracing(settings)
+    yield from check_dashboard()
+    broker = check_broker(settings)
+    yield broker
+    if broker.ok and not settings.embedded:
+        yield from check_processes(settings)
+    if broker.ok:
+        yield from check_nodes(settings)
+
+
+def check_settings(variables: Mapping[str, str]) -> Check:
+    """Tell where the settings were read, and whether a variable is there that nobody reads, by a slip in its name."""
+    file = settings_file()
+    unread = list(unread_variables(Settings, variables))
+    if unread:
+        detail = f"nobody reads {', '.join(name for name, _ in unread)}"
+        return Check(
+            name="settings",
+            ok=False,
+            detail=detail,
+            hint=f"did you mean {', '.join(meant for _, meant in unread)}?",
+        )
+    said = f"read from {file} and variables" if file.is_file() else f"read from variables: there is no {file}"
+    return Check(name="settings", ok=True, detail=said)
+
+
+def check_state_directory(settings: Settings) -> Check:
+    """Tell whether the state directory can be written, or made."""
+    directory = settings.state_directory
+    existing = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+    ok = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    detail = f"{directory} can be {'written' if existing == directory else 'made'}"
+    return Check(
+        name="state directory",
+        ok=ok,
+        detail=detail if ok else f"{existing} is no directory this user can write in",
+        hint="make it writable, or point ISOTHERM_STATE_DIRECTORY at one that is",
+    )
+
+
+def check_encryption_keys(settings: Settings) -> Check:
+    """Tell whether every key is a Fernet key; the keys themselves are never shown."""
+    from cryptography.fernet import Fernet
+
+    wrong = []
+    for number, key in enumerate(settings.encryption_keys, start=1):
+        try:
+            Fernet(key.get_secret_value())
+        except ValueError:
+            wrong.append(str(number))
+    count = len(settings.encryption_keys)
+    detail = f"{count} valid" if count else "none: hidden values are stored and sent as they are"
+    return Check(
+        name="encryption keys",
+        ok=not wrong,
+        detail=f"number {', '.join(wrong)} of {count} is no Fernet key" if wrong else detail,
+        hint="make one with: python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'",
+    )
+
+
+def check_resource_types() -> Check:
+    """Tell whether every installed resource type can be loaded."""
+    from orchestrator.plugins.registry import ResourceTypes
+
+    hint = "install the package again (pip install isotherm), or remove the plugin that is named"
+    try:
+        count = len(ResourceTypes.load())
+    except IsothermError as error:
+        return Check(name="resource types", ok=False, detail=str(error), hint=hint)
+    return Check(name="resource types", ok=count > 0, detail=f"{count} installed", hint=hint)
+
+
+def check_database(settings: Settings) -> Check:
+    """Tell whether the state of record answers; a SQLite file that is still to be made is fine."""
+    from orchestrator.store.database import ping
+
+    if _is_to_be_made(settings):
+        return Check(name="database", ok=True, detail="will be made by the first command")
+    hint = "start the database, or correct ISOTHERM_DATABASE_URL"
+    return _asked("database", lambda: ping(settings.effective_database_url), "answers", hint)
+
+
+def check_schema(settings: Settings) -> Check:
+    """Tell whether the database has the schema that this version needs."""
+    from orchestrator.store import migrations
+
+    if _is_to_be_made(settings):
+        return Check(name="schema", ok=True, detail="will be made by the first command")
+    try:
+        present = migrations.current(settings.effective_database_url)
+    except Unavailable as error:
+        return Check(name="schema", ok=False, detail=str(error), hint="try again", is_service=True)
+    needed = migrations.head()
+    detail = (
+        f"revision {needed}" if present == needed else f"revision {present or 'none'}, needed is {needed}"
+    )
+    is_newer = present is not None and present > needed
+    hint = "run the version of Isotherm that made it" if is_newer else "run: isotherm db upgrade"
+    return Check(name="schema", ok=present == needed, detail=detail, hint=hint)
+
+
+def _is_to_be_made(settings: Settings) -> bool:
+    """Whether the database is a file that the first command in embedded mode makes."""
+    scheme, separator, file = settings.effective_database_url.partition(":///")
+    if not settings.embedded or not separator or not scheme.startswith("sqlite"):
+        return False
+    return not Path(file.partition("?")[0]).exists()
+
+
+def check_cache(settings: Settings) -> Check:
+    """Tell whether the shared caches answer; no stack fails without them, but validation is slower."""
+    from cache.stores.regions import CacheMisconfigured, make_region
+
+    name, hint = "cache", "start the cache server, or correct ISOTHERM_CACHE_BACKEND and ISOTHERM_CACHE_URL"
+    try:
+        region = make_region(settings.cache_backend, settings.cache_url, name="doctor", expiration_seconds=60)
+    except CacheMisconfigured as error:
+        return Check(name=name, ok=False, detail=str(error), hint=hint)
+    try:
+        # The store itself is asked: what stands before it in a region hides that it is down.
+        region.actual_backend.get_serialized("isotherm:doctor:ping")
+    except Exception as error:  # noqa: BLE001  # every store has errors of its own
+        return Check(name=name, ok=False, detail=f"does not answer: {error}", hint=hint, is_service=True)
+    if settings.cache_backend == "memory" and settings.cache_url:
+        hint = "set cache_backend to what is there, such as redis, or take cache_url away"
+        return Check(name=name, ok=False, detail="memory: nobody looks at cache_url", hint=hint)
+    return Check(name=name, ok=True, detail=f"{settings.cache_backend} answers")
+
+
+def check_broker(settings: Settings) -> Check:
+    """Tell whether the broker answers; without one all is well, this is embedded mode."""
+    if settings.embedded:
+        return Check(name="broker", ok=True, detail="none: commands do the work themselves (embedded mode)")
+    from kombu.exceptions import OperationalError
+
+    from orchestrator.queue.celery_app import make_app
+
+    name, hint = "broker", "start the broker, or correct ISOTHERM_BROKER_URL"
+    waits = {"socket_connect_timeout": PATIENCE_SECONDS, "socket_timeout": PATIENCE_SECONDS}
+    try:
+        with make_app(settings).connection_for_write(
+            connect_timeout=PATIENCE_SECONDS, transport_options=waits
+        ) as connection:
+            # A URI made for showing has no password in it.
+            detail = f"{connection.as_uri()} answers"
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=PATIENCE_SECONDS)
+    except (OperationalError, OSError) as error:
+        return Check(name=name, ok=False, detail=f"does not answer: {error}", hint=hint, is_service=True)
+    except ValueError:
+        # Its words may quote a piece of the password.
+        return Check(name=name, ok=False, detail="not a broker's URL", hint=hint)
+    except (LookupError, ImportError) as error:
+        return Check(name=name, ok=False, detail=f"not a broker's URL: {error}", hint=hint)
+    return Check(name=name, ok=True, detail=detail)
+
+
+def check_processes(settings: Settings) -> Iterator[Check]:
+    """Tell which workers and coordinators answer; the broker is known to."""
+    from orchestrator.queue.celery_app import make_app
+
+    serving: Mapping[str, list[Mapping[str, Any]]] = (
+        make_app(settings).control.inspect(timeout=PATIENCE_SECONDS).active_queues() or {}
+    )
+    for name, queue in (("worker", CHECKS_QUEUE), ("coordinator", STACKS_QUEUE)):
+        found = sorted(
+            node for node, queues in serving.items() if any(each["name"] == queue for each in queues)
+        )
+        yield Check(
+            name=f"{name}s",
+            ok=bool(found),
+            detail=", ".join(found) or f"none answered within {PATIENCE_SECONDS:g} s",
+            hint=f"start one with: isotherm {name}",
+            is_service=True,
+        )
+
+
+def _asked(name: str, ask: Callable[[], object], answer: str, hint: str) -> Check:
+    try:
+        ask()
+    except Unavailable as error:
+        return Check(name=name, ok=False, detail=str(error), hint=hint, is_service=True)
+    except InvalidInput as error:
+        return Check(name=name, ok=False, detail=str(error), hint=hint)
+    return Check(name=name, ok=True, detail=answer)

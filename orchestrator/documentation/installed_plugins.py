@@ -1,0 +1,286 @@
+"""Every entry point that packages bring for Isotherm, and what is wrong with each.
+
+One that is broken hides no other: each is loaded by itself, and its error stands beside it.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from importlib.metadata import EntryPoint, entry_points
+from inspect import cleandoc
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from hooks.events import NAMESPACE as EVENT_SINKS
+from hooks.hook import Hook
+from hooks.lifecycle import NAMESPACE as LIFECYCLE
+from hooks.lifecycle import LifecyclePlugin, find_lifecycle_plugins
+from hooks.loading.installed import Installed, InstalledHook
+from hooks.loading.origin import origin_of
+from hooks.values.masking import MASK
+from hooks.values.nearest import did_you_mean
+from orchestrator.config.hooks import find_sinks
+from orchestrator.config.settings import Settings
+from orchestrator.documentation.hook_options import OptionView, options_of
+from orchestrator.documentation.plugin_views import PluginDetails, PluginView
+from orchestrator.errors import InvalidInput, NotFound, Problem
+from orchestrator.model.nearest import Nearest
+from orchestrator.nodes.rpc.registry import HYPERVISORS, STORAGE
+from orchestrator.nodes.rpc.registry import NAMESPACE as NODE_RPCS
+from orchestrator.plugins.clients import NAMESPACE as CLIENTS
+from orchestrator.plugins.clients import ClientPlugin, refuse_other_name
+from orchestrator.plugins.custom import NAMESPACE as CONSTRAINTS
+from orchestrator.plugins.custom import CustomConstraint, make_constraint
+from orchestrator.plugins.loading import refuse_stranger
+from orchestrator.plugins.registry import NAMESPACE as RESOURCES
+from orchestrator.plugins.registry import refuse_unknown_clients
+from orchestrator.plugins.resource import Resource
+from orchestrator.template.functions.registry import NAMESPACE as FUNCTIONS
+from orchestrator.template.functions.registry import as_functions
+
+_PREFIX: Final = "isotherm."
+WORKERS: Final = "isotherm.workers"
+
+
+def _check_type(entry: EntryPoint, found: Any) -> None:
+    refuse_stranger(entry, found, Resource, "resource type")
+    refuse_unknown_clients(entry.name, found)
+
+
+def _check_client(entry: EntryPoint, found: Any) -> None:
+    refuse_stranger(entry, found, ClientPlugin, "client plugin")
+    refuse_other_name(entry.name, found)
+
+
+def _check_constraint(entry: EntryPoint, found: Any) -> None:
+    refuse_stranger(entry, found, CustomConstraint, "custom constraint")
+    make_constraint(entry.name, found)
+
+
+def _check_function(entry: EntryPoint, found: Any) -> None:
+    as_functions([(entry.name, found)])
+
+
+def _check_nothing(entry: EntryPoint, found: Any) -> None:
+    """Be content that it can be loaded."""
+
+
+#: By namespace, what else must be so for a process to use what an entry point leads to.
+_CHECKS: Final[Mapping[str, Callable[[EntryPoint, Any], None]]] = {
+    RESOURCES: _check_type,
+    CLIENTS: _check_client,
+    CONSTRAINTS: _check_constraint,
+    FUNCTIONS: _check_function,
+    WORKERS: _check_nothing,
+    NODE_RPCS: _check_nothing,
+    HYPERVISORS: _check_nothing,
+    STORAGE: _check_nothing,
+}
+#: By namespace, what templates may ask besides what the settings say, and where the class says how.
+_ASKED_BY_TEMPLATES: Final[Mapping[str, Mapping[str, str]]] = {
+    HYPERVISORS: {
+        "options of an instance": "InstanceOptions",
+        "networks of an instance": "InstanceNetwork",
+    },
+    STORAGE: {"options of a volume": "VolumeOptions"},
+}
+#: In the order in which they are listed.
+NAMESPACES: Final = (
+    RESOURCES,
+    CLIENTS,
+    CONSTRAINTS,
+    FUNCTIONS,
+    LIFECYCLE,
+    EVENT_SINKS,
+    HYPERVISORS,
+    STORAGE,
+    NODE_RPCS,
+    WORKERS,
+)
+
+
+def list_plugins(settings: Settings, namespace: str | None = None) -> list[PluginView]:
+    """Return all plugins as the settings have them, or those of one namespace; it may lack its ``isotherm.``.
+
+    Raises:
+        NotFound: there is no such namespace; the sentence names the nearest.
+    """
+    wanted = _namespaces() if namespace is None else [_namespace(namespace)]
+    return [view for each in wanted for view in _views(settings, each)]
+
+
+def show_plugin(settings: Settings, name: str, namespace: str | None = None) -> PluginDetails:
+    """Return one plugin.
+
+    Raises:
+        NotFound: there is no such plugin, or namespace; the sentence names the nearest.
+        InvalidInput: there are several of that name.
+    """
+    views = list_plugins(settings, namespace)
+    found = {view.namespace: view for view in views if view.name == name}
+    if not found:
+        near = Nearest().hint(name, sorted({view.name for view in views}), "isotherm plugin list shows all")
+        raise NotFound(f"there is no plugin {name!r} here; {near}")
+    if len(found) > 1:
+        message = f"there are several plugins {name!r}: in {' and '.join(found)}"
+        raise InvalidInput([Problem(message=message, hint="say which is meant with --namespace")])
+    (view,) = found.values()
+    return _details(settings, view)
+
+
+def _namespaces() -> list[str]:
+    others = {group for group in entry_points().groups if group.startswith(_PREFIX)} - set(NAMESPACES)
+    return [*NAMESPACES, *sorted(others)]
+
+
+def _namespace(said: str) -> str:
+    known = _namespaces()
+    name = said if said.startswith(_PREFIX) else f"{_PREFIX}{said}"
+    if name not in known:
+        # What all begin with would make any of them near.
+        short = [each.removeprefix(_PREFIX) for each in known]
+        raise NotFound(f"there is no namespace {said!r}{did_you_mean(name.removeprefix(_PREFIX), short)}")
+    return name
+
+
+def _hooks(settings: Settings, namespace: str) -> Installed[Any]:
+    if namespace == LIFECYCLE:
+        return find_lifecycle_plugins(settings.lifecycle)
+    return find_sinks(settings)
+
+
+def _views(settings: Settings, namespace: str) -> Iterator[PluginView]:
+    if namespace in (LIFECYCLE, EVENT_SINKS):
+        yield from _hook_views(namespace, _hooks(settings, namespace))
+        return
+    offered = _offered(settings, namespace)
+    by_name: dict[str, dict[str, EntryPoint]] = {}
+    for entry in entry_points(group=namespace):
+        by_name.setdefault(entry.name, {}).setdefault(entry.value, entry)
+    for _, entries in sorted(by_name.items()):
+        for entry in entries.values():
+            rivals = [other for other in entries.values() if other is not entry]
+            enabled = entry.name in offered if offered is not None else True
+            yield _view(entry, enabled=enabled, errors=_errors(entry, rivals))
+
+
+def _offered(settings: Settings, namespace: str) -> frozenset[str] | None:
+    """Return what an agent with these settings offers of hypervisors or storage; None: it is neither."""
+    if namespace == HYPERVISORS:
+        return frozenset(settings.agent.hypervisors)
+    if namespace == STORAGE:
+        return frozenset(str(unit.get("type", "")) for unit in settings.agent.storage.values())
+    return None
+
+
+def _details(settings: Settings, view: PluginView) -> PluginDetails:
+    if view.namespace in (LIFECYCLE, EVENT_SINKS):
+        found = {each.name: each for each in _hooks(settings, view.namespace).hooks}
+        section = settings.lifecycle if view.namespace == LIFECYCLE else settings.event_sinks
+        return _hook_details(view, found.get(view.name), section.get(view.name, {}))
+    entry = EntryPoint(view.name, view.target, view.namespace)
+    try:
+        plugin = entry.load()
+    except (Exception, SystemExit):  # noqa: BLE001  # that is among the view's errors
+        return PluginDetails(plugin=view)
+    options: tuple[OptionView, ...] = ()
+    if isinstance(plugin, type) and issubclass(plugin, ClientPlugin):
+        options = tuple(_client_options(plugin, settings.clients.get(plugin.section(), {})))
+    asked: dict[str, tuple[OptionView, ...]] = {}
+    if view.namespace in (HYPERVISORS, STORAGE):
+        # A type of storage may have several units, each with options of its own.
+        said = settings.agent.hypervisors.get(view.name, {}) if view.namespace == HYPERVISORS else {}
+        options = _model_options(plugin, "Options", said)
+        asked = {
+            title: _model_options(plugin, attribute, {})
+            for title, attribute in _ASKED_BY_TEMPLATES[view.namespace].items()
+        }
+    return PluginDetails(plugin=view, description=_about(plugin), options=options, asked=asked)
+
+
+def _model_options(plugin: Any, attribute: str, said: Mapping[str, Any]) -> tuple[OptionView, ...]:
+    """Return the options of the model that a class has under this name; it may have none."""
+    model = getattr(plugin, attribute, None)
+    return tuple(options_of(model, said)) if isinstance(model, type) and issubclass(model, BaseModel) else ()
+
+
+def _hook_views(namespace: str, installed: Installed[Any]) -> Iterator[PluginView]:
+    ranks = {name: rank for rank, name in enumerate(installed.order, start=1)}
+    strays = {name: str(fault) for fault in installed.strays for name in fault.hooks}
+    for each in installed.hooks:
+        errors = [*map(str, each.faults), *filter(None, [strays.pop(each.name, "")])]
+        view = _view(each.entry_point, enabled=each.enabled, errors=errors)
+        yield replace(view, order=ranks.get(each.name))
+    for name, error in strays.items():
+        yield PluginView(namespace=namespace, name=name, package="", version="", target="", errors=(error,))
+
+
+def _view(entry: EntryPoint, *, enabled: bool | None, errors: Iterable[str]) -> PluginView:
+    return PluginView(
+        namespace=entry.group,
+        name=entry.name,
+        package=entry.dist.name if entry.dist else "",
+        version=entry.dist.version if entry.dist else "",
+        target=entry.value,
+        enabled=enabled,
+        errors=tuple(errors),
+    )
+
+
+def _errors(entry: EntryPoint, rivals: Iterable[EntryPoint]) -> Iterator[str]:
+    """Yield what is wrong with an entry point that is no hook's."""
+    for rival in rivals:
+        yield f"another package brings one of the same name ({origin_of(rival)}): remove one"
+    check = _CHECKS.get(entry.group)
+    if check is None:
+        yield f"nobody reads the namespace {entry.group!r}{did_you_mean(entry.group, NAMESPACES)}"
+        return
+    try:
+        check(entry, entry.load())
+    # A module that is imported may do anything, also end the process.
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        yield str(error) if str(error) else repr(error)
+
+
+def _hook_details(
+    view: PluginView, found: InstalledHook[Any] | None, said: Mapping[str, Any]
+) -> PluginDetails:
+    if found is None or found.kind is None:
+        return PluginDetails(plugin=view)
+    hook: Hook | type[Hook] = found.hook or found.kind
+    traits: dict[str, Any] = {"time_limit_seconds": hook.time_limit_seconds}
+    if issubclass(found.kind, LifecyclePlugin):
+        shown: Any = hook
+        # What is no collection of names is among the errors.
+        places = {said: getattr(shown, said) for said in ("before", "after")}
+        traits |= {"ordinal": shown.ordinal} | {
+            said: sorted(map(str, names)) if isinstance(names, Collection) else []
+            for said, names in places.items()
+        }
+    else:
+        traits["in_environments"] = found.kind.in_environments
+    return PluginDetails(
+        plugin=view,
+        description=_about(found.kind),
+        traits=traits,
+        options=tuple(options_of(found.kind.Options, said)),
+    )
+
+
+def _client_options(kind: type[ClientPlugin], said: Mapping[str, Any]) -> Iterator[OptionView]:
+    for name, schema in kind.options_schema.items():
+        yield OptionView(
+            name=name,
+            type=str(schema.type),
+            required=schema.required,
+            default=schema.default,
+            description=schema.description,
+            # Clients do not say which of their options are secrets.
+            said=MASK if name in said else None,
+        )
+
+
+def _about(found: Any) -> str:
+    """Return what something says of itself: its description, else the first line of its docstring."""
+    said = getattr(found, "description", "")
+    return said if isinstance(said, str) and said else cleandoc(found.__doc__ or "").partition("\n")[0]

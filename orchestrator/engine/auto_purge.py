@@ -1,0 +1,75 @@
+"""Purges by itself, as often and as much as the settings say, a moment at a time between other work."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import structlog
+
+from orchestrator.config.settings import Settings
+from orchestrator.errors import IsothermError
+from orchestrator.model.purge import Purge, Removed
+from orchestrator.store.store import Store
+
+log = structlog.get_logger()
+
+#: All coordinators together purge no more often than this.
+EVERY_SECONDS = 3600.0
+#: How often one looks whether it is time.
+LOOK_SECONDS = 60.0
+#: How long one goes on before it sees to other things. What is left is done the next time.
+AT_A_TIME_SECONDS = 0.2
+
+_DAY = 86400.0
+
+
+class Housekeeping:
+    """The purge of one process; threads may share it."""
+
+    def __init__(
+        self, store: Store, settings: Settings, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Keep what is asked; ``clock`` gives seconds from any beginning."""
+        self._store, self._settings, self._clock = store, settings, clock
+        self._steps: Iterator[Removed] | None = None
+        self._look_at = 0.0
+        self._busy = threading.Lock()
+
+    def go_on(self) -> None:
+        """Purge for a moment, if it is time to, or if what was begun is not done; no fault ever comes of it."""
+        if not self._settings.purge_after_days or not self._busy.acquire(blocking=False):
+            return
+        try:
+            self._go_on()
+        except IsothermError as error:
+            self._steps = None
+            log.warning("a purge was given up; the next one goes on", reason=str(error))
+        finally:
+            self._busy.release()
+
+    def _go_on(self) -> None:
+        if self._steps is None:
+            self._steps = self._begun()
+        if self._steps is None:
+            return
+        until = self._clock() + AT_A_TIME_SECONDS
+        for _ in self._steps:
+            if self._clock() >= until:
+                return
+        self._steps = None
+
+    def _begun(self) -> Iterator[Removed] | None:
+        """Return the steps of a new purge; None if it is not time for one, or another coordinator was faster."""
+        now = self._clock()
+        if now < self._look_at:
+            return None
+        self._look_at = now + LOOK_SECONDS
+        if not self._store.purger.take_turn(every_seconds=EVERY_SECONDS):
+            return None
+        self._store.sink_cursors.bound(self._settings.max_sink_backlog_events)
+        return self._store.purger.purge(
+            Purge(
+                older_than_seconds=self._settings.purge_after_days * _DAY,
+                max_events_per_stack=self._settings.max_events_per_stack,
+            )
+        )

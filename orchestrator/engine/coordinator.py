@@ -1,0 +1,475 @@
+"""What happens to a stack as a whole: begin a traversal, end it, sweep.
+
+Takes its store, its types and its publisher as arguments and knows no queue. Every operation is whole or absent:
+what is published after a transaction is in the store already, and the sweep publishes it should this process die.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from hooks.lifecycle import LifecyclePlugin
+from orchestrator.config.log_context import about_order
+from orchestrator.config.settings import Settings
+from orchestrator.engine.auto_purge import Housekeeping
+from orchestrator.engine.breakpoints import UNSET_HOOK, unset_hook
+from orchestrator.engine.idle_nested_stacks import Resting
+from orchestrator.engine.publisher import Publisher, publish_or_leave
+from orchestrator.engine.scaling import Scaler
+from orchestrator.engine.signals import Signals
+from orchestrator.engine.snapshots import begin_to_let_go, let_go, restorable, take_snapshot
+from orchestrator.engine.stack_actions import operate, refuse_suspended
+from orchestrator.engine.traversal_starter import Beginnings
+from orchestrator.errors import (
+    Conflict,
+    IsothermError,
+    NotFound,
+    Unavailable,
+)
+from orchestrator.lifecycle.brackets import Brackets
+from orchestrator.model.actions import OPERATIONS
+from orchestrator.model.messages import (
+    AdoptJob,
+    CancelJob,
+    CheckOrder,
+    DeleteJob,
+    OperateJob,
+    RestoreJob,
+    SignalJob,
+    SnapshotJob,
+    StackJob,
+)
+from orchestrator.model.nested_stack import AtRest, Fence, NestedJob
+from orchestrator.model.plan import plan_create
+from orchestrator.planning.adoption import adopted_rows, refuse_owned
+from orchestrator.planning.comparison import job_of_template, refuse_deleted, refuse_nested
+from orchestrator.planning.preparation import plan_job, prepare, wishes
+from orchestrator.plugins.clients import Clients
+from orchestrator.plugins.resource import Resource
+from orchestrator.store.stacks.snapshots import SnapshotRow
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.store import Store
+from orchestrator.store.traversals.ending import Ending
+from orchestrator.store.traversals.new_traversal import NewTraversal
+from orchestrator.store.traversals.sweeping import Swept
+from orchestrator.tracing.tracer import OFF, Tracing
+
+log = structlog.get_logger()
+
+#: How often an operation that others keep overtaking is begun anew.
+TRIES: Final = 10
+#: What a stack is rolled back to that never was complete.
+NO_RESOURCES: Final = "heat_template_version: 2021-04-16\n"
+#: The namespace of the ids of stacks.
+_STACKS: Final = uuid.UUID("5a0c6a5e-2d0f-4c1b-9f2e-7d1f0b6f3c11")
+
+
+class Coordinator:
+    """Carries out stack jobs on one store; any number of coordinators may work on the same one."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        types: Mapping[str, type[Resource]],
+        settings: Settings,
+        publisher: Publisher,
+        name: str,
+        plugins: Sequence[LifecyclePlugin] = (),
+        clients: Clients | None = None,
+        is_dead: Callable[[str], bool] = lambda _: False,
+        tracing: Tracing = OFF,
+    ) -> None:
+        self._clients = clients or Clients(settings)
+        self._store = store
+        self._types = types
+        self._settings = settings
+        self._publisher = publisher
+        self._name = name
+        self._tracing = tracing
+        self._brackets = Brackets(store, plugins, settings, owner=name, is_dead=is_dead)
+        self._begin = Beginnings(
+            store, types, settings, publisher, self._brackets, clients=self._clients, tracing=tracing
+        )
+        self._housekeeping = Housekeeping(store, settings)
+
+    # -- jobs --------------------------------------------------------------------------------------------------
+
+    def create(self, job: StackJob) -> str:
+        """Begin a stack; return its id. The same job delivered again returns the same id and begins nothing.
+
+        Raises:
+            InvalidInput: something is wrong with the job; nothing was stored.
+            Conflict: the name is taken, or a lifecycle plugin refused.
+        """
+        done = self._store.stacks.job(job.job_id)
+        if done is not None and done.stack_id is not None:
+            return done.stack_id
+        return self._begin_create(job).stack_id
+
+    def _begin_create(self, job: StackJob) -> NewTraversal:
+        # A stack in a stack was examined with its outermost one, as far as it was known.
+        clients = None if isinstance(job, NestedJob) else self._clients
+        stack_id = _id_of_new_stack(job)
+        prepared, plan = plan_job(job, self._types, self._settings, clients, stack_id=stack_id)
+        return self._begin.create(job, prepared, plan)
+
+    def adopt(self, job: AdoptJob) -> str:
+        """Begin a stack of objects that are there already; return its id. The same job again begins nothing.
+
+        Raises:
+            InvalidInput: something is wrong with the job; nothing was stored.
+            Conflict: the name is taken, or a lifecycle plugin refused.
+        """
+        done = self._store.stacks.job(job.job_id)
+        if done is not None and done.stack_id is not None:
+            return done.stack_id
+        return self._begin_adoption(job, job.resources).stack_id
+
+    def _begin_adoption(self, job: StackJob, entries: Mapping[str, Any]) -> NewTraversal:
+        clients = None if isinstance(job, NestedJob) else self._clients
+        prepared = prepare(job, self._types, self._settings, stack_id=_id_of_new_stack(job), clients=clients)
+        wished = wishes(prepared)
+        adopted = adopted_rows(prepared, wished, entries, self._types)
+        there = [row.physical_id for row in adopted.values()]
+        refuse_owned(wished, adopted, self._store.stacks.owners(there, project=job.project))
+        return self._begin.create(job, prepared, plan_create(wished, action="ADOPT"), adopted)
+
+    def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:
+        """Make a stack in a stack of objects that are there already, unless it is there; return the traversal's id.
+
+        Raises:
+            InvalidInput: something is wrong with the job or with an entry; nothing was stored.
+            Conflict: a lifecycle plugin refused.
+            Fenced: the attempt in whose name this is done is over.
+        """
+        stack = self._store.stacks.by_id(job.stack_id)
+        return stack.traversal_id if stack else self._begin_adoption(job, entries).id
+
+    def become(self, job: NestedJob, *, snapshot: SnapshotRow | None = None) -> str:
+        """Make a stack in a stack, or give it a new definition, whatever it is doing; return the traversal's id.
+
+        Raises:
+            InvalidInput: something is wrong with the job, or the tree of stacks would have too many resources.
+            Conflict: the stack is being deleted, a lifecycle plugin refused, or others kept taking the stack.
+            Fenced: the attempt in whose name this is done is over.
+        """
+        for _ in range(TRIES):
+            stack = self._store.stacks.by_id(job.stack_id)
+            if stack is not None:
+                refuse_deleted(stack)
+                action = "RESTORE" if snapshot else "UPDATE"
+                begun = self._begin.update(stack, job, action=action, snapshot=snapshot)
+                if begun is not None:
+                    return begun.id
+                self._fence(stack)
+                continue
+            try:
+                return self._begin_create(job).id
+            except Conflict:
+                if self._store.stacks.by_id(job.stack_id) is None:
+                    raise
+        raise Conflict(f"stack {job.name!r} is being changed by others; try again")
+
+    def update(self, job: StackJob) -> str:
+        """Give a stack a new definition, in whatever state it is but that of deletion; return its id.
+
+        What its traversal has running is carried to its end first; nothing new of it starts.
+
+        Raises:
+            InvalidInput: something is wrong with the job; nothing was changed.
+            NotFound: there is no such stack.
+            Conflict: the stack is being deleted or is suspended, a lifecycle plugin refused, or others kept taking
+                the stack.
+        """
+        for _ in range(TRIES):
+            # What took the stack first may have been the same job, delivered twice.
+            done = self._store.stacks.job(job.job_id)
+            if done is not None and done.stack_id is not None:
+                return done.stack_id
+            stack = self._store.stacks.find(job.name, project=job.project)
+            refuse_deleted(stack)
+            refuse_nested(stack)
+            refuse_suspended(stack)
+            if self._begin.update(stack, replace(job, name=stack.name)):
+                return stack.id
+            self._fence(stack)
+        raise Conflict(f"stack {job.name!r} is being changed by others; try again")
+
+    def cancel(self, job: CancelJob, *, inner: bool = False) -> str:
+        """End what is under way; return the stack's id.
+
+        Steps under way end. With a rollback, what the stack was when it was complete last is brought back, if it was
+        on its way to something else.
+
+        Raises:
+            NotFound: there is no such stack.
+            Conflict: nothing that can be cancelled is under way, or a lifecycle plugin refused.
+        """
+        done = self._store.stacks.job(job.job_id)
+        if done is not None and done.stack_id is not None:
+            return done.stack_id
+        stack = self._store.stacks.find(job.name, project=job.project)
+        if not inner:
+            refuse_nested(stack)
+        if stack.status != "IN_PROGRESS" or stack.action == "DELETE":
+            raise Conflict(
+                f"stack {stack.name!r} is {stack.action}_{stack.status}: there is nothing to cancel"
+            )
+        if not job.rollback or stack.action in OPERATIONS:
+            reason = f"Stack {stack.action} cancelled"
+            order = self._store.traversals.cancel(stack.traversal_id, reason=reason, job_id=job.job_id)
+            publish_or_leave(self._publisher, (order,) if order else ())
+            for child in self._store.families.children(stack.id):
+                if child.status == "IN_PROGRESS" and child.action != "DELETE":
+                    self.cancel(CancelJob(name=child.id, project=child.project, rollback=False), inner=True)
+        elif stack.action == "ROLLBACK":
+            raise Conflict(f"stack {stack.name!r} is being rolled back already")
+        elif not self._cancel_and_roll_back(stack, job):
+            raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
+        return stack.id
+
+    def snapshot(
+        self, job: SnapshotJob, *, inner_id: str | None = None, fence: Fence | AtRest | None = None
+    ) -> str:
+        """Begin to take a snapshot of a stack (:func:`orchestrator.engine.snapshots.take_snapshot`); return its id."""
+
+        def begin(stack: StackRow, new: NewTraversal) -> bool:
+            return self._begin.operate(stack, replace(new, fence=fence))
+
+        return take_snapshot(self._store, job, self._settings, begin, inner_id=inner_id)
+
+    def restore(self, job: RestoreJob) -> str:
+        """Begin to bring a stack back to a snapshot; return its id. The same job again begins nothing.
+
+        The stack is given the definition that it had, every resource is looked at, and each of which the snapshot holds
+        something is then brought back to that.
+
+        Raises:
+            InvalidInput: the definition is not sound any more: a type is gone.
+            NotFound: there is no such stack or snapshot.
+            Conflict: the stack is busy or suspended, the snapshot not complete, or a lifecycle plugin refused.
+        """
+        done = self._store.stacks.job(job.job_id)
+        if done is not None and done.stack_id is not None:
+            return done.stack_id
+        stack = self._store.stacks.find(job.name, project=job.project)
+        refuse_nested(stack)
+        snapshot = restorable(self._store, stack, job.snapshot)
+        definition = job_of_template(self._store, stack, snapshot.template_id, job_id=job.job_id)
+        wanted = replace(
+            definition,
+            rollback=job.rollback,
+            timeout_minutes=job.timeout_minutes or definition.timeout_minutes,
+            refresh=True,
+        )
+        if self._begin.update(stack, wanted, action="RESTORE", snapshot=snapshot) is None:
+            raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
+        return stack.id
+
+    def delete_snapshot(self, job: SnapshotJob) -> str:
+        """Delete a snapshot; return the stack's id. What cannot be deleted is written down, and may be tried again.
+
+        Raises:
+            NotFound: there is no such stack or snapshot.
+            Conflict: the snapshot is being made, or restored.
+        """
+        stack = self._store.stacks.find(job.name, project=job.project)
+        refuse_nested(stack)
+        done = self._store.stacks.job(job.job_id)
+        try:
+            snapshot = self._store.snapshots.find(stack.id, job.snapshot)
+        except NotFound:
+            if done is not None and done.stack_id is not None:
+                return done.stack_id
+            raise
+        begin_to_let_go(self._store, stack, snapshot, job_id=job.job_id)
+        let_go(self._store, stack, snapshot, self._types, self._settings, clients=self._clients)
+        return stack.id
+
+    def _let_go_of_all(self, ending: Ending) -> None:
+        """Delete the snapshots of a stack that is deleted; of one that was given up, everything stays."""
+        stack = self._store.stacks.find(ending.stack_id, project=ending.project)
+        for snapshot in self._store.snapshots.all(stack.id):
+            if ending.options.get("abandon"):
+                self._store.snapshots.forget(snapshot.id)
+            else:
+                let_go(self._store, stack, snapshot, self._types, self._settings, clients=self._clients)
+
+    def signal(self, job: SignalJob) -> str:
+        """Give a resource a signal; return the id of the stack that changes because of it, else that of its own.
+
+        Raises:
+            NotFound: there is no such stack or resource.
+            Conflict: the resource takes no such signal, or none in its present state.
+            InvalidInput: it is to unset a hook of an unknown kind.
+        """
+        stack = self._store.stacks.find(job.name, project=job.project)
+        signals = Signals(self._store, self._types, self._settings)
+        changed: str | None = None
+        unsets = UNSET_HOOK in job.details
+        if not unsets and signals.change_stacks(stack, job.resource):
+            scaler = Scaler(self, self._store, self._types, self._settings)
+            changed = scaler.signal(stack, job.resource, job.details, job_id=job.job_id)
+        elif self._store.stacks.job(job.job_id) is None:
+            tell = partial(unset_hook, self._store) if unsets else signals.tell
+            publish_or_leave(self._publisher, tell(stack, job.resource, job.details))
+        self._store.stacks.accept_job(job.job_id, stack.id)
+        return changed or stack.id
+
+    def operate(self, job: OperateJob, *, fence: Fence | AtRest | None = None) -> str:
+        """Begin to check, suspend or resume a stack (:func:`orchestrator.engine.stack_actions.operate`); return its id.
+
+        With a stack in a stack that is done in the name of the resource that it is: ``fence``.
+        """
+
+        def begin(stack: StackRow, new: NewTraversal) -> bool:
+            return self._begin.operate(stack, replace(new, fence=fence))
+
+        return operate(self._store, job, begin, inner=fence is not None)
+
+    def _cancel_and_roll_back(self, stack: StackRow, job: CancelJob) -> bool:
+        """Bring back what a stack was when it was complete last, unless another operation takes it first.
+
+        Raises:
+            Conflict: it has become complete meanwhile.
+        """
+        completed = self._completed(stack, job.job_id)
+        if self._begin.update(stack, completed, action="ROLLBACK"):
+            return True
+        self._fence(stack)
+        now = self._store.stacks.find(stack.id, project=stack.project)
+        if now.traversal_id != stack.traversal_id:
+            return False
+        if now.status == "COMPLETE":
+            raise Conflict(
+                f"stack {now.name!r} is {now.action}_{now.status} by now: there is nothing to cancel"
+            )
+        completed = self._completed(now, job.job_id)
+        return self._begin.update(now, completed, action="ROLLBACK") is not None
+
+    def _fence(self, stack: StackRow) -> None:
+        """After a plan that came too late: if the stack still does what it did, stop that.
+
+        Then it was overtaken by a replacement that the operation under way made meanwhile. It could make another each
+        time; once it is stopped, it makes none.
+        """
+        order = self._store.traversals.fence(stack.traversal_id)
+        publish_or_leave(self._publisher, (order,) if order else ())
+
+    def delete(self, job: DeleteJob, *, inner: bool = False) -> str:
+        """Begin the deletion of a stack, in whatever state it is; return its id.
+
+        A stack in a stack is deleted with the resource that it is, which says so with ``inner``.
+
+        What its traversal has running is carried to its end first; nothing new of it starts. Deleting a stack
+        that is being deleted goes on with that deletion, unless it failed: then it is begun again. A stack that is
+        abandoned is deleted all the same, but everything it made stays; of the two, the last command counts for what
+        is not gone yet.
+
+        Raises:
+            NotFound: there is no such stack.
+            Conflict: a lifecycle plugin refused, or other operations kept taking the stack.
+        """
+        done = self._store.stacks.job(job.job_id)
+        if done is not None and done.stack_id is not None:
+            # The stack may be gone by now, and its name another's.
+            return done.stack_id
+        for _ in range(TRIES):
+            stack = self._store.stacks.find(job.name, project=job.project)
+            if stack.deleted_at is not None:
+                raise NotFound(f"stack {job.name!r} is deleted already")
+            if not inner:
+                refuse_nested(stack)
+            if (stack.action, stack.status) == ("DELETE", "IN_PROGRESS"):
+                options = self._store.traversals.options(stack.traversal_id)
+                if bool(options.get("abandon")) == job.abandon:
+                    self._store.stacks.accept_job(job.job_id, stack.id)
+                    return stack.id
+            if self._begin.delete(stack, job):
+                return stack.id
+            self._fence(stack)
+        raise Conflict(f"stack {job.name!r} is being changed by others; try again")
+
+    def _roll_back(self, ending: Ending) -> None:
+        """Bring back what a stack was when it was complete last; nothing, if somebody else has taken it meanwhile.
+
+        A rollback that fails is not rolled back.
+        """
+        stack = self._store.stacks.find(ending.stack_id, project=ending.project)
+        if stack.traversal_id != ending.traversal_id:
+            return
+        try:
+            self._begin.update(stack, self._completed(stack), action="ROLLBACK")
+        except Unavailable:
+            # The end is not over before that is tried again.
+            raise
+        except IsothermError as error:
+            # What was complete once cannot be any more: a type is gone, a lifecycle plugin refuses.
+            log.warning("a stack cannot be rolled back", stack_name=stack.name, reason=str(error))
+            self._store.traversals.leave_failed(ending.traversal_id, why=str(error))
+
+    def _completed(self, stack: StackRow, job_id: str = "") -> StackJob:
+        """Return the job that brings back what a stack was when it was complete last."""
+        if stack.completed_template_id is None:
+            return StackJob(name=stack.name, project=stack.project, template=NO_RESOURCES, job_id=job_id)
+        return job_of_template(self._store, stack, stack.completed_template_id, job_id=job_id)
+
+    # -- the end -----------------------------------------------------------------------------------------------
+
+    def finish(self, order: CheckOrder) -> None:
+        """Say a traversal's last words: lifecycle plugins' ``post_op``.
+
+        Runs at least once for every traversal, with the traversal's id as the operation's; a coordinator that
+        dies in the middle is followed by another when its lease ends.
+        """
+        with about_order(order):
+            self._store.traversals.complete(order.traversal_id)
+            ending = self._store.traversals.claim_end(order, worker=self._name)
+            if ending is not None:
+                self._say_last_words(ending)
+
+    def _say_last_words(self, ending: Ending) -> None:
+        self._brackets.leave(ending)
+        if ending.status == "FAILED" and ending.options.get("rollback"):
+            self._roll_back(ending)
+        if (ending.action, ending.status) == ("DELETE", "COMPLETE"):
+            self._let_go_of_all(ending)
+        if ending.parent_resource is not None:
+            # The resource that the stack is waits for this.
+            publish_or_leave(self._publisher, self._store.nodes.wake_resource(ending.parent_resource))
+            # Where none waits, because a signal changed the stack, others are told what there is now.
+            resting = Resting(self, self._store, self._types, self._settings)
+            resting.record_attributes(ending.parent_resource)
+        self._tracing.ended(ending)
+        self._store.traversals.finish_end(ending)
+        most = self._settings.max_sink_backlog_events
+        self._store.sink_cursors.bound(most, stack_id=ending.stack_id)
+        self._store.purger.trim_events(ending.stack_id, most=self._settings.max_events_per_stack)
+
+    # -- the sweep ---------------------------------------------------------------------------------------------
+
+    def sweep(self, *, unwinds: bool = True) -> Swept:
+        """Publish what is due (:class:`orchestrator.store.traversals.sweeping.Sweeper`), then keep house for a moment.
+
+        Lifecycle plugins are told of what is lost, unless the caller sees to that: ``unwinds``.
+        """
+        swept = self._store.sweeper.sweep(backlog=self._publisher.backlog())
+        publish_or_leave(self._publisher, swept.orders)
+        if unwinds:
+            self.unwind(swept.lost)
+        self._housekeeping.go_on()
+        return swept
+
+    def unwind(self, lost: Sequence[str]) -> None:
+        """Tell lifecycle plugins of operations that nobody sees to any more; it takes as long as they do."""
+        self._brackets.unwind(lost)
+
+
+def _id_of_new_stack(job: StackJob) -> str:
+    """Return the id of the stack that a job makes: the same whenever the job comes again; empty for any."""
+    return str(uuid.uuid5(_STACKS, f"{job.project}/{job.job_id}")) if job.job_id else ""

@@ -1,0 +1,99 @@
+"""What people may say of a resource's health: that the next update is to replace it, or that it is sound after all."""
+
+from typing import Final
+
+from orchestrator.engine.stack_actions import refuse_busy, refuse_suspended
+from orchestrator.errors import Conflict
+from orchestrator.model.actions import CHECK, SNAPSHOT, is_suspended
+from orchestrator.store.stacks.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+
+#: How often a mark is tried while others keep changing the resource.
+TRIES: Final = 10
+#: How many characters of a reason are kept.
+KEPT: Final = 1000
+
+
+def mark_unhealthy(store: Store, stack: StackRow, resource: str, *, reason: str) -> None:
+    """Say that a resource is unhealthy: it is CHECK_FAILED, and the next update replaces it whatever it looks like.
+
+    Of a resource in a stack in a stack, the resources that those stacks are become CHECK_FAILED too, so that the next
+    update of the outermost one comes to it.
+
+    Raises:
+        NotFound: there is no such resource.
+        Conflict: its stack is busy or suspended, or the resource is in no state for it.
+    """
+    said = f"marked unhealthy: {reason}" if reason else "marked unhealthy"
+    _mark(store, stack, resource, unhealthy=True, reason=said[:KEPT])
+
+
+def mark_healthy(store: Store, stack: StackRow, resource: str, *, reason: str) -> None:
+    """Say that a resource that is CHECK_FAILED is sound: it is CHECK_COMPLETE, and updates leave it alone.
+
+    Nothing changes if nobody doubts it.
+
+    Raises:
+        NotFound: there is no such resource.
+        Conflict: its stack is busy or suspended, or the resource is in no state for it.
+    """
+    said = f"marked healthy: {reason}" if reason else "marked healthy"
+    _mark(store, stack, resource, unhealthy=False, reason=said[:KEPT])
+
+
+def _mark(store: Store, stack: StackRow, resource: str, *, unhealthy: bool, reason: str) -> None:
+    for _ in range(TRIES):
+        around = _around(store, stack)
+        row = store.stacks.resource(stack.id, resource)
+        if not unhealthy and row.status == "COMPLETE" and row.action not in ("INIT", "DELETE"):
+            return
+        refuse_unfit(row, is_external=_is_external(store, row), unhealthy=unhealthy)
+        if store.health.mark(row, around, unhealthy=unhealthy, reason=reason):
+            return
+    raise Conflict(f"resource {resource!r} is being changed by others; try again")
+
+
+def _around(store: Store, stack: StackRow) -> list[tuple[StackRow, str | None]]:
+    """Return a stack as it is now and those around it, innermost first, each with the row there that leads inwards.
+
+    Raises:
+        Conflict: one of them is busy, or suspended.
+    """
+    around: list[tuple[StackRow, str | None]] = []
+    stack_id: str | None = stack.id
+    leads_inwards: str | None = None
+    while stack_id is not None:
+        found = store.stacks.by_id(stack_id)
+        if found is None:
+            break
+        refuse_busy(store, found, "mark resources of")
+        refuse_suspended(found)
+        around.append((found, leads_inwards))
+        stack_id, leads_inwards = found.parent_id, found.parent_resource
+    return around
+
+
+def _is_external(store: Store, row: ResourceRow) -> bool:
+    latest = store.histories.planned(row.stack_id).get(row.id, {})
+    return latest.get("definition", {}).get("e") is not None
+
+
+def refuse_unfit(row: ResourceRow, *, is_external: bool, unhealthy: bool) -> None:
+    """Refuse to mark what no update would replace, or what every update replaces anyway.
+
+    Raises:
+        Conflict: it is such a resource.
+    """
+    state = f"resource {row.name!r} is {row.action}_{row.status}"
+    if row.action in ("INIT", "DELETE"):
+        raise Conflict(f"{state}: there is nothing to mark")
+    if row.status == "IN_PROGRESS":
+        raise Conflict(f"{state}: update the stack, so that this comes to its end")
+    if is_suspended(row.action, row.status):
+        raise Conflict(f"{state}: resume the stack first")
+    if row.status == "FAILED" and row.action not in (CHECK, SNAPSHOT):
+        raise Conflict(f"{state}: the next update replaces it anyway")
+    if unhealthy and is_external:
+        raise Conflict(
+            f"resource {row.name!r} stands for something that is not ours: no update can replace it"
+        )

@@ -1,0 +1,118 @@
+"""Resources that are stacks, as they stand: outside of any check, because of a signal, or of the end of their stack."""
+
+from collections.abc import Mapping
+
+import structlog
+
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
+from orchestrator.definition import (
+    LazyFiles,
+    ParentResourceProxy,
+    ResourceProxy,
+    StackDefinition,
+)
+from orchestrator.engine.nested_stacks import ChangesStacks, Children
+from orchestrator.errors import NotFound
+from orchestrator.planning.matching import node_data_of
+from orchestrator.plugins.properties import convert_properties
+from orchestrator.plugins.resource import Resource, ResourceState
+from orchestrator.plugins.stack_resource import StackResource
+from orchestrator.plugins.validating import typed_properties
+from orchestrator.store.stacks.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.template.definitions import ResourceDefinition
+from orchestrator.template.template_resource import kind_of_type
+
+log = structlog.get_logger()
+
+
+def resource_of(
+    row: ResourceRow, kind: type[Resource], stack: StackDefinition, settings: Settings, now: float
+) -> Resource:
+    """Return a resource by its row, with the properties last applied; ``now`` is the database's time."""
+    return kind(
+        name=row.name,
+        type_name=row.type,
+        state=ResourceState(
+            uuid=row.id,
+            physical_id=row.physical_id,
+            data=dict(row.data),
+            metadata=dict(row.metadata),
+            action=row.action,
+            status=row.status,
+        ),
+        properties=typed_properties(kind, row.properties or {}),
+        stack=stack,
+        settings=settings,
+        now=now,
+    )
+
+
+class Resting:
+    """Rebuilds resources that are stacks from their rows."""
+
+    def __init__(
+        self,
+        coordinator: ChangesStacks,
+        store: Store,
+        types: Mapping[str, type[Resource]],
+        settings: Settings,
+    ) -> None:
+        self._store, self._types, self._settings = store, types, settings
+        self._children = Children(coordinator, store, settings)
+
+    def stack_resource(self, row: ResourceRow, parent: StackRow, now: float) -> StackResource | None:
+        """Return a resource that is a stack, able to change that as long as nobody works on it; None if it is none."""
+        kind = kind_of_type(self._types, row.type)
+        fragment = self._store.histories.applied(row.id)
+        if kind is None or fragment is None or not issubclass(kind, StackResource):
+            return None
+        definition = ResourceDefinition.from_fragment(
+            row.name, fragment["definition"], Limits.of(self._settings)
+        )
+        context = self._store.traversals.context(parent.traversal_id)
+        stack = StackDefinition(
+            name=parent.name,
+            id=parent.id,
+            project=parent.project,
+            parameters=context["parameters"],
+            resources={name: self._proxy(parent, name) for name in definition.requirements},
+            files=LazyFiles(fragment.get("files", {}), self._store.templates.file),
+            parent=ParentResourceProxy.of_context(context),
+            asker=row.name,
+        )
+        resource = resource_of(row, kind, stack, self._settings, now)
+        assert isinstance(resource, StackResource)  # noqa: S101  # as its class is
+        resource.annotations = self._store.annotations.when_looked_at(parent.id, row.name)
+        resource.stacks = self._children.at_rest(row, parent, definition, stack, context.get("hidden", ()))
+        resource.wanted = tuple(tuple(path) for path, _ in row.attributes)
+        resource.update_policy = convert_properties(
+            kind.update_policy_schema, definition.update_policy, constraints=False
+        )
+        return resource
+
+    def _proxy(self, parent: StackRow, name: str) -> ResourceProxy:
+        try:
+            row = self._store.stacks.resource(parent.id, name)
+        except NotFound:
+            return ResourceProxy(name=name)
+        return ResourceProxy(name=name, type=row.type, data=node_data_of(row))
+
+    def record_attributes(self, resource_id: str) -> None:
+        """Write down what a resource tells of its stack now, for those who look; not while somebody works on it."""
+        row = self._store.stacks.row(resource_id)
+        if row is None or not row.attributes or row.status != "COMPLETE" or row.lock_traversal is not None:
+            return
+        parent = self._store.stacks.by_id(row.stack_id)
+        resource = None if parent is None else self.stack_resource(row, parent, self._store.scalings.now())
+        if resource is None:
+            return
+        try:
+            attributes = [[list(path), resource.attribute_at(tuple(path))] for path, _ in row.attributes]
+        except Exception as error:
+            # The boundary to other people's code: what is on record stays.
+            log.warning("an attribute could not be read", resource=row.name, type=row.type, exc_info=error)
+            return
+        if attributes != [[list(path), value] for path, value in row.attributes]:
+            self._store.scalings.write_attributes(row, attributes)

@@ -1,0 +1,422 @@
+"""The stacks in stacks, as the resources that they are handle them."""
+
+import math
+import re
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+from orchestrator.config.settings import Settings
+from orchestrator.definition import LazyFiles, StackDefinition
+from orchestrator.errors import Conflict, InvalidInput
+from orchestrator.model.messages import DeleteJob, EnvironmentSource, OperateJob, SnapshotJob
+from orchestrator.model.nested_stack import AtRest, Family, Fence, NestedJob, Nesting
+from orchestrator.planning.stored_templates import load_template
+from orchestrator.plugins.resource import ResourceFailure
+from orchestrator.plugins.stack_resource import Child, ChildState, Member
+from orchestrator.queries.outputs import outputs_of
+from orchestrator.store.nodes.claims import Claim
+from orchestrator.store.stacks.snapshots import SnapshotRow
+from orchestrator.store.stacks.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.store.traversals.new_traversal import Fenced
+from orchestrator.template.definitions import ResourceDefinition
+from orchestrator.template.generated import written
+from orchestrator.template.locations import is_template, location_of
+from orchestrator.template.nested_templates import parent_of
+from orchestrator.views.stacks import OutputView
+
+#: The longest part that a resource's name has in that of its stack.
+_LONGEST_PART: Final = 60
+#: How many problems of a child's definition are told as the reason of its resource.
+_TOLD_PROBLEMS: Final = 3
+#: What a resource's name may hold and a stack's may not.
+_UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
+#: A child whose time is over already gets so many minutes: its end is told as that of any other.
+_LEAST_MINUTES: Final = 0.001
+
+
+class ChangesStacks(Protocol):
+    """What begins operations on stacks: the coordinator."""
+
+    def become(self, job: NestedJob, *, snapshot: SnapshotRow | None = None) -> str:
+        """Make a stack in a stack, or give it a new definition; return the traversal's id."""
+
+    def snapshot(
+        self, job: SnapshotJob, *, inner_id: str | None = None, fence: Fence | AtRest | None = None
+    ) -> str:
+        """Begin to take a snapshot of a stack in a stack; return its id."""
+
+    def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:
+        """Make a stack in a stack of what is there already; return the traversal's id."""
+
+    def operate(self, job: OperateJob, *, fence: Fence | AtRest) -> str:
+        """Begin to do something with a stack in a stack as it is; return its id."""
+
+    def delete(self, job: DeleteJob, *, inner: bool) -> str:
+        """Begin the deletion of a stack; return its id."""
+
+
+class TakenOver(ResourceFailure):
+    """Nothing was begun, because somebody else works on the resource by now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion:
+    """When, and in whose name, a resource handles the stack that it is."""
+
+    resource_id: str
+    #: The stack that the resource is in, and its name there.
+    stack_id: str
+    key: str
+    #: What brings the environments and files that its definition counts on.
+    template_id: str
+    #: The id of the operation.
+    operation: str
+    #: How long it may still take.
+    seconds_left: float
+    fence: Fence | AtRest
+    #: Whether what is deleted is only given up.
+    abandons: bool = False
+    #: Whether what is changed is compared with what is really there.
+    refreshes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What is known of a resource that is a stack."""
+
+    #: None where it is only to be deleted.
+    definition: ResourceDefinition | None
+    #: The stack it is in, as it sees it.
+    stack: StackDefinition
+    #: The hidden parameters of that.
+    hidden: frozenset[str]
+
+
+class Children:
+    """Hands out the one stack that a resource is."""
+
+    def __init__(self, coordinator: ChangesStacks, store: Store, settings: Settings) -> None:
+        self.coordinator, self.store, self.settings = coordinator, store, settings
+
+    def of(
+        self,
+        claim: Claim,
+        definition: ResourceDefinition | None,
+        stack: StackDefinition,
+        hidden: Collection[str],
+    ) -> "ResourceChild":
+        """Return the stack of a claim; ``definition`` is None where the resource is only to be deleted."""
+        order = claim.order
+
+        def occasion() -> Occasion:
+            template_id, deadline = self.store.traversals.definition(order.traversal_id)
+            return Occasion(
+                resource_id=claim.resource_id,
+                stack_id=order.stack_id,
+                key=order.key,
+                template_id=template_id,
+                operation=order.traversal_id,
+                seconds_left=max(deadline - claim.now, 0.0),
+                fence=Fence(
+                    resource_id=claim.resource_id,
+                    traversal_id=order.traversal_id,
+                    no=order.no,
+                    attempt=claim.attempt,
+                ),
+                abandons=bool(claim.fragment.get("abandon")),
+                refreshes=bool(claim.fragment.get("refresh")),
+            )
+
+        seen = Seen(definition=definition, stack=stack, hidden=frozenset(hidden))
+        return ResourceChild(self, claim.resource_id, occasion, seen)
+
+    def at_rest(
+        self,
+        row: ResourceRow,
+        parent: StackRow,
+        definition: ResourceDefinition,
+        stack: StackDefinition,
+        hidden: Collection[str],
+    ) -> "ResourceChild":
+        """Return the stack of a resource on which nobody works; what is begun on it may take as long as a new stack."""
+        occasion = Occasion(
+            resource_id=row.id,
+            stack_id=row.stack_id,
+            key=row.name,
+            template_id=row.template_id,
+            operation=parent.traversal_id,
+            seconds_left=parent.timeout_minutes * 60,
+            fence=AtRest(resource_id=row.id, metadata_version=row.metadata_version),
+        )
+        seen = Seen(definition=definition, stack=stack, hidden=frozenset(hidden))
+        return ResourceChild(self, row.id, lambda: occasion, seen)
+
+
+class ResourceChild:
+    """The stack that a resource is; see :class:`orchestrator.plugins.stack_resource.ChildStack`."""
+
+    def __init__(
+        self,
+        all_children: Children,
+        resource_id: str,
+        occasion: Callable[[], Occasion],
+        seen: Seen,
+    ) -> None:
+        """Keep what is known; nothing is asked yet."""
+        self._coordinator, self._store = all_children.coordinator, all_children.store
+        self._settings = all_children.settings
+        self._id, self._find_occasion = resource_id, occasion
+        self._definition, self._stack, self._hidden = seen.definition, seen.stack, seen.hidden
+
+    @property
+    def id(self) -> str:
+        """The child's id: that of the row."""
+        return self._id
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the operation may still take in which the resource is made or changed."""
+        return self._occasion.seconds_left
+
+    @cached_property
+    def _occasion(self) -> Occasion:
+        return self._find_occasion()
+
+    def state(self) -> ChildState | None:
+        """Return how the child is doing now; None if it was never made."""
+        row = self._store.stacks.by_id(self.id)
+        if row is None:
+            return None
+        return ChildState(
+            name=row.name,
+            action=row.action,
+            status=row.status,
+            reason=row.reason,
+            traversal_id=row.traversal_id,
+            is_deleted=row.deleted_at is not None,
+            is_unclean=row.status == "FAILED" and self._store.families.is_unclean(row.id),
+        )
+
+    def become(self, child: Child) -> str:
+        """Begin to make or to change the child; return the operation's id.
+
+        Raises:
+            ResourceFailure: the definition has mistakes, or cannot be applied now.
+        """
+        job = self._job(child)
+        return self._begun(lambda: self._coordinator.become(job))
+
+    def adopt(self, child: Child, entries: Mapping[str, Any]) -> str:
+        """Begin to make the child of what is there already; return the operation's id.
+
+        Raises:
+            ResourceFailure: the definition or an entry has mistakes.
+        """
+        job = self._job(child)
+        return self._begun(lambda: self._coordinator.take_over(job, entries))
+
+    def take_snapshot(self) -> tuple[str, str]:
+        """Begin to take a snapshot of the child; return the operation's id, and the snapshot's.
+
+        Raises:
+            ResourceFailure: the child does not lend itself to it now.
+        """
+        # The same for the same operation of the parent, so that nothing is taken twice.
+        snapshot_id = str(uuid.uuid5(uuid.UUID(self.id), self._occasion.operation))
+        taken = self._store.snapshots.by_id(snapshot_id)
+        if taken is None:
+            job = SnapshotJob(name=self.id, project=self._row().project)
+            fence = self._occasion.fence
+            self._begun(lambda: self._coordinator.snapshot(job, inner_id=snapshot_id, fence=fence))
+            return self._row().traversal_id, snapshot_id
+        return taken.traversal_id, snapshot_id
+
+    def has_snapshot(self, snapshot_id: str) -> bool:
+        """Tell whether a snapshot of the child is complete."""
+        row = self._store.snapshots.by_id(snapshot_id)
+        return row is not None and (row.action, row.status) == ("CREATE", "COMPLETE")
+
+    def restore(self, child: Child, snapshot_id: str) -> str:
+        """Begin to bring the child back to a snapshot; return the operation's id.
+
+        Raises:
+            ResourceFailure: there is no such snapshot any more, or the child does not lend itself to it now.
+        """
+        row = self._store.snapshots.by_id(snapshot_id)
+        if row is None or row.stack_id != self.id:
+            raise ResourceFailure("the snapshot of its stack is gone")
+        job = replace(self._job(child), refresh=True)
+        return self._begun(lambda: self._coordinator.become(job, snapshot=row))
+
+    def operate(self, action: str) -> str:
+        """Begin to do something with the child as it is; return the operation's id.
+
+        Raises:
+            ResourceFailure: the child does not lend itself to it now.
+        """
+        row = self._row()
+        if (row.action, row.status) == (action, "IN_PROGRESS"):
+            # Begun by an attempt of which nothing else is left.
+            return row.traversal_id
+        job = OperateJob(action=action, name=self.id, project=row.project)
+        self._begun(lambda: self._coordinator.operate(job, fence=self._occasion.fence))
+        return self._row().traversal_id
+
+    def _row(self) -> StackRow:
+        row = self._store.stacks.by_id(self.id)
+        if row is None or row.deleted_at is not None:
+            raise ResourceFailure("its stack was deleted by others")
+        return row
+
+    @staticmethod
+    def _begun(begin: Callable[[], str]) -> str:
+        """Begin an operation; a refusal is told as the resource's failure."""
+        try:
+            return begin()
+        except InvalidInput as error:
+            told = "; ".join(str(problem) for problem in error.problems[:_TOLD_PROBLEMS])
+            more = len(error.problems) - _TOLD_PROBLEMS
+            raise ResourceFailure(f"{told}; and {more} more" if more > 0 else told) from error
+        except Conflict as error:
+            raise ResourceFailure(str(error)) from error
+        except Fenced:
+            # What comes of this attempt changes nothing any more.
+            raise TakenOver("somebody else has taken over") from None
+
+    def delete(self) -> str | None:
+        """Begin to delete the child; None if there is nothing to delete."""
+        row = self._store.stacks.by_id(self.id)
+        if row is None or row.deleted_at is not None:
+            return None
+        job = DeleteJob(name=self.id, project=row.project, abandon=self._occasion.abandons)
+        self._coordinator.delete(job, inner=True)
+        now = self._store.stacks.by_id(self.id)
+        return now.traversal_id if now else None
+
+    def release(self) -> None:
+        """Let the child stand by itself from now on."""
+        self._store.families.release(self.id)
+
+    def members(self) -> Sequence[Member]:
+        """Return the child's resources, oldest first, one for each name."""
+        return self._members
+
+    def outputs(self) -> Mapping[str, Any]:
+        """Return the child's outputs; one that cannot be told is None."""
+        return {name: view.value for name, view in self._outputs.items()}
+
+    def output(self, name: str) -> Any:
+        """Return one output of the child; None if it has none of that name.
+
+        Raises:
+            ResourceFailure: it cannot be told.
+        """
+        view = self._outputs.get(name)
+        if view is not None and view.error:
+            raise ResourceFailure(f"of output {name!r} inside: {view.error}")
+        return None if view is None else view.value
+
+    @cached_property
+    def _members(self) -> tuple[Member, ...]:
+        rows = self._store.stacks.resources(self.id)
+        in_force = {row.name: row for row in sorted(rows, key=_standing)}
+        return tuple(_member(row) for row in in_force.values())
+
+    @cached_property
+    def _outputs(self) -> dict[str, OutputView]:
+        row = self._store.stacks.by_id(self.id)
+        if row is None or row.deleted_at is not None:
+            return {}
+        context = self._store.traversals.context(row.traversal_id)
+        template = load_template(self._store, row.template_id, context, self._settings)
+        views = outputs_of(self._store, row, template, context, self._settings)
+        return {view.key: view for view in views}
+
+    # -- the job -----------------------------------------------------------------------------------------------
+
+    def _job(self, child: Child) -> NestedJob:
+        occasion, definition = self._occasion, self._definition
+        if definition is None:
+            raise ResourceFailure("a resource that is deleted cannot be given a definition")
+        parent = self._store.stacks.by_id(occasion.stack_id)
+        if parent is None:
+            raise ResourceFailure("its stack is gone")
+        stored = self._store.templates.load(occasion.template_id)
+        outer = stored.nesting
+        root_file = outer.root_file if outer else stored.file
+        text = written(child, is_secret=self._has_secrets(definition, child))
+        own_minutes = math.inf if child.timeout_minutes is None else child.timeout_minutes
+        return NestedJob(
+            name=_child_name(parent, occasion.key, self.id),
+            project=parent.project,
+            template=text.source,
+            template_file=location_of(child.file, root_file) if is_template(child.file) else child.file,
+            files=LazyFiles(stored.files, self._store.templates.file),
+            digests=stored.files,
+            environments=tuple(
+                EnvironmentSource(file=file, source=source) for file, source in stored.environments
+            ),
+            parameters=text.parameters,
+            timeout_minutes=max(min(own_minutes, occasion.seconds_left / 60), _LEAST_MINUTES),
+            job_id="",
+            refresh=occasion.refreshes,
+            stack_id=self.id,
+            family=Family(
+                parent_id=parent.id, parent_resource=self.id, root_id=parent.root_id, depth=parent.depth + 1
+            ),
+            nesting=Nesting(
+                root_file=root_file,
+                route=(*(outer.route if outer else ()), (occasion.key, definition.type)),
+                secrets=text.secrets | self._secrets(definition, child),
+                facade=parent_of(definition, self._stack),
+                asks=child.asks,
+            ),
+            fence=occasion.fence,
+        )
+
+    def _has_secrets(self, definition: ResourceDefinition, child: Child) -> bool:
+        """Whether no value may be told that a generated template is made of."""
+        if isinstance(child.template, str):
+            return False
+        return any(self._is_secret(definition, (name,)) for name in _names_of(definition))
+
+    def _secrets(self, definition: ResourceDefinition, child: Child) -> frozenset[str]:
+        place = child.parameters_from
+        return frozenset(name for name in child.parameters if self._is_secret(definition, (*place, name)))
+
+    def _is_secret(self, definition: ResourceDefinition, place: tuple[str | int, ...]) -> bool:
+        return definition.properties_expression.covered(place, self._hidden) is not None
+
+
+def _names_of(definition: ResourceDefinition) -> Sequence[str]:
+    # Of properties that come from a call as a whole, one name stands for all.
+    return tuple(definition.properties) if isinstance(definition.properties, Mapping) else ("*",)
+
+
+def _child_name(parent: StackRow, resource: str, child_id: str) -> str:
+    part = _UNFIT.sub("-", resource)[:_LONGEST_PART]
+    return f"{parent.name[:150]}-{part}-{child_id[:12]}"
+
+
+def _standing(row: ResourceRow) -> tuple[bool, float]:
+    """Return what makes one row of a name count before another, which stands earlier."""
+    return row.replaced_by is None, row.created_at
+
+
+def _member(row: ResourceRow) -> Member:
+    return Member(
+        name=row.name,
+        type=row.type,
+        uuid=row.id,
+        action=row.action,
+        status=row.status,
+        physical_id=row.physical_id,
+        reference_id=row.reference_id,
+        attributes={tuple(path): value for path, value in row.attributes},
+        created_at=row.created_at,
+        unread={tuple(path): why for path, why in row.unread},
+    )

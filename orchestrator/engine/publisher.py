@@ -1,0 +1,33 @@
+"""How orders leave the engine's core: whoever publishes is an argument, be it a queue, threads, or a simulation."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import structlog
+
+from orchestrator.model.messages import CheckOrder
+
+log = structlog.get_logger()
+
+
+class Publisher(Protocol):
+    """Sends orders to whoever carries them out; an order of the phase ``end`` goes to a coordinator."""
+
+    def publish(self, orders: Sequence[CheckOrder]) -> None:
+        """Send the orders; may raise anything when the queue is out of reach."""
+
+    def backlog(self) -> int | None:
+        """Return how many checks wait in the queue; None if nobody can tell now."""
+
+
+def publish_or_leave(publisher: Publisher, orders: Sequence[CheckOrder]) -> None:
+    """Publish, and leave to the sweep what cannot be published now: every order stands in the store.
+
+    ``except Exception`` because a broker's client raises its transport's errors.
+    """
+    if not orders:
+        return
+    try:
+        publisher.publish(orders)
+    except Exception as error:  # noqa: BLE001  # any transport's error; the sweep publishes again
+        log.warning("could not publish; the sweep will", orders=len(orders), error=str(error))

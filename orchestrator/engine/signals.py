@@ -1,0 +1,72 @@
+"""Signals to resources, which change the metadata of the one that is signalled."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestrator.config.settings import Settings
+from orchestrator.definition import StackDefinition
+from orchestrator.engine.idle_nested_stacks import resource_of
+from orchestrator.errors import Conflict
+from orchestrator.model.messages import CheckOrder
+from orchestrator.plugins.resource import Resource, ResourceFailure
+from orchestrator.plugins.scaling import ScalingResource
+from orchestrator.store.stacks.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.template.template_resource import kind_of_type
+
+#: How long another signal may keep changing what this one is about before this one gives up.
+SIGNAL_TRIES: Final = 50
+#: A resource takes no signals after these.
+UNSIGNALLED: Final = ("INIT", "DELETE", "SUSPEND")
+
+
+class Signals:
+    """Gives signals to resources."""
+
+    def __init__(self, store: Store, types: Mapping[str, type[Resource]], settings: Settings) -> None:
+        self._store, self._types, self._settings = store, types, settings
+
+    def change_stacks(self, stack: StackRow, resource: str) -> bool:
+        """Tell whether a signal to this resource may begin an operation on a stack, which only a coordinator can.
+
+        Raises:
+            NotFound: there is no such resource.
+        """
+        kind = kind_of_type(self._types, self._store.stacks.resource(stack.id, resource).type)
+        return kind is not None and issubclass(kind, ScalingResource)
+
+    def tell(self, stack: StackRow, resource: str, details: Mapping[str, Any]) -> tuple[CheckOrder, ...]:
+        """Give a resource a signal; return the orders for those who wait for it, to be published.
+
+        Raises:
+            NotFound: there is no such resource.
+            Conflict: the resource takes no such signal, or none in its present state.
+        """
+        for _ in range(SIGNAL_TRIES):
+            row = self._store.stacks.resource(stack.id, resource)
+            told = signalled(row, stack, self._types, self._settings, self._store.scalings.now())
+            told.annotations = self._store.annotations.when_looked_at(stack.id, row.name)
+            try:
+                reason = told.handle_signal(details)
+            except ResourceFailure as error:
+                raise Conflict(f"resource {row.name!r} refused the signal: {error}") from error
+            if self._store.stacks.write_signal(row, stack.traversal_id, told.state.metadata, reason):
+                return self._store.nodes.wake_dependents(row.id)
+        raise Conflict(f"resource {resource!r} is being signalled by too many others; try again")
+
+
+def signalled(
+    row: ResourceRow, stack: StackRow, types: Mapping[str, type[Resource]], settings: Settings, now: float
+) -> Resource:
+    """Return the resource that a signal is for; ``now`` is the database's time.
+
+    Raises:
+        Conflict: it takes none in its present state.
+    """
+    if row.action in UNSIGNALLED:
+        raise Conflict(f"resource {row.name!r} is {row.action}_{row.status} and takes no signals")
+    kind = kind_of_type(types, row.type)
+    if kind is None:
+        raise Conflict(f"resource {row.name!r} is of the type {row.type!r}, which is not installed here")
+    within = StackDefinition(name=stack.name, id=stack.id, project=stack.project, asker=row.name)
+    return resource_of(row, kind, within, settings, now)

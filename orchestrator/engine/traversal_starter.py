@@ -1,0 +1,292 @@
+"""How an operation on a stack begins: planned, told to plugins, written in one transaction, published."""
+
+import functools
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from hooks.stack import FrozenStack
+from orchestrator.config.log_context import about_operation
+from orchestrator.config.settings import Settings
+from orchestrator.engine.publisher import Publisher, publish_or_leave
+from orchestrator.engine.replanning import may_change, planned_by
+from orchestrator.engine.snapshots import with_entries
+from orchestrator.errors import (
+    InvalidInput,
+    Problem,
+    Unavailable,
+)
+from orchestrator.lifecycle.brackets import Brackets
+from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown, tags_shown
+from orchestrator.model.messages import (
+    END,
+    CheckOrder,
+    DeleteJob,
+    StackJob,
+)
+from orchestrator.model.nested_stack import NestedJob
+from orchestrator.model.plan import Plan, plan_delete, plan_update
+from orchestrator.planning.cleanups import ABANDONED, Cleanups
+from orchestrator.planning.comparison import compare
+from orchestrator.planning.matching import plan_row
+from orchestrator.planning.preparation import Prepared
+from orchestrator.planning.stored_templates import load_registry, load_template
+from orchestrator.plugins.clients import Clients
+from orchestrator.plugins.resource import Resource
+from orchestrator.store.stacks.snapshots import SnapshotRow
+from orchestrator.store.stacks.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.store.traversals.new_traversal import Adopted, NewTraversal
+from orchestrator.template.resource_registry import Registry
+from orchestrator.template.template import Template
+from orchestrator.tracing.tracer import OFF, Tracing
+
+#: How many first checks are handed to the queue at a time.
+PUBLISHED_AT_ONCE = 500
+
+
+class Beginnings:
+    """Begins operations. Whatever died, each is whole or absent; what was not published the sweep finds."""
+
+    def __init__(
+        self,
+        store: Store,
+        types: Mapping[str, type[Resource]],
+        settings: Settings,
+        publisher: Publisher,
+        brackets: Brackets,
+        *,
+        clients: Clients,
+        tracing: Tracing = OFF,
+    ) -> None:
+        self._clients = clients
+        self._tracing = tracing
+        self._store, self._types, self._settings = store, types, settings
+        self._publisher, self._brackets = publisher, brackets
+
+    def create(
+        self, job: StackJob, prepared: Prepared, plan: Plan, adopted: Mapping[str, Adopted] | None = None
+    ) -> NewTraversal:
+        """Begin a stack; ``adopted`` is what is there already of its resources, by the id of the row to be made.
+
+        Raises:
+            InvalidInput: the tree of stacks would have too many resources.
+            Conflict: the name is taken, or a lifecycle plugin refused.
+        """
+        self._refuse_too_many(job, prepared)
+        made = {
+            node.resource_id: prepared.types[node.key] for node in plan.nodes if node.resource_id is not None
+        }
+        new = replace(self._new_traversal(job, prepared, plan, made), adopted=adopted or {})
+        shown = partial(self._shown, job, prepared)
+        types = frozenset(prepared.types.values())
+        with about_operation(new.stack, new.stack_id, new.id):
+            new = self._brackets.enter(new, shown=shown, now=None, keeps=True, types=types)
+            with self._given_up_on_error(new):
+                self._store.templates.save(prepared.stored, prepared.files)
+                self._store.traversals.begin_create(new)
+            self._publish_first(new)
+        return new
+
+    def _refuse_too_many(self, job: StackJob, prepared: Prepared) -> None:
+        """Refuse a stack in a stack with which the whole tree would have too many resources.
+
+        What was known when the outermost stack's definition was examined was counted then.
+        """
+        if not isinstance(job, NestedJob):
+            return
+        most = self._settings.max_resources_per_stack
+        others = self._store.families.count_in_tree(job.family.root_id, besides=job.stack_id)
+        count = others + len(prepared.template.resources)
+        if count > most:
+            message = f"with these there would be {count} resources in all stacks together; at most {most} are allowed"
+            hint = "raise the setting max_resources_per_stack, or make several stacks of it"
+            raise InvalidInput([Problem(message=message, hint=hint)])
+
+    def update(
+        self, stack: StackRow, job: StackJob, *, action: str = "UPDATE", snapshot: SnapshotRow | None = None
+    ) -> NewTraversal | None:
+        """Begin to give a stack a new definition; None if another operation was faster.
+
+        With a ``snapshot``, the resources are brought back to what it holds of them. What a stack in a stack needs of
+        other systems its outermost stack asked already, as far as it was known.
+        """
+        compared = compare(
+            self._store,
+            stack,
+            job,
+            self._types,
+            self._settings,
+            keeps_immutable=action == "UPDATE",
+            # What is brought back was good once; its resources ask for themselves where they are made again.
+            clients=self._clients if action == "UPDATE" and not isinstance(job, NestedJob) else None,
+        )
+        if snapshot is not None:
+            compared = replace(
+                compared, wishes=with_entries(compared.wishes, self._store.snapshots.entries(snapshot))
+            )
+        prepared, wished, rows, matches = compared.prepared, compared.wishes, compared.rows, compared.matches
+        self._refuse_too_many(job, prepared)
+        # A stack that never was complete never took over what it was to adopt.
+        never_ours = action == "ROLLBACK" and stack.completed_template_id is None
+        kept = self._store.stacks.adopted(stack.id) if never_ours else frozenset[str]()
+        # Whoever plans again is told the same.
+        told = functools.cache(self._cleanups(stack, rows, compared.history.planned, prepared.registry, kept))
+        plan_of = planned_by(
+            [plan_row(row) for row in rows],
+            lambda there: plan_update(wished, matches, there, action=action, told=told),
+        )
+        taken_back = {row.id for row in rows if row.replaced_by} & {
+            match.row.id for match in matches.values() if match.row
+        }
+        made = {wish.resource_id: wish.type for wish in wished if matches[wish.name].row is None}
+        new = self._new_traversal(job, prepared, plan_of({}), made)
+        new = replace(
+            new,
+            options={**new.options, "snapshot": snapshot.id} if snapshot else new.options,
+            known={row.id for row in rows},
+            required=may_change(stack, rows),
+            planned_by=plan_of,
+            completed_template_id=stack.completed_template_id,
+            taken_back=taken_back,
+            as_applied=compared.reverted,
+            other_types=compared.other_types,
+        )
+        shown = partial(self._shown, job, prepared, stack)
+        types = {*prepared.types.values(), *(row.type for row in rows)}
+        with about_operation(stack.name, stack.id, new.id):
+            new = self._brackets.enter(new, shown=shown, now=stack, keeps=True, types=types)
+            with self._given_up_on_error(new):
+                self._store.templates.save(prepared.stored, prepared.files)
+            return self._begin_next(stack, new)
+
+    def _shown(self, job: StackJob, prepared: Prepared, stack: StackRow | None = None) -> FrozenStack:
+        """Return what lifecycle plugins are shown of a stack as it is to be; ``stack`` is what it is now."""
+        return definition_shown(prepared, tags=tags_shown(self._store, job, stack))
+
+    def operate(self, stack: StackRow, new: NewTraversal, types: Collection[str] = ()) -> bool:
+        """Begin a traversal in the place of the stack's present one; False if another operation was faster.
+
+        ``types`` are those of the resources that it takes away, if any.
+
+        Raises:
+            Conflict: a lifecycle plugin refused.
+        """
+        shown = partial(stack_shown, self._store, stack, self._settings)
+        with about_operation(stack.name, stack.id, new.id):
+            new = self._brackets.enter(new, shown=shown, now=stack, keeps=False, types=types)
+            return self._begin_next(stack, new) is not None
+
+    def _begin_next(self, stack: StackRow, new: NewTraversal) -> NewTraversal | None:
+        """Begin what lifecycle plugins agreed to; None if another operation was faster."""
+        with self._given_up_on_error(new):
+            begun = self._store.traversals.begin_next(new, expected=stack.traversal_id)
+        if begun is None:
+            self._brackets.give_up(new, "another operation took the stack first")
+            return None
+        self._publish_first(begun)
+        return begun
+
+    @contextmanager
+    def _given_up_on_error(self, new: NewTraversal) -> Iterator[None]:
+        """Tell lifecycle plugins that an operation does not begin, if that is sure."""
+        try:
+            yield
+        except Unavailable:
+            # It may have begun; if not, the same job comes again, or the sweep finds out.
+            raise
+        except Exception as error:
+            self._brackets.give_up(new, str(error) or type(error).__name__)
+            raise
+
+    def delete(self, stack: StackRow, job: DeleteJob) -> bool:
+        """Begin the deletion of a stack; False if another operation was faster.
+
+        Raises:
+            Conflict: a lifecycle plugin refused.
+        """
+        planned = self._store.histories.planned(stack.id)
+        rows = self._store.stacks.resources(stack.id)
+        told = self._cleanups(
+            stack, rows, planned, load_registry(self._store, stack.template_id, self._settings)
+        )
+        there = [plan_row(row, ABANDONED if job.abandon else told(row.id)) for row in rows]
+        plan_of = planned_by(there, plan_delete)
+        context = self._store.traversals.context(stack.traversal_id)
+        new = NewTraversal(
+            id=str(uuid.uuid4()),
+            stack_id=stack.id,
+            stack=stack.name,
+            project=stack.project,
+            template_id=stack.template_id,
+            timeout_minutes=stack.timeout_minutes,
+            plan=plan_of({}),
+            context=context,
+            new_types={},
+            known={row.id for row in rows},
+            required=may_change(stack, rows),
+            planned_by=plan_of,
+            options={"abandon": True} if job.abandon else {},
+            job_id=job.job_id,
+        )
+        return self.operate(stack, new, {row.type for row in rows})
+
+    def _cleanups(
+        self,
+        stack: StackRow,
+        rows: Sequence[ResourceRow],
+        planned: Mapping[str, Mapping[str, Any]],
+        registry: Registry,
+        kept: Collection[str] = (),
+    ) -> Cleanups:
+        return Cleanups(self._store, stack, rows, planned, self._template, registry=registry, kept=kept)
+
+    def _template(self, template_id: str, context: Mapping[str, Any]) -> Template:
+        return load_template(self._store, template_id, context, self._settings)
+
+    def _new_traversal(
+        self, job: StackJob, prepared: Prepared, plan: Plan, made: Mapping[str, str]
+    ) -> NewTraversal:
+        """Return the traversal of a plan; ``made`` are the types of the rows to be made, by id."""
+        return NewTraversal(
+            id=str(uuid.uuid4()),
+            stack_id=prepared.stack_id,
+            stack=job.name,
+            project=job.project,
+            template_id=prepared.stored.id,
+            timeout_minutes=job.timeout_minutes or self._settings.stack_timeout_minutes,
+            plan=plan,
+            context=prepared.context,
+            new_types=made,
+            options={"rollback": True} if job.rollback else {},
+            tags=job.tags,
+            job_id=job.job_id or None,
+            family=job.family if isinstance(job, NestedJob) else None,
+            fence=job.fence if isinstance(job, NestedJob) else None,
+            event_sinks=prepared.event_sinks,
+        )
+
+    def _publish_first(self, new: NewTraversal) -> None:
+        """Publish what may start at once, in parts: workers begin while the rest is on its way."""
+        self._tracing.began(new.id)
+        orders = [
+            CheckOrder(
+                stack_id=new.stack_id,
+                traversal_id=new.id,
+                no=node.no,
+                key=node.key,
+                phase=node.phase,
+                stack=new.stack,
+                action=node.action,
+                # Those of nodes that are done from the start are read from the store.
+                node_data=None if node.requirements else (),
+            )
+            for node in new.plan.ready
+        ]
+        if len(orders) == 1 and orders[0].phase == END:
+            self._store.traversals.complete(new.id)
+        for start in range(0, len(orders), PUBLISHED_AT_ONCE):
+            publish_or_leave(self._publisher, orders[start : start + PUBLISHED_AT_ONCE])

@@ -1,0 +1,180 @@
+"""What is shown of nodes, out of what is written down of them and what they say. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cache.node_state.errors import NodeError, NodeUnreachable
+from cache.node_state.lease import Lease
+from cache.node_state.requests import INSTANCES_DATA, NODE_DATA, OK, Section, Snapshot
+from orchestrator.store.machines.machines import MachineRow, Resident
+from orchestrator.views.nodes import (
+    FAILING,
+    UNREACHABLE,
+    UP,
+    InstanceView,
+    NodeView,
+    ResidentView,
+    SectionView,
+)
+
+
+def node_view(
+    row: MachineRow,
+    lease: Lease | None,
+    answer: Snapshot | NodeError,
+    promised: Mapping[str, int],
+    *,
+    booted: bool,
+) -> NodeView:
+    """Return a node as it is shown.
+
+    Args:
+        row: What is written down of it.
+        lease: What its agent says of itself; None: it has none.
+        answer: What it says, or why it does not.
+        promised: What is promised of it, by kind of amount.
+        booted: Whether the machine has booted, and what is on it was not looked at since.
+    """
+    said, totals = row.said, row.said.get("totals", {})
+    state, reason = _state(row, lease, answer)
+    picture = answer if isinstance(answer, Snapshot) else None
+    return NodeView(
+        name=row.name,
+        state=state,
+        reason=reason,
+        drained=row.is_drained,
+        drained_at=row.drained_at,
+        drain_reason=row.drain_reason,
+        labels=said.get("labels", {}),
+        hypervisors=tuple(said.get("hypervisors", ())),
+        storage=said.get("storage", {}),
+        memory_mib=totals.get("memory_mib"),
+        reserved_memory_mib=said.get("reserved_memory_mib", 0),
+        memory_ratio=said.get("memory_ratio", 1.0),
+        vcpus=totals.get("vcpus"),
+        vcpu_ratio=said.get("vcpu_ratio", 1.0),
+        promised=dict(sorted(promised.items())),
+        memory_free_mib=_memory_free(picture) if picture else None,
+        instances=_count(picture) if picture else None,
+        age_seconds=picture.age_seconds if picture else None,
+        seen_at=row.seen_at,
+        seen_seconds=max(0.0, row.now - row.seen_at),
+        holder=said.get("holder", ""),
+        incarnation=row.incarnation,
+        boot_id=lease.boot_id if lease else row.boot_id,
+        booted=booted,
+    )
+
+
+def _state(row: MachineRow, lease: Lease | None, answer: Snapshot | NodeError) -> tuple[str, str]:
+    if lease is None and not row.incarnation:
+        return UNREACHABLE, "its agent came and went while nobody looked"
+    if lease is None:
+        return UNREACHABLE, f"its agent was last there {row.now - row.seen_at:.0f} s ago"
+    if isinstance(answer, NodeUnreachable):
+        return UNREACHABLE, str(answer)
+    if isinstance(answer, NodeError):
+        return FAILING, str(answer)
+    if answer.stale:
+        return UNREACHABLE, "its agent does not answer"
+    failed = [
+        f"{section.kind} {section.name!r}: {section.status}"
+        for section in section_views(answer)
+        if section.status != OK
+    ]
+    return UP, "; ".join(failed)
+
+
+def section_views(answer: Snapshot) -> Iterator[SectionView]:
+    """Yield what a node says of its hypervisors, and then of its storage units, by name."""
+    for key, section in sorted(answer.sections.items()):
+        kind, _, rest = key.partition(":")
+        data = _mapping(section.data)
+        if kind == "hv":
+            instances = data.get(INSTANCES_DATA)
+            yield SectionView(
+                kind="hypervisor",
+                name=rest.partition(":")[0],
+                status=section.status,
+                message=section.message,
+                data=_mapping(data.get(NODE_DATA)),
+                instances=None if instances is None else len(instances),
+            )
+    for key, section in sorted(answer.sections.items()):
+        kind, _, rest = key.partition(":")
+        if kind == "disk":
+            # A name may have colons; the type has none, nor has the flag behind the name.
+            of_type, _, named = rest.partition(":")
+            said = {
+                name: value for name, value in _mapping(section.data).items() if name not in ("type", "name")
+            }
+            yield SectionView(
+                kind="storage",
+                name=named.rpartition(":")[0],
+                type=of_type,
+                status=section.status,
+                message=section.message,
+                data=said,
+            )
+
+
+def instance_views(answer: Snapshot, residents: Mapping[str, Resident]) -> Iterator[InstanceView]:
+    """Yield a node's instances, by stack, resource and name; ``residents`` are the rows on the node, by id."""
+    found = []
+    for key, section in answer.sections.items():
+        if key.startswith("hv:"):
+            for name, data in _instances(section).items():
+                owner = residents.get(name)
+                found.append(
+                    InstanceView(
+                        name=name,
+                        hypervisor=key.split(":")[1],
+                        id=str(data.get("id", "")),
+                        state=data["state"],
+                        raw_state=data.get("raw_state", ""),
+                        memory_mib=data["memory_mib"],
+                        memory_used_mib=data.get("memory_used_mib"),
+                        vcpus=data["vcpus"],
+                        cpu_seconds=data.get("cpu_seconds", 0.0),
+                        stack=owner.stack if owner else "",
+                        resource=owner.name if owner else "",
+                    )
+                )
+    yield from sorted(found, key=lambda each: (each.stack, each.resource, each.name, each.hypervisor))
+
+
+def resident_view(row: Resident) -> ResidentView:
+    """Return a resource that is on a node as it is shown."""
+    return ResidentView(
+        stack=row.stack,
+        stack_id=row.stack_id,
+        project=row.project,
+        resource=row.name,
+        type=row.type,
+        state=f"{row.action}_{row.status}",
+        physical_id=row.physical_id,
+    )
+
+
+def _memory_free(answer: Snapshot) -> int | None:
+    """Return the memory that all hypervisors agree is free: they are on the same machine."""
+    told = [
+        section.data["memory_free_mib"]
+        for section in section_views(answer)
+        if section.kind == "hypervisor" and section.data.get("memory_free_mib") is not None
+    ]
+    return min(told, default=None)
+
+
+def _count(answer: Snapshot) -> int | None:
+    told = [section.instances for section in section_views(answer) if section.kind == "hypervisor"]
+    # What some cannot tell, nobody counts.
+    return None if None in told else sum(each or 0 for each in told)
+
+
+def _instances(section: Section) -> Mapping[str, Any]:
+    return _mapping(_mapping(section.data).get(INSTANCES_DATA))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,82 @@
+"""One call of a node: the request, and what is made of the reply."""
+
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cache.node_state.errors import NodeError, SchemaMismatch
+from cache.node_state.requests import SCHEMA_VERSION, Section, Snapshot, SnapshotRequest
+from orchestrator.nodes.rpc.errors import FAULTS, RpcFailed
+from orchestrator.nodes.rpc.messages import Fault, Reply, Request
+from orchestrator.nodes.rpc.transport import Transport
+
+#: The RPCs that are called by the engine itself.
+SNAPSHOT_RPC: Final = "node_snapshot"
+VERSION_RPC: Final = "node_version"
+OPERATION_RPC: Final = "operation"
+
+
+def make_request(
+    node: str, rpc: str, arguments: Mapping[str, Any], *, timeout_seconds: float, operation_id: str = ""
+) -> Request:
+    """Return a request that is of use for so long."""
+    return Request(
+        id=uuid.uuid4().hex,
+        node=node,
+        rpc=rpc,
+        arguments=arguments,
+        operation_id=operation_id,
+        deadline=time.time() + timeout_seconds,
+    )
+
+
+def result_of(reply: Reply) -> Any:
+    """Return what an agent answered.
+
+    Raises:
+        SchemaMismatch: it speaks another version.
+        RpcFault: it answered that the call went wrong.
+    """
+    check_schema(reply.node, reply.schema)
+    if reply.error is not None:
+        raise error_of(reply.node, reply.error)
+    return reply.result
+
+
+def fetch_snapshot(
+    transport: Transport, node: str, request: SnapshotRequest, timeout_seconds: float
+) -> Snapshot:
+    """Ask a node what it is and what runs on it.
+
+    Raises:
+        NodeError: it does not answer, or not as is understood here.
+        Unavailable: the broker is out of reach.
+    """
+    call = make_request(node, SNAPSHOT_RPC, {"request": request.to_wire()}, timeout_seconds=timeout_seconds)
+    reply = transport.read(call, timeout_seconds=timeout_seconds)
+    result = result_of(reply)
+    return Snapshot(
+        node=node,
+        taken_at=reply.taken_at,
+        incarnation=reply.incarnation,
+        boot_id=reply.boot_id,
+        sections={key: Section.from_wire(each) for key, each in result["sections"].items()},
+        unsettled=bool(result["unsettled"]),
+    )
+
+
+def check_schema(node: str, schema: int) -> None:
+    """Refuse an agent of another version.
+
+    Raises:
+        SchemaMismatch: it is.
+    """
+    if schema != SCHEMA_VERSION:
+        sentence = f"the agent of node {node!r} speaks version {schema} of the schema, this is version {SCHEMA_VERSION}"
+        raise SchemaMismatch(node, sentence)
+
+
+def error_of(node: str, fault: Fault) -> NodeError:
+    """Return what an agent says went wrong, as an error."""
+    return FAULTS.get(fault.kind, RpcFailed)(node, fault.message)

@@ -1,0 +1,98 @@
+"""What travels between a node's agent and those who ask it; msgpack."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from cache.node_state.requests import SCHEMA_VERSION
+
+#: The task that carries a mutation, on the queue of its node.
+NODE_TASK: Final = "node.call"
+#: The task that has a coordinator look after nodes.
+WATCH_TASK: Final = "node.watch"
+
+
+def node_queue(node: str) -> str:
+    """Return the queue of a node's mutations."""
+    return f"node.{node}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One call of an RPC on a node."""
+
+    id: str
+    node: str
+    rpc: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    #: Of a mutation: what makes two deliveries, and a second try of the same caller, one and the same.
+    operation_id: str = ""
+    #: Seconds since the epoch; an agent that finds it past does nothing: nobody waits any more.
+    deadline: float
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain types, the inverse of :meth:`from_wire`."""
+        return {
+            "id": self.id,
+            "node": self.node,
+            "rpc": self.rpc,
+            "arguments": dict(self.arguments),
+            "operation_id": self.operation_id,
+            "deadline": self.deadline,
+        }
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from plain types.
+
+        Raises:
+            TypeError: something is missing, or there is too much.
+        """
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What went wrong on a node."""
+
+    #: One of the words that :mod:`orchestrator.nodes.rpc.errors` knows.
+    kind: str
+    #: For people; holds no secret.
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What an agent answers, to reads and to mutations alike."""
+
+    id: str
+    node: str
+    #: Which agent it was, and which boot of the machine.
+    incarnation: str
+    boot_id: str
+    #: How many mutations it has begun, and how many are under way.
+    seq: int
+    inflight: int
+    #: Seconds since the epoch by the node's clock, when it began; how long it took.
+    taken_at: float
+    duration_seconds: float
+    schema: int = SCHEMA_VERSION
+    result: Any = None
+    error: Fault | None = None
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain types, the inverse of :meth:`from_wire`."""
+        wire = {name: getattr(self, name) for name in self.__slots__}
+        if self.error is not None:
+            wire["error"] = [self.error.kind, self.error.message]
+        return wire
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from plain types.
+
+        Raises:
+            TypeError: something is missing, or there is too much.
+        """
+        error = data.get("error")
+        return cls(**{**data, "error": Fault(kind=error[0], message=error[1]) if error else None})

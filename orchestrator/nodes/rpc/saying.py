@@ -1,0 +1,24 @@
+"""What an agent says of its node when it holds a lease, as it is written down of the machine."""
+
+from cache.node_state.lease import Lease
+from orchestrator.store.machines.machines import Said
+
+
+def said_of(lease: Lease) -> Said:
+    """Return what is written down of a machine whose agent holds this lease."""
+    return Said(
+        name=lease.node,
+        incarnation=lease.incarnation,
+        boot_id=lease.boot_id,
+        said={
+            "holder": lease.holder,
+            "schema": lease.schema,
+            "labels": dict(lease.labels),
+            "hypervisors": sorted(lease.hypervisors),
+            "storage": dict(lease.storage),
+            "totals": dict(lease.totals),
+            "reserved_memory_mib": lease.reserved_memory_mib,
+            "memory_ratio": lease.memory_ratio,
+            "vcpu_ratio": lease.vcpu_ratio,
+        },
+    )

@@ -1,0 +1,150 @@
+"""Looks after nodes now and then: asks anew what is remembered of them, notes who is missing, and sees to reboots.
+
+Any number of coordinators may look at once: each machine is claimed by one of them.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+import structlog
+
+from cache.node_state.cache import NodeStateCache
+from cache.node_state.errors import NodeError
+from cache.node_state.lease import Lease
+from orchestrator.errors import IsothermError, NotFound, Unavailable
+from orchestrator.model.actions import CHECK
+from orchestrator.model.messages import OperateJob
+from orchestrator.nodes.admin import DRAINED
+from orchestrator.nodes.inquiry import EVERYTHING
+from orchestrator.nodes.rpc.saying import said_of
+from orchestrator.nodes.statistics import NodeTally
+from orchestrator.store.machines.machines import MachineRow, StackOnNode
+from orchestrator.store.store import Store
+
+log = structlog.get_logger()
+
+#: How many machines one claims at a time; they are asked in parallel.
+AT_ONCE: Final = 32
+#: What a check after a reboot is known by, with the stack's id and the boot's: it is begun once.
+_BOOTS: Final = uuid.UUID("5a3c5f5e-5a58-4c0e-9a0e-6f0b1d6b9b57")
+
+
+class Nodes(Protocol):
+    """How nodes are asked: :class:`orchestrator.nodes.rpc.client.NodeClient`."""
+
+    @property
+    def cache(self) -> NodeStateCache:
+        """What they said last."""
+
+    def leases(self) -> Mapping[str, Lease]:
+        """Return what agents that are there say of themselves, by node."""
+
+
+class NodeWatcher:
+    """Looks after the nodes of an installation.
+
+    Args:
+        store: Where machines are kept, and which stacks are on them.
+        nodes: How they are asked.
+        check: Begins a check of a stack, as :meth:`orchestrator.engine.coordinator.Coordinator.operate`.
+        tally: What is told of what this process counted.
+        every_seconds: How often each machine is looked after.
+        refresh_after_seconds: What is older than this is asked for again.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        nodes: Nodes,
+        check: Callable[[OperateJob], object],
+        tally: NodeTally,
+        *,
+        every_seconds: float,
+        refresh_after_seconds: float,
+    ) -> None:
+        self._store, self._nodes, self._check, self._tally = store, nodes, check, tally
+        self._every_seconds, self._refresh_after_seconds = every_seconds, refresh_after_seconds
+
+    def look(self) -> None:
+        """Look after every machine that is due, and that no other coordinator looks after.
+
+        Raises:
+            Unavailable: the database does not answer.
+            StateStoreFailed: where leases are kept does not.
+        """
+        leases = self._nodes.leases()
+        self._store.machines.note(said_of(lease) for lease in leases.values())
+        while rows := self._store.machines.claim_to_watch(every_seconds=self._every_seconds, limit=AT_ONCE):
+            for row in rows:
+                lease = leases.get(row.name)
+                if lease is None:
+                    self._miss(row)
+                elif lease.boot_id != row.boot_id:
+                    self._see_to_boot(row, lease.boot_id)
+            self._repeat_drains(rows)
+            self._refresh([row for row in rows if row.name in leases and not row.is_drained])
+        if left := self._store.reservations.settle_left_over():
+            log.warning("room on nodes was left unsettled", stacks=left)
+        self._tally.tell()
+
+    def _miss(self, row: MachineRow) -> None:
+        say = log.info if row.is_drained else log.warning
+        say("a node has no agent", node=row.name, missing_seconds=round(row.now - row.seen_at))
+
+    def _repeat_drains(self, rows: list[MachineRow]) -> None:
+        """Say again who is drained where nodes' states are kept, which may have lost it, or never heard of it."""
+        looks = self._nodes.cache.store.look([row.name for row in rows], entries=False)
+        for row, look in zip(rows, looks, strict=True):
+            if row.is_drained != bool(look.offline):
+                self._nodes.cache.set_offline(
+                    row.name, (row.drain_reason or DRAINED) if row.is_drained else ""
+                )
+
+    def _refresh(self, rows: list[MachineRow]) -> None:
+        names = [row.name for row in rows]
+        if not names:
+            return
+        # What is young enough costs no call; what is not is asked for, and served to others until the answer is there.
+        found = self._nodes.cache.snapshot_many(
+            names, EVERYTHING, max_age_seconds=self._refresh_after_seconds
+        )
+        for name, answer in sorted(found.items()):
+            if isinstance(answer, NodeError):
+                log.warning("a node does not tell its state", node=name, reason=str(answer))
+
+    def _see_to_boot(self, row: MachineRow, boot_id: str) -> None:
+        """Forget what was known of a machine before it booted, and have checked what was on it."""
+        self._nodes.cache.bump(row.name, "boot")
+        stacks = self._store.machines.stacks_on(row.name)
+        log.warning("a node has booted", node=row.name, stacks=[stack.name for stack in stacks])
+        # All of them are tried; whoever cannot be checked yet is tried when it is looked the next time.
+        seen_to = [self._is_seen_to(stack, row.name, boot_id) for stack in stacks]
+        if all(seen_to):
+            self._store.machines.booted(row.name, boot_id)
+
+    def _is_seen_to(self, stack: StackOnNode, node: str, boot_id: str) -> bool:
+        job = OperateJob(
+            action=CHECK,
+            name=stack.id,
+            project=stack.project,
+            job_id=str(uuid.uuid5(_BOOTS, f"{stack.id} {node} {boot_id}")),
+        )
+        try:
+            self._check(job)
+        except NotFound:
+            return True
+        except Unavailable:
+            raise
+        except IsothermError as error:
+            now = self._store.stacks.find(stack.id, project=stack.project)
+            is_busy = now.status == "IN_PROGRESS" and now.action != "DELETE"
+            log.info(
+                "a stack on a node that has booted cannot be checked",
+                stack_name=stack.name,
+                node=node,
+                is_tried_again=is_busy,
+                reason=str(error),
+            )
+            return not is_busy
+        return True

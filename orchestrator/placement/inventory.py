@@ -1,0 +1,184 @@
+"""What is known of all nodes at one moment, and the room that follows from it: asked once for a whole decision."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from cache.node_state.errors import NodeError, StateStoreFailed
+from cache.node_state.lease import Lease
+from cache.node_state.requests import (
+    INSTANCES_DATA,
+    NODE_DATA,
+    OK,
+    HypervisorSection,
+    Snapshot,
+    SnapshotRequest,
+    StorageSection,
+)
+from orchestrator.errors import Unavailable
+from orchestrator.lifecycle.engine_plugin import Nodes
+from orchestrator.placement.host import DISK, MEMORY, VCPUS, Host
+from orchestrator.store.machines.machines import MachineRow
+from orchestrator.store.machines.reservations import Promised
+
+#: All that a node has, in one call.
+_EVERYTHING: Final = SnapshotRequest(everything=True, bootid=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyedNode:
+    """What is known of one node."""
+
+    #: None: it has no agent at the moment.
+    lease: Lease | None
+    labels: Mapping[str, str]
+    #: None if it was not asked, because nobody needs to know how much is free.
+    snapshot: Snapshot | None = None
+    #: Why nothing can be put there; empty: it answers.
+    closed: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """All nodes at one moment; what is promised of them is in the ledger, and changes."""
+
+    nodes: Mapping[str, SurveyedNode]
+    #: What the rows that are on them are called there: what runs under such a name is in the ledger.
+    ours: frozenset[str] = field(default_factory=frozenset)
+
+    def hosts(self, promised: Promised) -> dict[str, Host]:
+        """Return the nodes as the solver wants them, by what is promised of them now."""
+        return {name: self._host(name, node, promised) for name, node in self.nodes.items()}
+
+    def _host(self, name: str, node: SurveyedNode, promised: Promised) -> Host:
+        closed = promised.drained.get(name) or node.closed
+        if node.lease is None:
+            return Host(name=name, labels=node.labels, closed=closed)
+        storage = {unit: self._storage_of(node, unit) for unit in node.lease.storage}
+        size, free = self._room(name, node, node.lease, promised)
+        for unit, (data, _) in storage.items():
+            if data is not None:
+                kind = DISK + unit
+                size[kind] = data["storage_size"]
+                in_ledger = data["storage_size"] - promised.totals.get((name, kind), 0)
+                measured = data["storage_free"] - promised.claims.get((name, kind), 0)
+                free[kind] = min(in_ledger, measured)
+        return Host(
+            name=name,
+            labels=node.labels,
+            hypervisors={each: _fault(node, HypervisorSection(each).key) for each in node.lease.hypervisors},
+            storage={unit: fault for unit, (_, fault) in storage.items()},
+            size=size,
+            free=free,
+            closed=closed,
+        )
+
+    def _room(
+        self, name: str, node: SurveyedNode, lease: Lease, promised: Promised
+    ) -> tuple[dict[str, int], dict[str, int]]:
+        """Return how much memory and how many processors there may be promised in all, and how much more.
+
+        Measured memory alone would not do: it does not know of promises that nobody makes use of yet. Those are taken
+        off it; what is used of them is missing in it already.
+        """
+        memory = math.floor((lease.totals.get(MEMORY, 0) - lease.reserved_memory_mib) * lease.memory_ratio)
+        vcpus = math.floor(lease.totals.get(VCPUS, 0) * lease.vcpu_ratio)
+        in_use = promised.totals.get((name, MEMORY), 0)
+        free_memory = memory - in_use
+        free_vcpus = vcpus - promised.totals.get((name, VCPUS), 0)
+        if node.snapshot is not None:
+            kinds = [HypervisorSection(each).key for each in lease.hypervisors]
+            told = [node.snapshot.sections[key].data for key in kinds if not _fault(node, key)]
+            least = min((each[NODE_DATA]["memory_free_mib"] for each in told), default=0)
+            ours, strangers = self._unused(told, in_use)
+            unused = ours + strangers
+            free_memory = min(free_memory, math.floor(least * lease.memory_ratio) - unused)
+            free_vcpus -= self._vcpus_of_others(told)
+        free = {MEMORY: free_memory, VCPUS: free_vcpus}
+        return {MEMORY: memory, VCPUS: vcpus}, free
+
+    def _unused(self, told: Iterable[Mapping[str, Any]], promised: int) -> tuple[int, int]:
+        """Return how much of what is ``promised`` in the ledger is not used yet, and of what other instances have.
+
+        Of those of which nobody can tell, what they have counts as used. The others are no stack's any more, or never
+        were; their node keeps its promise to them all the same.
+        """
+        used = others = 0
+        for each in told:
+            for name, data in each[INSTANCES_DATA].items():
+                known = data.get("memory_used_mib")
+                its = data["memory_mib"] if known is None else min(known, data["memory_mib"])
+                if name in self.ours:
+                    used += its
+                else:
+                    others += data["memory_mib"] - its
+        return max(0, promised - used), others
+
+    def _vcpus_of_others(self, told: Iterable[Mapping[str, Any]]) -> int:
+        """Return how many processors those instances have that are not in the ledger."""
+        return sum(
+            data.get("vcpus") or 0
+            for each in told
+            for name, data in each[INSTANCES_DATA].items()
+            if name not in self.ours
+        )
+
+    @staticmethod
+    def _storage_of(node: SurveyedNode, unit: str) -> tuple[Mapping[str, Any] | None, str]:
+        """Return what a node said of a storage unit, and why it cannot be used."""
+        if node.lease is None or node.snapshot is None:
+            return None, ""
+        key = StorageSection(node.lease.storage[unit], unit).key
+        if fault := _fault(node, key):
+            return None, fault
+        data = node.snapshot.sections[key].data
+        if data["storage_size"] is None or data["storage_free"] is None:
+            return None, "it is missing"
+        return data, ""
+
+
+def _fault(node: SurveyedNode, key: str) -> str:
+    """Return why a section cannot be told; empty if it can, or nobody asked."""
+    if node.snapshot is None:
+        return ""
+    section = node.snapshot.sections.get(key)
+    if section is None:
+        return "the node says nothing of it"
+    return "" if section.status == OK else section.message or section.status
+
+
+def survey(
+    nodes: Nodes, machines: Iterable[MachineRow], *, measured: bool, max_age_seconds: float
+) -> dict[str, SurveyedNode]:
+    """Return what is known of all nodes that there are, or were, in alphabetical order.
+
+    Args:
+        nodes: Who is asked.
+        machines: Those on record.
+        measured: Whether it matters how much is free.
+        max_age_seconds: How old what nodes said may be.
+
+    Raises:
+        Unavailable: nobody can tell which nodes there are.
+    """
+    try:
+        leases = nodes.leases()
+        told = nodes.snapshot_many(leases, _EVERYTHING, max_age_seconds=max_age_seconds) if measured else {}
+    except StateStoreFailed as error:
+        raise Unavailable(f"nobody can tell which nodes there are: {error}") from error
+    known = {row.name: row for row in machines}
+    return {
+        name: _surveyed(leases.get(name), known.get(name), told.get(name))
+        for name in sorted({*leases, *known})
+    }
+
+
+def _surveyed(lease: Lease | None, row: MachineRow | None, told: Snapshot | NodeError | None) -> SurveyedNode:
+    if lease is None:
+        since = "" if row is None else f"; it was last heard of {max(0.0, row.now - row.seen_at):.0f} s ago"
+        labels = {} if row is None else row.said.get("labels", {})
+        return SurveyedNode(lease=None, labels=labels, closed=f"its agent is not there{since}")
+    if isinstance(told, NodeError):
+        return SurveyedNode(lease=lease, labels=lease.labels, closed=str(told))
+    return SurveyedNode(lease=lease, labels=lease.labels, snapshot=told)

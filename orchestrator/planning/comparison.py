@@ -1,0 +1,137 @@
+"""A new definition of a stack beside what is there: what an update starts from, and what a dry run tells of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from orchestrator.config.garbage import paused_collection
+from orchestrator.config.settings import Settings
+from orchestrator.errors import Conflict
+from orchestrator.model.messages import EnvironmentSource, StackJob
+from orchestrator.model.plan import Match, Wish
+from orchestrator.planning.matching import Matcher
+from orchestrator.planning.preparation import Prepared, prepare_update
+from orchestrator.plugins.clients import Clients
+from orchestrator.store.stacks.resource_history import History
+from orchestrator.store.stacks.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.validation.rules import Types
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A new definition that was found to be sound, and for each of its resources what is there already."""
+
+    prepared: Prepared
+    wishes: Sequence[Wish]
+    rows: Sequence[ResourceRow]
+    history: History
+    #: By the names of the wishes.
+    matches: Mapping[str, Match]
+    #: That of the stack's last traversal.
+    context: Mapping[str, Any]
+
+    @property
+    def other_types(self) -> Mapping[str, str]:
+        """The types that take the place of those of rows, by the row's id."""
+        matched = ((wish.type, self.matches[wish.name].row) for wish in self.wishes)
+        return {row.id: name for name, row in matched if row is not None and row.type != name}
+
+    @property
+    def reverted(self) -> frozenset[str]:
+        """The rows that are wanted as they were last made, although they were to become something else."""
+        planned, applied = self.history.planned, self.history.applied
+        clean = (match.row.id for match in self.matches.values() if match.row and match.clean)
+        return frozenset(row_id for row_id in clean if planned.get(row_id) is not applied.get(row_id))
+
+
+@paused_collection()
+def compare(
+    store: Store,
+    stack: StackRow,
+    job: StackJob,
+    types: Types,
+    settings: Settings,
+    *,
+    keeps_immutable: bool = True,
+    clients: Clients | None = None,
+) -> Comparison:
+    """Check a new definition of a stack whole, and match it with what is there; nothing is written.
+
+    Unless ``keeps_immutable``, parameters that are declared immutable may change all the same.
+
+    Raises:
+        InvalidInput: with every problem found.
+        NotVerified: another system was to be asked by ``clients``, and does not tell.
+    """
+    context = store.traversals.context(stack.traversal_id)
+    before = context["parameters"] if keeps_immutable else {}
+    prepared, wishes = prepare_update(
+        job,
+        types,
+        settings,
+        stack_id=stack.id,
+        before=before,
+        clients=clients,
+        # What is brought back was accepted once.
+        was_accepted=not keeps_immutable,
+    )
+    history = store.histories.read(stack.id, stack.traversal_id)
+    history = replace(history, unsettled=history.unsettled | store.families.troubled(stack))
+    rows = store.stacks.resources(stack.id)
+    return Comparison(
+        prepared=prepared,
+        wishes=wishes,
+        rows=rows,
+        history=history,
+        matches=Matcher(
+            prepared,
+            wishes,
+            rows,
+            history,
+            types,
+            values_before=context["parameters"],
+            refresh=job.refresh,
+            # What is brought back is what was.
+            renews=keeps_immutable,
+        ).matches(),
+        context=context,
+    )
+
+
+def refuse_deleted(stack: StackRow) -> None:
+    """Refuse a stack that is deleted, or is about to be.
+
+    Raises:
+        Conflict: it is.
+    """
+    if stack.action == "DELETE":
+        raise Conflict(f"stack {stack.name!r} is {stack.action}_{stack.status}; only a delete can follow")
+
+
+def refuse_nested(stack: StackRow) -> None:
+    """Refuse a stack that is a resource of another, which decides what becomes of it.
+
+    Raises:
+        Conflict: it is.
+    """
+    if stack.parent_id is not None:
+        raise Conflict(f"stack {stack.name!r} is a part of another stack: change that one")
+
+
+def job_of_template(store: Store, stack: StackRow, template_id: str, *, job_id: str = "") -> StackJob:
+    """Return the job that gives a stack the definition that is stored under ``template_id``, secrets included."""
+    stored = store.templates.load(template_id)
+    return StackJob(
+        name=stack.name,
+        project=stack.project,
+        template=stored.source,
+        template_file=stored.file,
+        files={key: store.templates.file(digest) for key, digest in stored.files.items()},
+        environments=tuple(
+            EnvironmentSource(file=file, source=source) for file, source in stored.environments
+        ),
+        parameters=stored.parameters,
+        timeout_minutes=stack.timeout_minutes,
+        job_id=job_id,
+    )

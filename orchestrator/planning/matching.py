@@ -1,0 +1,265 @@
+"""Find, for each resource that is wished for, the row that is to become it, and whether it is that already.
+
+Pure: the rows and what was applied to them are given.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, is_unknown
+from orchestrator.errors import IsothermError
+from orchestrator.model.actions import is_suspended
+from orchestrator.model.graph import Graph
+from orchestrator.model.plan import Match, Row, Wish
+from orchestrator.planning.definition_hash import definition_hash, metadata_hash
+from orchestrator.planning.preparation import Prepared
+from orchestrator.store.stacks.presences import Presence
+from orchestrator.store.stacks.resource_history import History
+from orchestrator.store.stacks.stacks import ResourceRow
+from orchestrator.template.definitions import PLACE_KEYS
+from orchestrator.template.template_resource import kind_of_type
+from orchestrator.validation.rules import Types
+
+Fragment = Mapping[str, Any]
+
+NO_METADATA: Final = metadata_hash({})
+
+
+class Matcher:
+    """Matches the wishes of one stack with its rows."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        wishes: Sequence[Wish],
+        rows: Sequence[ResourceRow],
+        history: History,
+        types: Types,
+        *,
+        values_before: Mapping[str, Any] | None = None,
+        refresh: bool = False,
+        renews: bool = False,
+    ) -> None:
+        """Keep what is compared.
+
+        ``values_before`` are those that the parameters of the stack have; with ``refresh``, nothing is taken to be what
+        it was made; with ``renews``, what every update replaces is replaced.
+        """
+        self._values_before = values_before or {}
+        self._by_id = {row.id: row for row in rows}
+        self._refresh, self._renews = refresh, renews
+        self._template, self._types, self._history = prepared.template, types, history
+        self._wishes = {wish.name: wish for wish in wishes}
+        self._rows: dict[str, list[ResourceRow]] = {}
+        for row in rows:
+            self._rows.setdefault(row.name, []).append(row)
+        self._chosen: dict[str, ResourceRow] = {}
+        #: The stack as it is, as far as rows are chosen.
+        self._proxies = {
+            name: ResourceProxy(name=name, type=each.type)
+            for name, each in prepared.template.resources.items()
+        }
+        self._stack = StackDefinition(
+            name=prepared.name,
+            id=prepared.stack_id,
+            project=prepared.project,
+            parameters=prepared.parameters.values,
+            resources=self._proxies,
+            files=prepared.template.files,
+        )
+
+    def matches(self) -> dict[str, Match]:
+        """Return what is there of each wish, by name."""
+        graph = Graph({name: wish.requires for name, wish in self._wishes.items()})
+        return {name: self._match(self._wishes[name]) for name in graph.in_order()}
+
+    def _match(self, wish: Wish) -> Match:
+        rows = [row for row in self._rows.get(wish.name, ()) if self._fits(wish, row)]
+        clean = [row for row in rows if self._is_clean(wish, row)]
+        if not rows:
+            return Match()
+        row = self._first(wish, rows) or max(clean or rows, key=standing)
+        self._chosen[wish.name] = row
+        data = node_data_of(row)
+        if _is_there(row):
+            self._proxies[wish.name] = replace(self._proxies[wish.name], data=data)
+        new_metadata = self._has_new_metadata(wish, row)
+        return Match(
+            row=plan_row(row),
+            clean=row in clean,
+            node_data=data.to_wire() if _is_there(row) else None,
+            new_metadata=new_metadata,
+            adopting=self._adopting(row),
+            told=self._told(
+                row, is_other=row not in clean and (new_metadata or self._may_be_other(wish, row))
+            ),
+        )
+
+    def _first(self, wish: Wish, rows: Sequence[ResourceRow]) -> ResourceRow | None:
+        """Return the row that was there before updates renewed it, where that is brought back; else None.
+
+        By their definitions, such rows cannot be told from each other.
+        """
+        kind = kind_of_type(self._types, wish.type)
+        if self._renews or kind is None or not kind.renewed_by_updates:
+            return None
+        return min(rows, key=lambda row: (not _is_sound(row), row.created_at, row.replaced_by is None))
+
+    def _adopting(self, row: ResourceRow) -> dict[str, Any] | None:
+        """Return what a row's object was said to be that is not adopted yet.
+
+        ``certain`` is whether the objects that it depends on are still what they were said to be.
+        """
+        if row.action != "ADOPT" or row.status == "COMPLETE":
+            return None
+        planned = self._history.planned.get(row.id, {})
+        said = planned.get("adopting") or {
+            "definition": planned.get("definition", {}),
+            "files": planned.get("files", {}),
+            "parameters": dict(self._values_before),
+            "certain": True,
+        }
+        required = [self._by_id[each] for each in row.requires if each in self._by_id]
+        return {**said, "certain": said["certain"] and all(map(_is_as_found, required))}
+
+    def _told(self, row: ResourceRow, *, is_other: bool) -> dict[str, Any]:
+        told: dict[str, Any] = {"refresh": True} if self._refresh else {}
+        if is_other:
+            told["reread"] = True
+        if row.unhealthy:
+            told["replace"] = row.reason or "it was said to be unhealthy"
+        elif self._is_renewed(row):
+            told["replace"] = "every update makes another one"
+        return told
+
+    def _may_be_other(self, wish: Wish, row: ResourceRow) -> bool:
+        """Whether another type or other code applied what is on record, or somebody may still change it."""
+        if row.id in self._history.unsettled:
+            return True
+        kind = kind_of_type(self._types, wish.type)
+        if kind is None or row.properties is None:
+            return True
+        return row.definition_hash != definition_hash(wish.type, row.properties, kind.type_version)
+
+    def _is_renewed(self, row: ResourceRow) -> bool:
+        kind = kind_of_type(self._types, row.type)
+        return self._renews and kind is not None and kind.renewed_by_updates
+
+    def _fits(self, wish: Wish, row: ResourceRow) -> bool:
+        """Whether the row can become what is wished at all."""
+        before = self._history.planned.get(row.id, {}).get("definition", {})
+        return (
+            (row.type == wish.type or self._takes_its_place(wish, row))
+            and row.action != "DELETE"
+            and before.get("e") == wish.fragment["definition"].get("e")
+        )
+
+    def _takes_its_place(self, wish: Wish, row: ResourceRow) -> bool:
+        """Whether the type that is wished is the row's under another name, and can read what was applied."""
+        before, after = kind_of_type(self._types, row.type), kind_of_type(self._types, wish.type)
+        if before is None or after is None:
+            return False
+        substitutes = (
+            (before.support_status.substitute, wish.type),
+            (after.support_status.substitute, row.type),
+        )
+        named = frozenset(row.properties or ())
+        if row.id in self._history.unsettled:
+            # What is being made of it by now is not on record yet.
+            named |= frozenset(self._history.planned.get(row.id, {}).get("definition", {}).get("p", ()))
+        readable = after.accepts_anything or named <= after.properties_schema.keys()
+        return readable and any(substitute == name for substitute, name in substitutes)
+
+    def _has_new_metadata(self, wish: Wish, row: ResourceRow) -> bool:
+        """Whether the template says other metadata than it said; also where what it says now cannot be told yet."""
+        definition = self._template.resources[wish.name]
+        if not definition.metadata:
+            return row.metadata_hash not in (None, NO_METADATA)
+        try:
+            metadata = definition.resolve_metadata(self._stack)
+        except IsothermError:
+            return True
+        return is_unknown(metadata) or row.metadata_hash != metadata_hash(metadata)
+
+    # -- clean -------------------------------------------------------------------------------------------------
+
+    def _is_clean(self, wish: Wish, row: ResourceRow) -> bool:
+        """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
+        if self._refresh or self._is_renewed(row) or row.id in self._history.unsettled or not _is_sound(row):
+            return False
+        if _said(self._history.applied.get(row.id, {})) != _said(wish.fragment):
+            return False
+        required = [self._chosen.get(name) for name in wish.requires]
+        if any(each is None or not _is_there(each) for each in required):
+            return False
+        if set(row.requires) != {each.id for each in required if each}:
+            return False
+        if not wish.wanted <= {tuple(path) for path, _ in row.attributes}:
+            return False
+        # Of which type it was made, the fingerprint says: the row may have another one that was never applied.
+        return row.definition_hash == self._wanted_hash(wish) and not self._has_new_metadata(wish, row)
+
+    def _wanted_hash(self, wish: Wish) -> str | None:
+        """Return the fingerprint of what is wished, by what its requirements are now; None if that cannot be told."""
+        definition = self._template.resources[wish.name]
+        try:
+            external = definition.external_id is not None
+            properties = {} if external else definition.resolve_properties(self._stack)
+        except IsothermError:
+            return None
+        kind = kind_of_type(self._types, wish.type)
+        # It was installed when the job was examined.
+        return None if kind is None else definition_hash(wish.type, properties, kind.type_version)
+
+
+def node_data_of(row: ResourceRow) -> NodeData:
+    """Return what others may know of a resource, from its row."""
+    return NodeData(
+        uuid=row.id,
+        name=row.name,
+        action=row.action,
+        status=row.status,
+        physical_id=row.physical_id,
+        reference_id=row.reference_id,
+        attributes={tuple(path): value for path, value in row.attributes},
+        unread={tuple(path): why for path, why in row.unread},
+    )
+
+
+def plan_row(row: ResourceRow, fragment: Fragment | None = None) -> Row:
+    """Return what planning needs to know of a row; ``fragment`` is what its cleanup must be told, if that is known."""
+    return Row(
+        id=row.id,
+        name=row.name,
+        type=row.type,
+        action=row.action,
+        status=row.status,
+        requires=row.requires,
+        fragment=fragment or {},
+    )
+
+
+def _is_there(row: ResourceRow | Presence) -> bool:
+    return row.action not in ("INIT", "DELETE") and row.status == "COMPLETE"
+
+
+def _is_as_found(row: ResourceRow) -> bool:
+    """Whether nothing was done to a resource but to adopt it."""
+    return row.action == "ADOPT" and row.replaced_by is None
+
+
+def _is_sound(row: ResourceRow) -> bool:
+    return _is_there(row) and not row.unhealthy and not is_suspended(row.action, row.status)
+
+
+def standing(row: ResourceRow | Presence) -> tuple[bool, bool, float]:
+    """Return what makes one row better than another of its name: there at all, not replaced yet, younger."""
+    return _is_there(row), row.replaced_by is None, row.created_at
+
+
+def _said(fragment: Fragment) -> Any:
+    """Return what a fragment says, without where in the text it stood."""
+    definition = fragment.get("definition", {})
+    said = {key: value for key, value in definition.items() if key not in PLACE_KEYS and key != "v"}
+    return said, fragment.get("files"), fragment.get("child")

@@ -1,0 +1,477 @@
+"""From a stack job to what a traversal needs: parse, check everything that can be checked, make the wishes.
+
+Pure but for what it is handed: nothing is stored, nobody is asked. All problems of a job are found in one go.
+"""
+
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from orchestrator.config.garbage import paused_collection
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
+from orchestrator.definition import (
+    AttributePath,
+    NodeData,
+    ParentResourceProxy,
+    ResourceProxy,
+    StackDefinition,
+)
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.model.messages import StackJob
+from orchestrator.model.names import check_project, check_stack_name
+from orchestrator.model.nested_stack import Family, NestedJob
+from orchestrator.model.plan import Plan, Wish, plan_create
+from orchestrator.model.tags import check_tags
+from orchestrator.planning.fingerprints import fingerprint
+from orchestrator.plugins.clients import Clients
+from orchestrator.sandbox.budget import TooMuch, evaluation, weight_of
+from orchestrator.sinks.environments import sink_problems
+from orchestrator.store.traversals.templates import StoredTemplate, digest_of
+from orchestrator.template.contents import MOST_BYTES
+from orchestrator.template.definitions import OutputDefinition, ResourceDefinition
+from orchestrator.template.document import dotted, read_document
+from orchestrator.template.environment import Environment
+from orchestrator.template.locations import FilesFrom, base_between, is_template
+from orchestrator.template.nested_templates import environment_within
+from orchestrator.template.parameters import Parameters
+from orchestrator.template.reader import most_nodes
+from orchestrator.template.registry_reader import MOST_PATTERNS
+from orchestrator.template.resource_registry import Registry
+from orchestrator.template.template import Draft, Template, in_order
+from orchestrator.validation.deprecations import outdated_warnings
+from orchestrator.validation.examiner import Examined, Examiner, Place
+from orchestrator.validation.external import outside_problems
+from orchestrator.validation.rules import Types
+
+#: The characters of a file's digest.
+_DIGEST: Final = 64
+_FEWER: Final = "make them smaller, or raise the setting max_template_bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A job that was found to be sound."""
+
+    stack_id: str
+    name: str
+    project: str
+    template: Template
+    parameters: Parameters
+    #: The type of each resource, aliases of the environment followed.
+    types: Mapping[str, str]
+    #: What types ask of other resources by themselves, whatever the template says.
+    read: Mapping[str, Collection[AttributePath]]
+    #: What the environment says of types and of single resources.
+    registry: Registry
+    stored: StoredTemplate
+    #: Content by digest.
+    files: Mapping[str, str]
+    #: By resource: what it is made of, if it is a stack.
+    nested: Mapping[str, Examined]
+    #: Of a stack in a stack: the resource that it is.
+    facade: ParentResourceProxy | None = None
+    #: Of a stack in a stack: where it is.
+    family: Family | None = None
+    #: Who else is told what happens to it: each a map with the type of an event sink and its options.
+    event_sinks: tuple[Mapping[str, Any], ...] = ()
+    #: What it uses that should not be used any more.
+    warnings: tuple[Problem, ...] = ()
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What every check of the traversal needs to know."""
+        return {
+            "id": self.stack_id,
+            "name": self.name,
+            "project": self.project,
+            "parameters": dict(self.parameters.values),
+            "hidden": sorted(self.parameters.hidden),
+            **({} if self.facade is None else {"parent": self.facade.to_wire()}),
+            **({"warnings": [each.to_wire() for each in self.warnings]} if self.warnings else {}),
+        }
+
+
+@paused_collection()
+def examine_job(
+    job: StackJob,
+    types: Types,
+    settings: Settings,
+    *,
+    clients: Clients | None = None,
+    offline: bool = False,
+    values_required: bool = True,
+    stack_id: str = "",
+    was_accepted: bool = False,
+) -> Examined:
+    """Check everything about a job that can be checked: language, values, references, cycles, types, properties.
+
+    ``stack_id`` is that of a stack that is there already; ``was_accepted``: it had this definition once, whatever the
+    settings allow by now. Without ``clients``, constraints that ask other systems are
+    left out, and if ``offline`` those whose plugin is not installed here; without ``values_required``, parameters
+    may have no value.
+
+    Raises:
+        InvalidInput: with every problem found.
+        NotVerified: another system was to be asked, and does not tell.
+    """
+    limits = Limits.of(settings)
+    problems = [*_size_problems(job, limits)]
+    if problems:
+        raise InvalidInput(problems)
+    environment, faults = environment_of(job, limits)
+    within: tuple[str, ...] = ()
+    if isinstance(job, NestedJob):
+        environment, within = environment_within(environment, job.nesting, job.parameters)
+    problems += faults
+    if not was_accepted and not isinstance(job, NestedJob):
+        problems += sink_problems(environment.event_sinks, settings, offline=offline)
+    # What a wrong one would have said is not missing.
+    values_required = values_required and not faults
+    examiner = Examiner(
+        types,
+        settings,
+        job.files,
+        offline=offline,
+        values_required=values_required,
+        clients=clients.of(job.project) if clients else None,
+    )
+    stack_id = stack_id or str(uuid.uuid4())
+    facade = job.nesting.facade if isinstance(job, NestedJob) else None
+    place = Place(
+        stack=StackDefinition(name=job.name, id=stack_id, project=job.project, parent=facade),
+        pseudo=_pseudo_values(job, stack_id, settings),
+        base=environment.registry.base,
+        within=within,
+        root=root_file_of(job),
+    )
+    try:
+        with evaluation(limits):
+            files = FilesFrom(place.base, job.files) if place.base else job.files
+            draft = Draft.read(job.template, file=job.template_file, files=files, limits=limits)
+            examined = examiner.examine(draft, environment, place)
+    except InvalidInput as error:
+        raise InvalidInput(in_order([*problems, *examiner.problems, *error.problems])) from error
+    problems += examiner.problems
+    if clients and not problems:
+        problems += outside_problems(examined, types, clients.of(job.project))
+    if problems:
+        raise InvalidInput(in_order(problems))
+    return examined
+
+
+@paused_collection()
+def prepare_update(
+    job: StackJob,
+    types: Types,
+    settings: Settings,
+    *,
+    stack_id: str,
+    before: Mapping[str, Any],
+    clients: Clients | None = None,
+    was_accepted: bool = False,
+) -> tuple[Prepared, list[Wish]]:
+    """Check a new definition of a stack whole; ``before`` are the values that its parameters have.
+
+    ``was_accepted``: it had this definition once.
+
+    Raises:
+        InvalidInput: with every problem found.
+        NotVerified: another system was to be asked by ``clients``, and does not tell.
+    """
+    prepared = prepare(job, types, settings, stack_id=stack_id, clients=clients, was_accepted=was_accepted)
+    problems = [
+        prepared.template.problem(
+            schema.path, f"the parameter {schema.name!r} is immutable: it keeps its value"
+        )
+        for schema in prepared.template.parameters.values()
+        if schema.immutable
+        and schema.name in before
+        and before[schema.name] != prepared.parameters.values[schema.name]
+    ]
+    if problems:
+        raise InvalidInput(problems)
+    return prepared, wishes(prepared)
+
+
+@paused_collection()
+def plan_job(
+    job: StackJob, types: Types, settings: Settings, clients: Clients | None = None, *, stack_id: str = ""
+) -> tuple[Prepared, Plan]:
+    """Check a job whole, and plan the traversal that makes the stack, whose id may be given.
+
+    Raises:
+        InvalidInput: with every problem found.
+        NotVerified: another system was to be asked by ``clients``, and does not tell.
+    """
+    prepared = prepare(job, types, settings, stack_id=stack_id, clients=clients)
+    return prepared, plan_create(wishes(prepared))
+
+
+def prepare(
+    job: StackJob,
+    types: Types,
+    settings: Settings,
+    *,
+    stack_id: str = "",
+    clients: Clients | None = None,
+    was_accepted: bool = False,
+) -> Prepared:
+    """Check a job whole, and make of it what a traversal needs; without ``stack_id``, the stack gets any.
+
+    ``was_accepted``: a stack had this definition once.
+
+    Raises:
+        InvalidInput: with every problem found.
+        NotVerified: another system was to be asked by ``clients``, and does not tell.
+    """
+    if not isinstance(job, NestedJob):
+        check_stack_name(job.name)
+    check_project(job.project)
+    check_tags(job.tags)
+    check_timeout(job.timeout_minutes)
+    if isinstance(job, NestedJob):
+        stack_id = job.stack_id
+    with evaluation(Limits.of(settings)):
+        examined = examine_job(
+            job, types, settings, stack_id=stack_id, clients=clients, was_accepted=was_accepted
+        )
+        problems = [*_file_problems(examined.template)]
+        if problems:
+            raise InvalidInput(problems)
+    return prepared_of(job, examined, types)
+
+
+def prepared_of(job: StackJob, examined: Examined, types: Types) -> Prepared:
+    """Return what a traversal needs of a job that was found to be sound."""
+    nested = job if isinstance(job, NestedJob) else None
+    # Those of a stack in a stack are stored already.
+    digests = nested.digests if nested else {key: digest_of(content) for key, content in job.files.items()}
+    return Prepared(
+        stack_id=examined.blank.id,
+        name=job.name,
+        project=job.project,
+        template=examined.template,
+        parameters=examined.parameters,
+        types=examined.types,
+        read=attributes_read(examined.template, examined.types, types),
+        registry=examined.environment.registry,
+        stored=StoredTemplate(
+            source=job.template,
+            file=job.template_file,
+            environments=tuple((each.file, each.source) for each in job.environments),
+            parameters=dict(job.parameters),
+            files=digests,
+            nesting=nested.nesting if nested else None,
+            base=examined.environment.registry.base,
+        ),
+        files={} if nested else {digests[key]: content for key, content in job.files.items()},
+        nested=examined.nested,
+        facade=nested.nesting.facade if nested else None,
+        family=nested.family if nested else None,
+        event_sinks=tuple(each.value for each in examined.environment.event_sinks),
+        warnings=outdated_warnings(examined, types),
+    )
+
+
+def environment_of(job: StackJob, limits: Limits) -> tuple[Environment, list[Problem]]:
+    """Return what a job says of its template's parameters and types, as far as it is right, and what is not.
+
+    Of a stack in a stack, that is what is said of the outermost one, without the values of its parameters.
+    """
+    environment, nodes = Environment(), 0
+    problems = [*_environment_problems(job, limits)]
+    for source in job.environments if not problems else ():
+        try:
+            document, faults = read_document(source.source, file=source.file, limits=limits)
+        except InvalidInput as error:
+            problems += error.problems
+            continue
+        nodes += document.nodes
+        if nodes > (most := most_nodes(limits.max_bytes)):
+            message = f"all environments together have more than {most} keys and values"
+            problems.append(document.positions.problem((), message, _FEWER))
+            break
+        base = base_between(source.file, root_file_of(job))
+        environment = environment.merge(Environment.of_document(document, faults, base=base))
+        problems += faults
+    if environment.registry.most_patterns() > MOST_PATTERNS:
+        message = f"all environments together have more than {MOST_PATTERNS} names of resources with a '*'"
+        problems.append(Problem(path="environments", message=message, hint="one pattern can match many"))
+        environment = replace(environment, registry=Registry())
+    own = {} if isinstance(job, NestedJob) else job.parameters
+    return environment.merge(Environment.of_parameters(own)), problems
+
+
+def root_file_of(job: StackJob) -> str:
+    """Return the name of the outermost template's file."""
+    return job.nesting.root_file if isinstance(job, NestedJob) else job.template_file
+
+
+def _environment_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
+    """Yield what keeps the environments from being read at all: each keeps the limits, but together they do not."""
+    if len(job.environments) > limits.max_files:
+        message = f"there are {len(job.environments)} environments; at most {limits.max_files} are allowed"
+        yield Problem(path="environments", message=message, hint="raise the setting max_template_files")
+    size = sum(len(each.source) for each in job.environments)
+    if size > limits.max_bytes:
+        message = f"all environments together have {size} characters; at most {limits.max_bytes} are allowed"
+        yield Problem(path="environments", message=message, hint=_FEWER)
+
+
+def _pseudo_values(job: StackJob, stack_id: str, settings: Settings) -> dict[str, Any]:
+    return {
+        "OS::stack_name": job.name,
+        "OS::stack_id": stack_id,
+        "OS::project_id": job.project,
+        "AWS::StackName": job.name,
+        "AWS::StackId": stack_id,
+        "AWS::Region": settings.aws_region,
+    }
+
+
+def _size_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
+    if len(job.files) > limits.max_files:
+        message = f"there are {len(job.files)} files; at most {limits.max_files} are allowed"
+        yield Problem(path="files", message=message, hint="raise the setting max_template_files")
+    for name, value in job.parameters.items():
+        try:
+            weight_of(value)
+        except TooMuch as error:
+            yield Problem(path=dotted(("parameters", name)), message=f"this value {error}")
+    # Those of a stack in a stack were counted with the outermost one's.
+    size = 0 if isinstance(job, NestedJob) else sum(map(len, job.files.values()))
+    if size > MOST_BYTES:
+        message = f"all files together have {size} characters; at most {MOST_BYTES} are allowed"
+        yield Problem(path="files", message=message, hint="let resources read what is large from elsewhere")
+
+
+def _file_problems(template: Template) -> Iterator[Problem]:
+    """Yield a problem if resources may read so many files that telling each of them which would take too much."""
+    times = Counter(definition.required_files for definition in template.resources.values())
+    size = sum(count * sum(len(key) + _DIGEST for key in keys) for keys, count in times.items())
+    if size > MOST_BYTES:
+        message = (
+            "too many resources call get_file with a name that only a call tells: each may read every file"
+        )
+        words = template.draft.dialect
+        yield template.problem((words.resources,), message, "write the names out, or bring fewer files")
+
+
+def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.uuid4())) -> list[Wish]:
+    """Return what the template wants of each resource, with an id for each row to be made."""
+    template = prepared.template
+    asks = prepared.stored.nesting.asks if prepared.stored.nesting else ()
+    wanted = wanted_attributes(template, asks)
+    result = []
+    named = _digests(prepared)
+    for name, definition in template.resources.items():
+        fragment: dict[str, Any] = {"definition": definition.fragment(), **hooks_of(prepared.registry, name)}
+        files = dict(named[definition.required_files])
+        if name in prepared.nested:
+            fragment["child"] = fingerprint(prepared.nested[name], prepared.stored.files)
+            if is_template(prepared.types[name]):
+                files[prepared.types[name]] = prepared.stored.files[prepared.types[name]]
+        if files:
+            fragment["files"] = files
+        result.append(
+            Wish(
+                name=name,
+                type=prepared.types[name],
+                resource_id=new_id(),
+                fragment=fragment,
+                requires=definition.requirements,
+                wanted=frozenset(wanted[name]).union(prepared.read.get(name, ())),
+            )
+        )
+    return result
+
+
+def hooks_of(registry: Registry, name: str) -> dict[str, list[str]]:
+    """Return, for the fragment of a resource's node, the hooks at which it is to stop; nothing where there is none."""
+    hooks = sorted(registry.hooks((name,)))
+    return {"hooks": hooks} if hooks else {}
+
+
+def _digests(prepared: Prepared) -> dict[frozenset[str], dict[str, str]]:
+    """Return the digests of the files that resources read, by their keys."""
+    all_keys = {definition.required_files for definition in prepared.template.resources.values()}
+    stored = prepared.stored
+    digests = FilesFrom(stored.base, stored.files) if stored.base else stored.files
+    return {keys: {key: digests[key] for key in sorted(keys)} for keys in all_keys}
+
+
+def wanted_attributes(
+    template: Template, asks: Iterable[AttributePath] = ()
+) -> Mapping[str, set[AttributePath]]:
+    """Return which attributes of each resource the others and the outputs ask for, in one pass over all.
+
+    ``asks`` is what is asked from outside of the stack: each a resource's name, and the path of an attribute.
+    """
+    wanted: defaultdict[str, set[AttributePath]] = defaultdict(set)
+    holders: Iterable[ResourceDefinition | OutputDefinition] = (
+        *template.resources.values(),
+        *template.outputs.values(),
+    )
+    for holder in holders:
+        for name, path in holder.required_attributes:
+            wanted[name].add(path)
+    for path in asks:
+        wanted[str(path[0])].add(path[1:])
+    return wanted
+
+
+def attributes_read(
+    template: Template, named: Mapping[str, str], types: Types
+) -> Mapping[str, set[AttributePath]]:
+    """Return which attributes of each resource the types of those that refer to it ask for by themselves.
+
+    ``named`` are the names of the resources' types.
+    """
+    read: defaultdict[str, set[AttributePath]] = defaultdict(set)
+    for name, definition in template.resources.items():
+        kind = types.get(named[name])
+        if kind is None or not kind.reads:
+            continue
+        for other in definition.properties_expression.requirements():
+            asked = types.get(named.get(other, ""))
+            if asked is not None:
+                read[other].update((attribute,) for attribute in kind.reads & asked.attributes_schema.keys())
+    return read
+
+
+def check_timeout(minutes: float | None) -> None:
+    """Refuse a time-out that is no positive number of minutes.
+
+    Raises:
+        InvalidInput: it is not.
+    """
+    if minutes is None:
+        return
+    if isinstance(minutes, bool) or not isinstance(minutes, (int, float)) or not 0 < minutes < 1e7:
+        problem = Problem(
+            path="timeout_minutes", message=f"expected a positive number of minutes, got {minutes!r}"
+        )
+        raise InvalidInput([problem])
+
+
+def definition_of_rows(
+    context: Mapping[str, Any], template: Template, rows: Iterable[NodeData], files: Mapping[str, str]
+) -> StackDefinition:
+    """Return a stack as its rows are now: what outputs are resolved from."""
+    known = {data.name: data for data in rows}
+    proxies = {
+        name: ResourceProxy(name=name, type=definition.type, data=known.get(name))
+        for name, definition in template.resources.items()
+    }
+    return StackDefinition(
+        name=context["name"],
+        id=context["id"],
+        project=context["project"],
+        parameters=context["parameters"],
+        resources=proxies,
+        files=files,
+        parent=ParentResourceProxy.of_context(context),
+    )

@@ -1,0 +1,40 @@
+"""Stored templates, read again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
+from orchestrator.definition import LazyFiles
+from orchestrator.model.messages import EnvironmentSource, StackJob
+from orchestrator.planning.preparation import environment_of
+from orchestrator.store.store import Store
+from orchestrator.template.locations import FilesFrom
+from orchestrator.template.nested_templates import environment_within
+from orchestrator.template.resource_registry import Registry
+from orchestrator.template.template import Template
+
+
+def load_template(store: Store, template_id: str, context: Mapping[str, Any], settings: Settings) -> Template:
+    """Return a stored template under the values of a traversal's context, read again: it was sound when stored."""
+    stored = store.templates.load(template_id)
+    content = LazyFiles(stored.files, store.templates.file)
+    return Template.parse(
+        stored.source,
+        file=stored.file,
+        files=FilesFrom(stored.base, content) if stored.base else content,
+        limits=Limits.of(settings),
+        values=context["parameters"],
+        hidden=context.get("hidden", ()),
+    )
+
+
+def load_registry(store: Store, template_id: str, settings: Settings) -> Registry:
+    """Return what a stored environment says of types and of single resources; it was sound when it was stored."""
+    stored = store.templates.load(template_id)
+    sources = tuple(EnvironmentSource(file=file, source=source) for file, source in stored.environments)
+    job = StackJob(name="", template="", template_file=stored.file, environments=sources)
+    environment, _ = environment_of(job, Limits.of(settings))
+    if stored.nesting is not None:
+        environment, _ = environment_within(environment, stored.nesting, {})
+    return environment.registry

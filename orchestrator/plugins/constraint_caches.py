@@ -1,0 +1,69 @@
+"""The constraint caches of one process, made from the settings: one for each client plugin."""
+
+import threading
+
+from cache.constraints.cache import ConstraintCache
+from cache.stores.regions import CacheMisconfigured
+from orchestrator.config.settings import Settings
+from orchestrator.errors import InvalidInput, Problem
+
+
+class ConstraintCaches:
+    """Caches by the names of client plugins, each made when it is first asked for; safe for threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._made: dict[str, ConstraintCache | None] = {}
+        self._lock = threading.Lock()
+
+    def of(self, client: str) -> ConstraintCache | None:
+        """Return the cache of a client; None where the settings want nothing to be remembered.
+
+        Raises:
+            InvalidInput: no cache can be made of the settings; its problem names the one that is wrong.
+        """
+        with self._lock:
+            if client not in self._made:
+                self._made[client] = make_constraint_cache(self._settings, client)
+            return self._made[client]
+
+    def made(self) -> list[ConstraintCache]:
+        """Return those that have been asked for, by name."""
+        with self._lock:
+            return [cache for _, cache in sorted(self._made.items()) if cache is not None]
+
+
+def make_constraint_cache(settings: Settings, client: str) -> ConstraintCache | None:
+    """Return a new cache for a client; None where the settings want nothing to be remembered.
+
+    Raises:
+        InvalidInput: no cache can be made of the settings; its problem names the one that is wrong.
+    """
+    common = settings.constraint_cache
+    # What is not given for the client is as for all.
+    own = common.clients[client].model_dump(exclude_none=True) if client in common.clients else {}
+    if not own.get("enabled", common.enabled):
+        return None
+    backend = own.get("backend", settings.cache_backend)
+    same = backend == settings.cache_backend
+    try:
+        return ConstraintCache(
+            client,
+            backend=backend,
+            # Where another kind of store is says nothing of this one.
+            url=own.get("url", settings.cache_url if same else ""),
+            arguments=own.get("arguments", common.arguments if same else {}),
+            expiration_seconds=own.get("expiration_seconds", common.expiration_seconds),
+            max_entries=own.get("max_entries", common.max_entries),
+            lock_seconds=common.lock_seconds,
+        )
+    except CacheMisconfigured as error:
+        # A client that names a backend of its own has to say all else of it too.
+        of_client = error.argument in own or not same
+        raise InvalidInput([_problem(client if of_client else "", error)]) from error
+
+
+def _problem(client: str, error: CacheMisconfigured) -> Problem:
+    common = {"backend": "cache_backend", "url": "cache_url", "arguments": "constraint_cache.arguments"}
+    place = f"constraint_cache.clients.{client}.{error.argument}" if client else common[error.argument]
+    return Problem(message=str(error), path=f"settings.{place}")

@@ -1,0 +1,137 @@
+"""Embedded mode: an in-process queue, worker threads and a sweeper, on the same core and the same store.
+
+Nothing is lost when the process ends at any instruction: what it had begun stands in the store, and the next
+embedded command goes on with it.
+"""
+
+import queue
+import threading
+from collections.abc import Sequence
+
+import structlog
+
+from orchestrator.config.log_context import about_job
+from orchestrator.config.settings import Settings
+from orchestrator.engine.jobs import KINDS, Job
+from orchestrator.errors import IsothermError
+from orchestrator.model.messages import END, CheckOrder
+from orchestrator.processes.runtime import Runtime, is_dead_here
+from orchestrator.store.store import Store
+
+log = structlog.get_logger()
+
+#: The sweeper looks at least this often, for what other processes on the same database left or woke.
+SWEEP_SECONDS = 0.25
+
+
+class Embedded:
+    """Carries out orders on threads of this process until it is closed. It is its own publisher."""
+
+    def __init__(self, settings: Settings, *, store: Store | None = None) -> None:
+        self._orders: queue.SimpleQueue[CheckOrder | None] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._unwinding: threading.Thread | None = None
+        self._settings = settings
+        self._starting = threading.Lock()
+        self.runtime = Runtime(settings, self, kind="embedded", store=store)
+
+    def publish(self, orders: Sequence[CheckOrder]) -> None:
+        """Queue orders for the threads."""
+        for order in orders:
+            self._orders.put(order)
+
+    def backlog(self) -> int:
+        """Return how many orders wait for a thread."""
+        return self._orders.qsize()
+
+    def start(self) -> None:
+        """Start the threads, and take up at once what dead processes of this machine left behind.
+
+        Raises:
+            HooksNotLoaded: a lifecycle plugin or an event sink cannot be used; nothing was touched.
+            InvalidInput: tracing is switched on and cannot be done; nothing was touched.
+        """
+        with self._starting:
+            if self._threads:
+                return
+            # Made here, by one thread: the threads below share them.
+            runtime = self.runtime
+            runtime.load_hooks()
+            assert runtime.tracing  # noqa: S101  # refused before anything is touched, if it is
+            runtime.store.sweeper.take_over(is_dead_here)
+            assert runtime.checker  # noqa: S101  # loads the plugins before the first order
+            assert runtime.coordinator  # noqa: S101
+            runtime.attendance.begin()
+            # Whoever is to be told is known before anything happens.
+            runtime.pump.register()
+            runtime.pump.start()
+            names = [f"worker-{number}" for number in range(self._settings.embedded_threads)]
+            self._threads = [threading.Thread(target=self._work, name=name, daemon=True) for name in names]
+            self._threads.append(threading.Thread(target=self._sweep, name="sweeper", daemon=True))
+            for thread in self._threads:
+                thread.start()
+
+    def take(self, task: str, job: Job, *, stack: str) -> str:
+        """Begin what a job says, with all threads at work, and return the id of its stack.
+
+        Raises:
+            IsothermError: what the coordinator says against it.
+        """
+        self.start()
+        try:
+            with about_job(task, job_id=job.job_id, stack=stack):
+                return KINDS[task].begin(self.runtime.coordinator, job)
+        finally:
+            self.runtime.pump.wake()
+
+    def close(self) -> None:
+        """Let the steps under way end, start no further one, and close the store."""
+        self._stopping.set()
+        for _ in self._threads:
+            self._orders.put(None)
+        for thread in self._threads:
+            thread.join()
+        if self._unwinding:
+            self._unwinding.join()
+        self.runtime.close()
+
+    def _work(self) -> None:
+        while not self._stopping.is_set():
+            order = self._orders.get()
+            if order is None or self._stopping.is_set():
+                return
+            self._carry_out(order)
+
+    def _carry_out(self, order: CheckOrder) -> None:
+        try:
+            if order.phase == END:
+                self.runtime.coordinator.finish(order)
+            else:
+                self.runtime.checker.check(order)
+        except IsothermError as error:
+            log.warning("an order was left to the sweep", resource=order.key, error=str(error))
+        except Exception:
+            log.exception("an order was left to the sweep", resource=order.key)
+        self.runtime.pump.wake()
+
+    def _sweep(self) -> None:
+        pause = 0.0
+        while not self._stopping.wait(pause):
+            try:
+                swept = self.runtime.coordinator.sweep(unwinds=False)
+                self._unwind(swept.lost)
+                due = None if swept.lost else self.runtime.store.sweeper.next_due()
+                wait = SWEEP_SECONDS if due is None else max(due, 0.001)
+                pause = 0.0 if swept.more else min(SWEEP_SECONDS, wait)
+            except Exception:
+                log.exception("the sweep failed; it is tried again")
+                pause = SWEEP_SECONDS
+
+    def _unwind(self, lost: Sequence[str]) -> None:
+        """Have lifecycle plugins told of what is lost: beside the sweep, for they may take their time."""
+        if lost and not (self._unwinding and self._unwinding.is_alive()):
+            self._unwinding = threading.Thread(
+                target=self.runtime.coordinator.unwind, args=(lost,), name="unwinding", daemon=True
+            )
+            self._unwinding.start()

@@ -1,0 +1,64 @@
+"""Where jobs are handed in when others do the work: on the queue; the store tells what became of them."""
+
+import time
+
+from orchestrator.config.settings import Settings
+from orchestrator.engine.job_errors import raise_refusal
+from orchestrator.engine.jobs import Job
+from orchestrator.errors import NotFound, Unavailable
+from orchestrator.store.store import Store
+
+#: How long a submitted job may go unanswered before the sender is told that nobody seems to take jobs.
+ACCEPT_SECONDS = 15.0
+#: How long a job may be looked at by the coordinator that took it: other systems may have to be asked.
+ANSWER_SECONDS = 300.0
+_PAUSE_SECONDS = 0.05
+
+
+class QueueDesk:
+    """Sends jobs to coordinators and waits until one has begun what they say."""
+
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self._settings, self._store = settings, store
+
+    def take(self, task: str, job: Job, *, stack: str) -> str:
+        """Have a job begun, and return the id of its stack; ``stack`` is what people call that.
+
+        Raises:
+            IsothermError: what the coordinator said against it.
+            Unavailable: the queue cannot be reached, or no coordinator took the job.
+        """
+        # Celery is slow to import, and only a distributed face needs it.
+        from kombu.exceptions import OperationalError
+
+        from orchestrator.queue.celery_app import make_app, send_job
+
+        try:
+            send_job(make_app(self._settings), task, job.to_wire(), stack=stack)
+        except (OperationalError, OSError) as error:
+            raise Unavailable(f"the broker does not answer: {error}") from error
+        return self._answer(job.job_id)
+
+    def _answer(self, job_id: str) -> str:
+        """Wait until a coordinator has begun what the job says, and return the stack's id."""
+        began, is_taken = time.monotonic(), False
+        while time.monotonic() < began + (ANSWER_SECONDS if is_taken else ACCEPT_SECONDS):
+            row = self._store.stacks.job(job_id)
+            if row is None:
+                is_taken = is_taken or self._store.taken_jobs.is_taken(job_id)
+                time.sleep(_PAUSE_SECONDS)
+                continue
+            if row.refusal is not None:
+                raise_refusal(row.refusal)
+            if row.stack_id is not None:
+                return row.stack_id
+            raise NotFound("the stack is gone already")
+        if is_taken:
+            raise Unavailable(
+                f"a coordinator took the job and has not answered within {ANSWER_SECONDS:g} seconds; it goes on: "
+                "'isotherm stack list' shows what comes of it"
+            )
+        raise Unavailable(
+            f"no coordinator took the job within {ACCEPT_SECONDS:g} seconds; is 'isotherm coordinator' running? "
+            "If the broker keeps the job, it is done when one starts"
+        )

@@ -1,0 +1,247 @@
+"""One process's share of the engine: its store, types and plugins, put together once from the settings."""
+
+import os
+import socket
+from collections.abc import Mapping
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any, Protocol
+
+import psutil
+from stevedore.driver import DriverManager
+
+from hooks.events import EventSink
+from hooks.lifecycle import LifecyclePlugin
+from orchestrator.caches.process import ProcessCaches
+from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugins
+from orchestrator.config.settings import Settings
+from orchestrator.engine.coordinator import Coordinator
+from orchestrator.engine.publisher import Publisher
+from orchestrator.lifecycle.engine_plugin import Engine, joined
+from orchestrator.model.messages import CheckOrder
+from orchestrator.nodes.rpc.client import NodeClient
+from orchestrator.nodes.statistics import NodeTally
+from orchestrator.nodes.watcher import NodeWatcher
+from orchestrator.placement.joining import engine_of
+from orchestrator.plugins.clients import Clients
+from orchestrator.plugins.constraint_caches import ConstraintCaches
+from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.plugins.resource import Resource
+from orchestrator.processes.registration import Attendance
+from orchestrator.sinks.environments import EnvironmentSinks
+from orchestrator.sinks.pumps import Pumps
+from orchestrator.store.installation.processes import Speaker
+from orchestrator.store.store import Store
+from orchestrator.tracing.tracer import Tracing, tracing_of
+
+#: How long a process that is told to end lets event sinks take what is left; another goes on with that.
+LAST_MOMENT_SECONDS = 1.0
+
+
+class CheckCarrier(Protocol):
+    """Carries out check orders; the workers' package provides it through an entry point."""
+
+    def check(self, order: CheckOrder) -> None:
+        """Carry out one order."""
+
+    def close(self) -> None:
+        """Let go of threads."""
+
+
+def process_name(kind: str, celery_name: str = "") -> str:
+    """Return a name that no other process ever has: what it is, host, pid, and when the process started.
+
+    What it is, is what Celery calls its worker, up to the host; without one, its kind.
+    """
+    # The host is this one, whatever Celery was told: others of it find the process by that.
+    what = celery_name.partition("@")[0] or kind
+    started = psutil.Process().create_time()
+    return f"{what}@{socket.gethostname()}:{os.getpid()}:{started:.2f}"
+
+
+def is_dead_here(name: str) -> bool:
+    """Whether ``name`` is a process of this host that is no longer there."""
+    try:
+        host, pid, started = name.partition("@")[2].rsplit(":", 2)
+        if host != socket.gethostname():
+            return False
+        process = psutil.Process(int(pid))
+        # One that has ended stays in the table until whoever started it, or took it over, looks for it.
+        is_another = abs(process.create_time() - float(started)) > 0.05
+        return is_another or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+    except (ValueError, psutil.Error):
+        return False
+
+
+class Runtime:
+    """What a process of the engine has; each part is made when it is first asked for."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        publisher: Publisher,
+        *,
+        kind: str,
+        store: Store | None = None,
+        celery_name: str = "",
+        queues: tuple[str, ...] = (),
+    ) -> None:
+        """Keep what is needed; ``celery_name`` and ``queues`` are those of the Celery worker that it belongs to."""
+        self.settings = settings
+        self.publisher = publisher
+        self.name = process_name(kind, celery_name)
+        self._kind = kind
+        self._store = store
+        self._celery_name = celery_name
+        self._queues = queues
+
+    @cached_property
+    def store(self) -> Store:
+        """The state of record."""
+        return self._store or Store.of(self.settings)
+
+    @cached_property
+    def types(self) -> Mapping[str, type[Resource]]:
+        """The resource types that are installed."""
+        return ResourceTypes.load()
+
+    @cached_property
+    def clients(self) -> Clients:
+        """The clients of other systems."""
+        return Clients(self.settings, caches=self.caches.of)
+
+    @cached_property
+    def caches(self) -> ProcessCaches:
+        """What clients remember of other systems."""
+        return ProcessCaches(
+            ConstraintCaches(self.settings), self.store.cache_counters, self.store.cache_flushes
+        )
+
+    @cached_property
+    def plugins(self) -> tuple[LifecyclePlugin, ...]:
+        """The operator's lifecycle plugins, in the order in which they are asked."""
+        return joined(lifecycle_plugins(self.settings), self._engine)
+
+    @property
+    def _engine(self) -> Engine:
+        return engine_of(self.settings, store=lambda: self.store, types=lambda: self.types)
+
+    @cached_property
+    def sinks(self) -> tuple[EventSink, ...]:
+        """The operator's event sinks."""
+        return event_sinks(self.settings)
+
+    def load_hooks(self) -> None:
+        """Load lifecycle plugins and event sinks; called before anything is touched.
+
+        Raises:
+            HooksNotLoaded: some cannot be used; with what is wrong with each.
+        """
+        all_at_once(lambda: self.plugins, lambda: self.sinks)
+
+    @cached_property
+    def coordinator(self) -> Coordinator:
+        """The coordinator, with the operator's plugins."""
+        return Coordinator(
+            store=self.store,
+            types=self.types,
+            settings=self.settings,
+            publisher=self.publisher,
+            name=self.name,
+            plugins=self.plugins,
+            clients=self.clients,
+            is_dead=is_dead_here,
+            tracing=self.tracing,
+        )
+
+    @cached_property
+    def tracing(self) -> Tracing:
+        """What tells of operations and of their steps."""
+        return tracing_of(self.settings, self.name)
+
+    @cached_property
+    def attendance(self) -> Attendance:
+        """What says that this process is there; nothing is said before it is begun."""
+        speaker = Speaker(
+            name=self.name,
+            kind=self._kind,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            celery_name=self._celery_name,
+            version=version("isotherm"),
+            queues=self._queues,
+        )
+        return Attendance(self.store.processes, speaker)
+
+    @cached_property
+    def node_watcher(self) -> NodeWatcher:
+        """What looks after nodes."""
+        cache_settings = self.settings.node_state_cache
+        return NodeWatcher(
+            self.store,
+            NodeClient.of(self.settings),
+            self.coordinator.operate,
+            self.node_tally,
+            every_seconds=cache_settings.watch_seconds,
+            refresh_after_seconds=cache_settings.refresh_after_seconds,
+        )
+
+    @cached_property
+    def node_tally(self) -> NodeTally:
+        """What is told of what this process counted of nodes."""
+        return NodeTally.of(self.settings, self.store.node_counters)
+
+    @cached_property
+    def pump(self) -> Pumps:
+        """What tells the operator's event sinks; nothing is told before it is started."""
+        allowed = bool(self.settings.environment_event_sinks)
+        return Pumps(
+            self.store.sink_cursors,
+            self.sinks,
+            EnvironmentSinks(self.settings) if allowed else None,
+            owner=self.name,
+            is_dead=is_dead_here,
+        )
+
+    @cached_property
+    def checker(self) -> CheckCarrier:
+        """The check algorithm, found by its entry point: this package does not know the workers'."""
+        driver: Any = DriverManager("isotherm.workers", "checker", invoke_on_load=False)
+        checker: CheckCarrier = driver.driver(
+            store=self.store,
+            types=self.types,
+            settings=self.settings,
+            publisher=self.publisher,
+            worker=self.name,
+            coordinator=self.coordinator,
+            clients=self.clients,
+            tracing=self.tracing,
+        )
+        return checker
+
+    def say_last_words(self) -> None:
+        """Tell what is told now and then and was not told yet; for a process that ends without closing anything."""
+        if "tracing" in self.__dict__:
+            self.tracing.close()
+        if "pump" in self.__dict__:
+            self.pump.close(LAST_MOMENT_SECONDS)
+        if "caches" in self.__dict__:
+            self.caches.close()
+        if "store" in self.__dict__:
+            self.node_tally.tell()
+        if "attendance" in self.__dict__:
+            self.attendance.end()
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if "pump" in self.__dict__:
+            self.pump.close()
+        if "checker" in self.__dict__:
+            self.checker.close()
+        if "clients" in self.__dict__:
+            self.clients.close()
+        self.say_last_words()
+        if "store" in self.__dict__:
+            self.store.close()

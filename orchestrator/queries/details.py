@@ -1,0 +1,91 @@
+"""All that is shown of one resource in an operation."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestrator.errors import NotFound
+from orchestrator.queries.graph import Seen
+from orchestrator.queries.timeline import Moments
+from orchestrator.views.facts import Facts, NodeFact
+from orchestrator.views.operations import RETRYING, WAITING, ResourceDetails
+from orchestrator.views.wiring import Wiring, is_counter
+
+#: How many events are told.
+_EVENTS: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What is on record with a resource besides how it goes."""
+
+    #: The fragment of the template that is to be applied, or was; None if nobody knows it any more.
+    fragment: Mapping[str, Any] | None = None
+    created_at: float | None = None
+    updated_at: float | None = None
+
+
+def node_of(facts: Facts, no: int) -> NodeFact:
+    """Return the node of a resource.
+
+    Raises:
+        NotFound: the operation has no resource under this number.
+    """
+    for node in facts.nodes:
+        if node.no == no and not is_counter(node):
+            return node
+    raise NotFound(f"the operation has no resource number {no}; its graph tells the numbers of its resources")
+
+
+def details_of(facts: Facts, no: int, recorded: Recorded) -> ResourceDetails:
+    """Return all that is shown of one resource, which the operation has under this number."""
+    seen = Seen(facts)
+    wiring = seen.wiring
+    happened = seen.happened.get(no, ())
+    return ResourceDetails(
+        operation=facts.operation,
+        cursor=facts.cursor,
+        as_of=facts.as_of,
+        vertex=seen.vertices[no],
+        properties=_properties(recorded.fragment),
+        requires=_names(wiring, no, wiring.requirements),
+        required_by=_names(wiring, no, wiring.dependents),
+        spans=tuple(Moments(seen).spans.get(no, ())),
+        events=tuple(
+            (event.id, event.at, f"{event.action}_{event.status}", event.reason)
+            for event in reversed(happened[-_EVENTS:])
+        ),
+        due_at=_due_at(facts, no) if seen.vertices[no].state in (WAITING, RETRYING) else None,
+        created_at=recorded.created_at,
+        updated_at=recorded.updated_at,
+    )
+
+
+def _due_at(facts: Facts, no: int) -> float | None:
+    """Return when somebody is to look at a node next; nobody is to once its operation is no longer in force."""
+    return node_of(facts, no).due_at if facts.operation.in_force else None
+
+
+def _properties(fragment: Mapping[str, Any] | None) -> Mapping[str, object]:
+    """Return the properties as the template has them: what a function results in is not told."""
+    properties = (fragment or {}).get("definition", {}).get("p", {})
+    # A template may give all properties by one function.
+    return properties if isinstance(properties, Mapping) else {"properties": properties}
+
+
+def _names(wiring: Wiring, no: int, ties: Mapping[int, Sequence[int]]) -> tuple[str, ...]:
+    return tuple(sorted({wiring.nodes[other].key for other in _tied(wiring, no, ties)}))
+
+
+def _tied(wiring: Wiring, no: int, ties: Mapping[int, Sequence[int]]) -> Iterator[int]:
+    """Yield the resources on the other ends of a node's edges, through points where edges meet."""
+    seen, following = set(), list(ties[no])
+    while following:
+        other = following.pop()
+        if other in seen:
+            continue
+        seen.add(other)
+        if is_counter(wiring.nodes[other]):
+            following.extend(ties[other])
+        else:
+            yield other

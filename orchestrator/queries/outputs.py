@@ -1,0 +1,57 @@
+"""The outputs of a stack, by what its resources are now."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
+from orchestrator.definition import ResourceProxy, StackDefinition, is_unknown
+from orchestrator.errors import IsothermError
+from orchestrator.planning.matching import node_data_of
+from orchestrator.planning.preparation import definition_of_rows
+from orchestrator.sandbox.budget import TooMuch, evaluation, keep
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.store import Store
+from orchestrator.template.definitions import OutputDefinition
+from orchestrator.template.template import Template
+from orchestrator.views.stacks import OutputView
+
+
+def outputs_of(
+    store: Store, stack: StackRow, template: Template, context: Mapping[str, Any], settings: Settings
+) -> tuple[OutputView, ...]:
+    """Return a stack's outputs; one that cannot be told yet has an error in place of a value."""
+    if not template.outputs or stack.deleted_at is not None:
+        return ()
+    rows = store.stacks.resources(stack.id)
+    ready = [node_data_of(row) for row in rows if row.action != "INIT" and row.status == "COMPLETE"]
+    definition = definition_of_rows(context, template, ready, template.files)
+    with evaluation(Limits.of(settings)):
+        return tuple(
+            _output_view(key, output, output.resolve, definition) for key, output in template.outputs.items()
+        )
+
+
+def _output_view(
+    key: str,
+    output: OutputDefinition,
+    resolve: Callable[[StackDefinition], Any],
+    definition: StackDefinition,
+) -> OutputView:
+    try:
+        value = resolve(definition)
+        keep(value)
+    except TooMuch as error:
+        return OutputView(key=key, description=output.description, error=f"the value {error}")
+    except IsothermError as error:
+        return OutputView(key=key, description=output.description, error=str(error))
+    if is_unknown(value):
+        missing = ", ".join(
+            sorted(name for name in output.requirements if _missing(definition.resources[name]))
+        )
+        return OutputView(key=key, description=output.description, error=f"waits for {missing}")
+    return OutputView(key=key, description=output.description, value=value)
+
+
+def _missing(proxy: ResourceProxy) -> bool:
+    return not proxy.known

@@ -1,0 +1,170 @@
+"""A stack as one document: what ``isotherm stack export`` writes and ``isotherm stack adopt`` reads.
+
+Heat's abandon document: its names, and a template and environments as maps. Secrets are in it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator.config.limits import Limits
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.model.messages import EnvironmentSource, StackJob
+from orchestrator.model.tags import TAGS, are_tags, each_once
+from orchestrator.planning.matching import standing
+from orchestrator.store.stacks.stacks import ResourceRow, StackRow
+from orchestrator.template.document import parse_document
+from orchestrator.template.functions.base import kind_of
+
+#: What a document must be.
+_WANTED: Final = "a map, as 'isotherm stack export' writes it"
+
+
+def document_of(
+    stack: StackRow, definition: StackJob, rows: Mapping[str, Sequence[ResourceRow]], limits: Limits
+) -> dict[str, Any]:
+    """Return a stack, its definition and its resources as plain JSON types.
+
+    ``rows`` are those of the stack and of all stacks in it, by the stack's id; that of a stack in a stack is the id of
+    the row that it is, whose entry holds those of its resources. Of several rows of one name, that in force is told.
+    """
+    environments = [
+        parse_document(each.source, file=each.file, limits=limits).data or {}
+        for each in definition.environments
+    ]
+    return {
+        "name": stack.name,
+        "id": stack.id,
+        "project": stack.project,
+        "action": stack.action,
+        "status": stack.status,
+        "template": parse_document(definition.template, file=definition.template_file, limits=limits).data,
+        "template_file": definition.template_file,
+        "environment": environments if len(environments) > 1 else next(iter(environments), {}),
+        "environment_files": [each.file for each in definition.environments],
+        "files": dict(definition.files),
+        "parameters": dict(definition.parameters),
+        "tags": list(stack.tags),
+        "resources": _entries_of(stack.id, rows),
+    }
+
+
+def _entries_of(stack_id: str, rows: Mapping[str, Sequence[ResourceRow]]) -> dict[str, Any]:
+    present: dict[str, ResourceRow] = {}
+    for row in rows.get(stack_id, ()):
+        present[row.name] = max(present.get(row.name, row), row, key=standing)
+    return {name: _entry_of(row, rows) for name, row in present.items()}
+
+
+def _entry_of(row: ResourceRow, rows: Mapping[str, Sequence[ResourceRow]]) -> dict[str, Any]:
+    inside = {"resources": _entries_of(row.id, rows)} if row.id in rows else {}
+    return {
+        **inside,
+        "name": row.name,
+        "resource_id": row.physical_id,
+        "type": row.type,
+        "action": row.action,
+        "status": row.status,
+        "metadata": dict(row.metadata),
+        "resource_data": dict(row.data),
+    }
+
+
+def read_stack_document(text: str, *, file: str, limits: Limits) -> Mapping[str, Any]:
+    """Return a document from its text, JSON or YAML.
+
+    Raises:
+        InvalidInput: it cannot be read, is no map, or says nothing of resources.
+    """
+    try:
+        # Most are; and a stack of many resources has a document larger than a person would write.
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = parse_document(text, file=file, limits=limits).data
+    if not isinstance(document, dict):
+        raise InvalidInput([Problem(path=file, message=f"expected {_WANTED}, found {kind_of(document)}")])
+    if not isinstance(document.get("resources"), dict):
+        found = kind_of(document["resources"]) if "resources" in document else "nothing"
+        message = f"expected a map of what is there of each resource, found {found}"
+        raise InvalidInput(
+            [Problem(path="resources", message=message, hint=f"in {file}: expected {_WANTED}")]
+        )
+    return document
+
+
+def definition_in(document: Mapping[str, Any], name: str, *, file: str) -> StackJob:
+    """Return the job that gives the stack ``name`` the definition that is in a document.
+
+    Raises:
+        InvalidInput: there is none, or parts of it are nothing like that; with a problem for each.
+    """
+    reader = _Definition(document, file)
+    job = StackJob(
+        name=name,
+        template=json.dumps(reader.part("template", dict, "a template, a map"), indent=2),
+        template_file=reader.part("template_file", str, "a file's name", "template"),
+        files=reader.texts("files"),
+        environments=reader.environments(),
+        parameters=reader.part("parameters", dict, "a map of values", {}),
+    )
+    if reader.problems:
+        raise InvalidInput(reader.problems)
+    return job
+
+
+def tags_in(document: Mapping[str, Any], *, file: str) -> tuple[str, ...]:
+    """Return the tags that are in a document; none, if it says nothing of them.
+
+    Raises:
+        InvalidInput: they are none.
+    """
+    tags = document.get("tags") or ()
+    if not are_tags(tags):
+        raise InvalidInput([Problem(path="tags", message=f"expected {TAGS} in {file}")])
+    return each_once(tags)
+
+
+class _Definition:
+    """Reads the parts of a document's definition, and gathers what is wrong with them."""
+
+    def __init__(self, document: Mapping[str, Any], file: str) -> None:
+        self.problems: list[Problem] = []
+        self._document, self._file = document, file
+
+    def part(self, name: str, kind: type, words: str, otherwise: Any = None) -> Any:
+        """Return a part; ``otherwise`` if there is none, unless that is None: then there must be one."""
+        value = self._document.get(name)
+        if value is None and otherwise is not None:
+            return otherwise
+        if not isinstance(value, kind):
+            found = "nothing" if value is None else kind_of(value)
+            hint = "give the template with -t" if name == "template" else ""
+            self._fault(name, f"expected {words}, found {found}", hint)
+        return value
+
+    def texts(self, name: str) -> dict[str, str]:
+        """Return a part that is a map of texts."""
+        part: Any = self.part(name, dict, "a map of texts", {})
+        if isinstance(part, dict):
+            for key, value in part.items():
+                if not isinstance(value, str):
+                    self._fault(f"{name}.{key}", f"expected a text, found {kind_of(value)}")
+        return part if isinstance(part, dict) else {}
+
+    def environments(self) -> tuple[EnvironmentSource, ...]:
+        """Return the environments, of which there may be one that is no list, as Heat writes it."""
+        said = self._document.get("environment")
+        maps = said if isinstance(said, list) else [said] if said else []
+        names = self.part("environment_files", list, "a list of names", [])
+        names = names if isinstance(names, list) and len(names) == len(maps) else ["environment"] * len(maps)
+        for index, each in enumerate(maps):
+            if not isinstance(each, dict):
+                path = f"environment.{index}" if isinstance(said, list) else "environment"
+                self._fault(path, f"expected an environment, a map, found {kind_of(each)}")
+        return tuple(
+            EnvironmentSource(file=str(name), source=json.dumps(each, indent=2))
+            for name, each in zip(names, maps, strict=True)
+        )
+
+    def _fault(self, path: str, message: str, hint: str = "") -> None:
+        self.problems.append(Problem(path=path, message=f"{message} in {self._file}", hint=hint))

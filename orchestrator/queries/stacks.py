@@ -1,0 +1,380 @@
+"""What faces show of stacks: read from the store, and never changed here."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from orchestrator.config.hooks import lifecycle_plugins
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
+from orchestrator.engine.breakpoints import (
+    hook_view,
+    hooks_by_row,
+    waits_for,
+)
+from orchestrator.engine.snapshots import snapshot_view
+from orchestrator.engine.stack_actions import refuse_suspended
+from orchestrator.engine.update_preview import DryRun
+from orchestrator.errors import NotFound, Problem
+from orchestrator.lifecycle.engine_plugin import joined
+from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown
+from orchestrator.lifecycle.previews import advice_of
+from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
+from orchestrator.model.graph import Graph
+from orchestrator.model.messages import (
+    StackJob,
+)
+from orchestrator.model.tags import has_tags
+from orchestrator.placement.joining import engine_of
+from orchestrator.planning.comparison import compare, job_of_template, refuse_deleted
+from orchestrator.planning.stored_templates import load_template
+from orchestrator.plugins.clients import Clients
+from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.queries.history import event_view, traversal_view
+from orchestrator.queries.outputs import outputs_of
+from orchestrator.queries.resource_tree import in_tree_order
+from orchestrator.queries.stack_document import document_of
+from orchestrator.store.nodes.stopping import paused_until
+from orchestrator.store.stacks.annotations import Said
+from orchestrator.store.stacks.stacks import ResourceRow, StackRow
+from orchestrator.store.store import Store
+from orchestrator.template.template import Template
+from orchestrator.views.stacks import (
+    EventView,
+    GraphNode,
+    GraphView,
+    HookView,
+    OutputView,
+    ResourceView,
+    SnapshotView,
+    StackView,
+    TraversalView,
+    UpdatePlan,
+)
+
+
+class Showing:
+    """Reads of stacks, for faces: every name is looked up in the settings' project."""
+
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self.settings = settings
+        self._store = store
+
+    # -- showing -----------------------------------------------------------------------------------------------
+
+    def stacks(
+        self, *, nested: bool = False, tags: Collection[str] = (), tags_any: Collection[str] = ()
+    ) -> list[StackView]:
+        """Return all stacks that are not deleted, oldest first; those in other stacks only if ``nested``.
+
+        Only those that have all of ``tags``, and any of ``tags_any``.
+        """
+        rows = self._store.stacks.all(project=self.settings.project, nested=nested)
+        return [stack_view(row) for row in rows if has_tags(row.tags, every=tags, some=tags_any)]
+
+    def stack(self, name: str) -> StackView:
+        """Return one stack with parameters and outputs.
+
+        Raises:
+            NotFound: there is none of this name or id.
+        """
+        row = self._find(name)
+        context = self._store.traversals.context(row.traversal_id)
+        template = self._template(row, context)
+        hidden = set(context.get("hidden", ()))
+        shown = {
+            key: "******" if key in hidden else value
+            for key, value in context["parameters"].items()
+            if key in template.parameters
+        }
+        view = replace(
+            stack_view(row, template.description, shown, self._outputs(row, template, context)),
+            in_service=self._store.stacks.in_service(row),
+            annotations=self._store.annotations.of(row.id),
+            warnings=warnings_in(context),
+        )
+        standing = self.hooks(row.id) if row.status == "IN_PROGRESS" else ()
+        return replace(view, reason=waits_for(standing)) if standing else view
+
+    def definition(self, name: str) -> StackJob:
+        """Return the job that would give a stack the definition that it has, secrets included.
+
+        Raises:
+            NotFound: there is none of this name or id.
+        """
+        stack = self._find(name)
+        return replace(job_of_template(self._store, stack, stack.template_id), rollback=stack.rollback)
+
+    def export(self, name: str) -> dict[str, Any]:
+        """Return a stack whole as one document, secrets included, shaped by :mod:`orchestrator.queries.stack_document`.
+
+        Raises:
+            NotFound: there is none of this name or id.
+        """
+        stack = self._find(name)
+        definition = job_of_template(self._store, stack, stack.template_id)
+        # A stack without resources is one all the same.
+        rows: dict[str, list[ResourceRow]] = {
+            each.id: [] for each in self._store.families.in_tree(stack.root_id)
+        }
+        for row in self._store.stacks.resources_in_tree(stack.root_id):
+            rows[row.stack_id].append(row)
+        return document_of(stack, definition, rows, Limits.of(self.settings))
+
+    @property
+    def _clients(self) -> Clients | None:
+        """The clients by which this process may ask other systems; None if that is left to coordinators."""
+        return None
+
+    def plan_update(self, job: StackJob) -> UpdatePlan:
+        """Return what an update would do, and do nothing.
+
+        Raises:
+            NotFound: there is no such stack.
+            InvalidInput: something is wrong with the job.
+            Conflict: the stack is being deleted, or is suspended, or a lifecycle plugin would refuse.
+            NotVerified: another system was to be asked, and does not tell.
+        """
+        stack = self._find(job.name)
+        refuse_deleted(stack)
+        refuse_suspended(stack)
+        types = ResourceTypes.load()
+        told = replace(job, name=stack.name)
+        compared = compare(self._store, stack, told, types, self.settings, clients=self._clients)
+        limits, content = Limits.of(self.settings), self._store.templates.file
+        asked = self._clients.of(stack.project) if self._clients else None
+        tags = stack.tags if job.tags is None else job.tags
+        plan = DryRun(compared, types, limits, content, asked).plan(stack_view(stack).state, tags)
+        engine = engine_of(self.settings, store=lambda: self._store, types=lambda: types)
+        advice = advice_of(
+            joined(lifecycle_plugins(self.settings), engine),
+            partial(definition_shown, compared.prepared, tags=tags),
+            stack_shown(self._store, stack, self.settings),
+            "UPDATE",
+            {*compared.prepared.types.values(), *(row.type for row in compared.rows)},
+        )
+        return replace(plan, warnings=(*plan.warnings, *advice.warnings), annotations=advice.annotations)
+
+    def resources(self, name: str, *, depth: int = 0) -> list[ResourceView]:
+        """Return a stack's resources, the oldest first, and those of one age by their names.
+
+        Each is followed by those of the stack that it is, down to ``depth`` stacks in stacks.
+        """
+        stack = self._find(name)
+        if not depth:
+            rows = self._store.stacks.resources(stack.id)
+        else:
+            rows = self._store.stacks.resources_in_tree(stack.root_id, depth=stack.depth + depth)
+        names = {row.id: row.name for row in rows}
+        by_stack: dict[str, list[ResourceRow]] = {}
+        for row in rows:
+            by_stack.setdefault(row.stack_id, []).append(row)
+        found = in_tree_order(stack.id, by_stack, depth=depth)
+        hooks = hooks_by_row(self._store, stack.id)
+        said = self._store.annotations.all(list(by_stack))
+        return [
+            resource_view(row, names, hooks.get(row.id), within, said.get((row.stack_id, row.name)))
+            for within, row in found
+        ]
+
+    def resource(self, name: str, resource: str) -> ResourceView:
+        """Return one resource.
+
+        Raises:
+            NotFound: there is no such stack or resource.
+        """
+        stack = self._find(name)
+        names = {row.id: row.name for row in self._store.stacks.resources(stack.id)}
+        row = self._store.stacks.resource(stack.id, resource)
+        said = self._store.annotations.of(stack.id, row.name)
+        return resource_view(row, names, hooks_by_row(self._store, stack.id).get(row.id), said=said)
+
+    def events(
+        self,
+        name: str,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        newest_first: bool = False,
+        limit: int = 1000,
+        wanted: EventFilter = ALL_EVENTS,
+    ) -> list[EventView]:
+        """Return a stack's events with an id above ``after`` and below ``before``, oldest first, at most ``limit``.
+
+        Of a deleted stack too, until it is purged: by its id, or by its name as long as no other stack has that.
+
+        Raises:
+            NotFound: there is no such stack.
+        """
+        stack = self._past(name)
+        rows = self._store.events.read(
+            stack.id, after=after, before=before, newest_first=newest_first, limit=limit, wanted=wanted
+        )
+        return [event_view(row, stack) for row in rows]
+
+    def event(self, name: str, event_id: int) -> EventView:
+        """Return one event of a stack, which may be deleted, as in :meth:`events`.
+
+        Raises:
+            NotFound: there is no such stack or event.
+        """
+        stack = self._past(name)
+        return event_view(self._store.events.find(stack.id, event_id), stack)
+
+    def history(self, name: str, *, after: str = "", limit: int = 1000) -> list[TraversalView]:
+        """Return a stack's operations, newest first, at most ``limit``; with ``after``, those older than that one.
+
+        Of a deleted stack too, as in :meth:`events`.
+
+        Raises:
+            NotFound: there is no such stack, or it has no such traversal.
+        """
+        stack = self._past(name)
+        before = self._store.past.traversal(stack.id, after) if after else None
+        rows = self._store.past.traversals(stack.id, before=before, limit=limit)
+        return [traversal_view(row, stack) for row in rows]
+
+    def traversal(self, name: str, traversal_id: str) -> TraversalView:
+        """Return one operation on a stack, which may be deleted, with its nodes' counts.
+
+        Raises:
+            NotFound: there is no such stack or traversal.
+        """
+        stack = self._past(name)
+        row = self._store.past.traversal(stack.id, traversal_id)
+        return traversal_view(
+            row, stack, self._store.families.counts(row.id), self._store.ledger.calls(row.id)
+        )
+
+    def outputs(self, name: str) -> tuple[OutputView, ...]:
+        """Return a stack's outputs; one that cannot be told yet has an error in place of a value."""
+        row = self._find(name)
+        context = self._store.traversals.context(row.traversal_id)
+        return self._outputs(row, self._template(row, context), context)
+
+    def output(self, name: str, key: str) -> OutputView:
+        """Return one output.
+
+        Raises:
+            NotFound: there is no such stack or output; the nearest name is given.
+        """
+        from difflib import get_close_matches
+
+        outputs = {output.key: output for output in self.outputs(name)}
+        if key in outputs:
+            return outputs[key]
+        near = get_close_matches(key, outputs, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; outputs: {', '.join(outputs) or 'none'}"
+        raise NotFound(f"stack {name!r} has no output {key!r}{hint}")
+
+    def graph(self, name: str) -> GraphView:
+        """Return a stack's dependency graph with the state of every resource."""
+        stack = self._find(name)
+        template = self._template(stack, self._store.traversals.context(stack.traversal_id))
+        states = {row.name: f"{row.action}_{row.status}" for row in self._store.stacks.resources(stack.id)}
+        graph = Graph({key: each.requirements for key, each in template.resources.items()})
+        nodes = tuple(
+            GraphNode(name=key, type=each.type, state=states.get(key, "INIT_COMPLETE"))
+            for key, each in template.resources.items()
+        )
+        return GraphView(nodes=nodes, edges=tuple(graph.edges()))
+
+    def snapshots(self, name: str) -> list[SnapshotView]:
+        """Return a stack's snapshots, oldest first."""
+        return [snapshot_view(row) for row in self._store.snapshots.all(self._find(name).id)]
+
+    def snapshot(self, name: str, snapshot: str) -> SnapshotView:
+        """Return one snapshot of a stack, with the resources of which it holds something.
+
+        Raises:
+            NotFound: there is no such stack or snapshot.
+        """
+        row = self._store.snapshots.find(self._find(name).id, snapshot)
+        return snapshot_view(row, self._store.snapshots.entries(row))
+
+    def hooks(self, name: str) -> list[HookView]:
+        """Return where a stack's resources stand at hooks, longest first.
+
+        Raises:
+            NotFound: there is no such stack.
+        """
+        return [hook_view(standing) for standing in self._store.hooks.standing(self._find(name).id)]
+
+    def _find(self, name: str) -> StackRow:
+        return self._store.stacks.find(name, project=self.settings.project)
+
+    def _past(self, name: str) -> StackRow:
+        return self._store.past.stack(name, project=self.settings.project)
+
+    def _template(self, stack: StackRow, context: Mapping[str, Any]) -> Template:
+        return load_template(self._store, stack.template_id, context, self.settings)
+
+    def _outputs(
+        self, stack: StackRow, template: Template, context: Mapping[str, Any]
+    ) -> tuple[OutputView, ...]:
+        return outputs_of(self._store, stack, template, context, self.settings)
+
+
+def warnings_in(context: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """Return the warnings about the definition that a traversal brings about; ``context`` is the traversal's."""
+    return tuple(map(Problem.from_wire, context.get("warnings", ())))
+
+
+def stack_view(
+    row: StackRow,
+    description: str = "",
+    parameters: Mapping[str, Any] | None = None,
+    outputs: tuple[OutputView, ...] = (),
+) -> StackView:
+    """Return what is shown of a stack's row."""
+    return StackView(
+        id=row.id,
+        name=row.name,
+        project=row.project,
+        action=row.action,
+        status=row.status,
+        reason=row.reason,
+        description=description,
+        tags=row.tags,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        traversal_id=row.traversal_id,
+        timeout_minutes=row.timeout_minutes,
+        parent_id=row.parent_id,
+        root_id=row.root_id,
+        depth=row.depth,
+        parameters=parameters or {},
+        outputs=outputs,
+    )
+
+
+def resource_view(
+    row: ResourceRow,
+    names: Mapping[str, str],
+    hook: str | None,
+    within: tuple[str, ...] = (),
+    said: Said | None = None,
+) -> ResourceView:
+    """Return what is shown of a resource's row.
+
+    ``names`` are those of rows by id, ``hook`` is where it stands, ``said`` is what lifecycle plugins said of it.
+    """
+    return ResourceView(
+        within=within,
+        name=row.name,
+        type=row.type,
+        uuid=row.id,
+        physical_id=row.physical_id,
+        action=row.action,
+        status=row.status,
+        reason=row.reason if hook is None else paused_until(hook),
+        unhealthy=row.unhealthy,
+        hook=hook,
+        requires=tuple(sorted(names[each] for each in row.requires if each in names)),
+        attributes={".".join(map(str, path)): value for path, value in row.attributes},
+        metadata=row.metadata,
+        annotations=said or {},
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

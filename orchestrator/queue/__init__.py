@@ -1,0 +1,20 @@
+"""The Celery application: queues, routes, transport, beat, and the processes that Celery runs.
+
+``orchestrator.queue:app`` is the application for the ``celery`` command; it is built when it is first asked for.
+"""
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """Return the Celery application for the ``celery`` command, which looks for ``app`` here.
+
+    Raises:
+        AttributeError: any other name.
+    """
+    if name != "app":
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    from orchestrator.queue.celery_app import app
+
+    return app

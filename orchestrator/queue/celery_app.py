@@ -1,0 +1,285 @@
+"""The Celery app: queues, routes, serializers, and the processes that work on them.
+
+Every queue is reached through the broker's default exchange, by its name alone. There is no binding that a broker
+which lost its memory could forget: what is sent next arrives.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from celery import Celery
+from celery.utils.nodenames import default_nodename, host_format
+from kombu.entity import Exchange, Queue
+from kombu.transport import TRANSPORT_ALIASES
+
+from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugins
+from orchestrator.config.settings import Settings, load_settings
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.model.messages import (
+    ADOPT_TASK,
+    CANCEL_TASK,
+    CHECK_STACK_TASK,
+    CHECK_TASK,
+    CHECKS_QUEUE,
+    COORDINATOR_QUEUE,
+    CREATE_TASK,
+    DELETE_SNAPSHOT_TASK,
+    DELETE_TASK,
+    END,
+    FINISH_TASK,
+    RESTORE_TASK,
+    RESUME_TASK,
+    SIGNAL_TASK,
+    SNAPSHOT_TASK,
+    STACKS_QUEUE,
+    SUSPEND_TASK,
+    SWEEP_TASK,
+    UPDATE_TASK,
+    CheckOrder,
+)
+from orchestrator.nodes.rpc.messages import WATCH_TASK
+from orchestrator.queue.celery_worker import note_worker_name
+from orchestrator.store import migrations
+from orchestrator.tracing.tracer import require_tracing
+
+#: Which queue each task travels on.
+ROUTES = {
+    CREATE_TASK: STACKS_QUEUE,
+    ADOPT_TASK: STACKS_QUEUE,
+    UPDATE_TASK: STACKS_QUEUE,
+    CANCEL_TASK: STACKS_QUEUE,
+    SIGNAL_TASK: STACKS_QUEUE,
+    CHECK_STACK_TASK: STACKS_QUEUE,
+    SUSPEND_TASK: STACKS_QUEUE,
+    RESUME_TASK: STACKS_QUEUE,
+    DELETE_TASK: STACKS_QUEUE,
+    SNAPSHOT_TASK: STACKS_QUEUE,
+    DELETE_SNAPSHOT_TASK: STACKS_QUEUE,
+    RESTORE_TASK: STACKS_QUEUE,
+    CHECK_TASK: CHECKS_QUEUE,
+    FINISH_TASK: COORDINATOR_QUEUE,
+    SWEEP_TASK: COORDINATOR_QUEUE,
+    WATCH_TASK: COORDINATOR_QUEUE,
+}
+#: Ours, by the names that Celery imports them under.
+REDIS_TRANSPORT = "orchestrator.queue.redis_transport:Transport"
+BEAT = "orchestrator.queue.beat:Beat"
+# By the schemes of URLs: a transport set in the app would take the scheme's place where Flower looks for it.
+TRANSPORT_ALIASES.update(redis=REDIS_TRANSPORT, rediss=REDIS_TRANSPORT)
+#: How many times, while a machine is not due, it is looked whether it is.
+WATCH_LOOKS = 5
+#: Messages a worker process takes ahead of the one it works on. What a dead worker took is swept.
+PREFETCH = 8
+
+
+def make_app(settings: Settings) -> Celery:
+    """Return the Celery app for these settings; nothing is connected yet."""
+    default = Exchange("", type="direct")
+    app = Celery("isotherm", broker=settings.broker_url or None, set_as_current=False)
+    app.conf.update(
+        task_serializer="msgpack",
+        result_serializer="msgpack",
+        event_serializer="json",
+        accept_content=["msgpack"],
+        task_queues=[
+            Queue(name, default, routing_key=name) for name in (STACKS_QUEUE, CHECKS_QUEUE, COORDINATOR_QUEUE)
+        ],
+        task_routes={task: {"queue": queue} for task, queue in ROUTES.items()},
+        task_default_queue=STACKS_QUEUE,
+        task_default_exchange="",
+        task_default_routing_key=STACKS_QUEUE,
+        task_create_missing_queues=False,
+        # Results live in the store.
+        task_ignore_result=True,
+        result_backend=None,
+        worker_prefetch_multiplier=PREFETCH,
+        # What Flower and other event readers live on.
+        worker_send_task_events=True,
+        task_send_sent_event=True,
+        task_track_started=True,
+        worker_hijack_root_logger=False,
+        # Our lines are written to stderr as they are to be read: Celery would write others around them.
+        worker_redirect_stdouts=False,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options=_transport_options(settings),
+        task_publish_retry_policy={"max_retries": 2, "interval_start": 0.05, "interval_max": 0.5},
+        enable_utc=True,
+        timezone="UTC",
+        beat_schedule={
+            "sweep": {
+                "task": SWEEP_TASK,
+                "schedule": settings.sweep_seconds,
+                # A sweep that nobody took is worthless once the next is there.
+                "options": _of_use_for(max(5.0, settings.sweep_seconds * 5)),
+            },
+            "watch nodes": {
+                "task": WATCH_TASK,
+                "schedule": settings.node_state_cache.watch_seconds / WATCH_LOOKS,
+                "options": _of_use_for(settings.node_state_cache.watch_seconds / WATCH_LOOKS),
+            },
+        },
+        # The default keeps its schedule in a shelve, which is pickle.
+        beat_scheduler=BEAT,
+    )
+    return app
+
+
+def _of_use_for(seconds: float) -> dict[str, Any]:
+    return {"expires": seconds, "argsrepr": "()", "kwargsrepr": "{}"}
+
+
+def _transport_options(settings: Settings) -> dict[str, Any]:
+    if not settings.broker_url.startswith("redis"):
+        return {}
+    return {
+        "socket_connect_timeout": 5.0,
+        # A broker that hangs, or whose machine went without a word, must not hold whoever sends something for ever.
+        "socket_timeout": 5.0,
+        "socket_keepalive": True,
+        "health_check_interval": 30,
+        # Redis does not notice that a consumer died: kombu writes down what each one holds, and any consumer puts
+        # back what is held for this long, by the clock of its machine. What comes back though its holder lives is
+        # harmless: jobs are known by their ids, and claims refuse.
+        "visibility_timeout": settings.job_lease_seconds,
+        # kombu looks at every tenth of its ticks, every 100 seconds. We let it look at each.
+        "unacked_restore_interval": min(10.0, settings.job_lease_seconds / 4),
+        "unacked_restore_throttle": 1,
+    }
+
+
+@cache
+def default_app() -> Celery:
+    """Return this process's app, from the settings of its environment."""
+    note_worker_name()
+    return make_app(load_settings())
+
+
+def __getattr__(name: str) -> Celery:
+    """Make ``app`` on demand, for ``celery -A orchestrator.queue:app ...``."""
+    if name == "app":
+        return default_app()
+    raise AttributeError(name)
+
+
+class QueuePublisher:
+    """Sends orders over the broker: checks to the workers, ends to a coordinator."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+
+    def publish(self, orders: Sequence[CheckOrder]) -> None:
+        """Send each order as one message; raises the broker client's errors when it is out of reach."""
+        with self._app.producer_or_acquire() as producer:
+            for order in orders:
+                task = FINISH_TASK if order.phase == END else CHECK_TASK
+                self._app.send_task(
+                    task,
+                    kwargs={"order": order.to_wire()},
+                    # What event readers show. They parse it, and it holds names only, never a value.
+                    argsrepr="()",
+                    kwargsrepr=order.summary(),
+                    producer=producer,
+                    ignore_result=True,
+                )
+
+    def backlog(self) -> int | None:
+        """Return how many checks wait in the broker; None when it is out of reach."""
+        connection = self._app.connection_for_write()
+        try:
+            with connection, connection.channel() as channel:
+                return int(channel.queue_declare(CHECKS_QUEUE, passive=True).message_count)
+        except (*connection.connection_errors, *connection.channel_errors):
+            return None
+
+
+def send_job(app: Celery, task: str, job: Mapping[str, Any], *, stack: str) -> None:
+    """Submit a stack job; raises the broker client's errors when it is out of reach."""
+    app.send_task(
+        task,
+        kwargs={"job": dict(job)},
+        argsrepr="()",
+        kwargsrepr=repr({"stack": stack}),
+        ignore_result=True,
+    )
+
+
+def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: str | None) -> int:
+    """Work on checks until told to stop; return the exit code.
+
+    Raises:
+        InvalidInput: there is no broker to work for, or tracing is switched on and cannot be done.
+        HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
+        Unavailable: the database has another schema than this version needs.
+    """
+    require_broker(settings)
+    migrations.require(settings.effective_database_url)
+    require_tracing(settings)
+    # Checks begin operations on stacks in stacks.
+    lifecycle_plugins(settings)
+    app = default_app()
+    app.conf.imports = ("workers.tasks",)
+    worker = app.Worker(
+        queues=[CHECKS_QUEUE],
+        concurrency=concurrency,
+        pool=pool,
+        hostname=node_name(name or "worker"),
+        loglevel=settings.log_level,
+        without_mingle=True,
+        without_gossip=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)
+
+
+def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | None) -> int:
+    """Work on stack jobs and sweeps, with the beat that orders the sweeps, until told to stop; return the exit code.
+
+    Raises:
+        InvalidInput: there is no broker to work for, or tracing is switched on and cannot be done.
+        HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
+        Unavailable: the database has another schema than this version needs.
+    """
+    require_broker(settings)
+    migrations.require(settings.effective_database_url)
+    require_tracing(settings)
+    # Here, once: child processes that cannot load them would be started again and again.
+    all_at_once(lambda: lifecycle_plugins(settings), lambda: event_sinks(settings))
+    app = default_app()
+    app.conf.imports = ("orchestrator.tasks",)
+    app.conf.worker_prefetch_multiplier = 1
+    worker = app.Worker(
+        queues=[STACKS_QUEUE, COORDINATOR_QUEUE],
+        concurrency=concurrency or 2,
+        pool="prefork",
+        hostname=node_name(name or "coordinator"),
+        loglevel=settings.log_level,
+        beat=True,
+        scheduler=BEAT,
+        schedule_filename="",
+        without_mingle=True,
+        without_gossip=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)
+
+
+def node_name(name: str) -> str:
+    """Return the name that Celery's tools show: ``name@host``, unless the host was named too."""
+    return str(host_format(default_nodename(name if "@" in name else f"{name}@%h")))
+
+
+def require_broker(settings: Settings) -> None:
+    """Refuse to start a process that works for a broker where there is none.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    if settings.embedded:
+        problem = Problem(
+            path="settings.broker_url",
+            message="there is no broker: in embedded mode the command that creates a stack does the work itself",
+            hint="set ISOTHERM_BROKER_URL, for example redis://localhost:6379/0",
+        )
+        raise InvalidInput([problem])

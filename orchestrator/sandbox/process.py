@@ -1,0 +1,254 @@
+"""Work whose cost nobody can foretell, done by a process of its own that can be killed.
+
+A regular expression, or an expression of a query language, may take years or all the memory there is, and a thread that
+evaluates it cannot be interrupted. So a child process does it: within a bound of memory that it sets itself, and of
+time that its parent keeps. It knows nothing that the question does not tell: it inherits no environment.
+"""
+
+import atexit
+import contextlib
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+from typing import Any, Final
+
+import msgpack
+
+import orchestrator
+from orchestrator.errors import Unavailable
+from orchestrator.sandbox.child import (
+    ANSWER_HEADER,
+    LONGEST_ANSWER,
+    LONGEST_QUESTION,
+    QUESTION_HEADER,
+    TOO_LONG,
+    TOO_MUCH_MEMORY,
+    Fault,
+)
+
+#: Why there is no answer, in addition to what the child says: it took too long; it ended without one; the question
+#: holds what cannot be sent.
+TOO_LATE: Final = "late"
+DIED: Final = "died"
+UNFIT: Final = "unfit"
+
+#: Importing what answers takes a fraction of this on a machine that is not overloaded.
+_START_SECONDS: Final = 60.0
+#: The pair around an answer takes some bytes.
+_LONGEST_MESSAGE: Final = LONGEST_ANSWER + 1024
+#: What an interpreter needs in order to start at all on some machines; nobody's secrets.
+_INHERITED: Final = ("LD_LIBRARY_PATH", "PYTHONHOME")
+
+#: All of this process.
+_SANDBOXES: "Final[weakref.WeakSet[Sandbox]]" = weakref.WeakSet()
+
+
+class Sandbox:
+    """A child process that answers questions of one kind: started by the first of them, kept for those that follow.
+
+    Threads may share it; they take turns. One child for all of them and not one for each: an answer takes milliseconds,
+    while a child takes a good part of a second to start, and memory. Time is counted from when a question has its turn.
+    After a fork the copy starts a child of its own.
+    """
+
+    def __init__(self, module: str) -> None:
+        """Keep what to run: a module that calls ``serve`` with the memory, in MiB, that it is given as its argument."""
+        self._module = module
+        self._lock = threading.Lock()
+        self._child: _Child | None = None
+        _SANDBOXES.add(self)
+
+    def ask(self, question: Any, *, seconds: float, memory_mib: int) -> Any:
+        """Return the answer to a question, both plain data.
+
+        Raises:
+            Fault: there is none, within ``seconds`` and ``memory_mib``.
+            Unavailable: the child cannot be started.
+        """
+        packed = _packed(question)
+        with self._lock:
+            child = self._child_with(memory_mib)
+            try:
+                message = child.ask(packed, seconds)
+            except TimeoutError:
+                self._end()
+                raise Fault(TOO_LATE) from None
+            except (OSError, EOFError):
+                self._end()
+                raise Fault(DIED) from None
+            except BaseException:
+                # Interrupted: the answer would be taken for that to the next question.
+                self._end()
+                raise
+            kind, answer = msgpack.unpackb(message)
+            if kind == TOO_MUCH_MEMORY:
+                # Nobody knows what was left half done.
+                self._end()
+        if kind is not None:
+            raise Fault(kind, msgpack.unpackb(answer))
+        return msgpack.unpackb(answer, strict_map_key=False)
+
+    def close(self) -> None:
+        """End the child, if there is one; a later question starts another."""
+        with self._lock:
+            self._end()
+
+    def forget(self) -> None:
+        """Let go of a child that belongs to the process from which this one was forked, as was perhaps the lock."""
+        self._lock = threading.Lock()
+        child, self._child = self._child, None
+        if child:
+            child.let_go()
+
+    def _child_with(self, memory_mib: int) -> "_Child":
+        """Return a child that can be asked."""
+        if self._child and (self._child.memory_mib != memory_mib or not self._child.is_alive()):
+            self._end()
+        if self._child is None:
+            self._child = _Child(self._module, memory_mib)
+        return self._child
+
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child:
+            child.end()
+
+
+class _Child:
+    """One process and its two pipes."""
+
+    def __init__(self, module: str, memory_mib: int) -> None:
+        """Start it, and wait until it is ready.
+
+        Raises:
+            Unavailable: it cannot be started.
+        """
+        self.memory_mib = memory_mib
+        # No variables of the environment but ours, no site and no user directories; the parent's path has them all.
+        command = [sys.executable, "-s", "-S", "-P", "-m", module, str(memory_mib)]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 (this interpreter and a module of this package)
+                command,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd="/",
+                env=_environment(),
+            )
+        except OSError as error:
+            raise Unavailable(f"the process {module} cannot be started: {error.strerror}") from error
+        assert self._process.stdin  # noqa: S101
+        assert self._process.stdout  # noqa: S101
+        self._pipes = self._process.stdin, self._process.stdout
+        self._questions, self._answers = (pipe.fileno() for pipe in self._pipes)
+        for descriptor in (self._questions, self._answers):
+            os.set_blocking(descriptor, False)
+        try:
+            self._receive(time.monotonic() + _START_SECONDS)
+        except (OSError, EOFError) as error:
+            self.end()
+            reason = "in time" if isinstance(error, TimeoutError) else "and wrote why to the standard error"
+            raise Unavailable(f"the process {module} did not become ready {reason}") from error
+        except BaseException:
+            self.end()
+            raise
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, packed: bytes, seconds: float) -> bytes:
+        """Return the message that answers.
+
+        Raises:
+            TimeoutError: there was none within ``seconds``.
+            OSError, EOFError: the process ended.
+        """
+        deadline = time.monotonic() + seconds
+        self._send(QUESTION_HEADER.pack(len(packed), seconds) + packed, deadline)
+        return self._receive(deadline)
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._close()
+
+    def let_go(self) -> None:
+        """Forget the process, which is another one's child: with a pipe left open, it would outlive its parent."""
+        self._close()
+        # Now its object knows as well that there is nobody to wait for.
+        self._process.poll()
+
+    def _close(self) -> None:
+        for pipe in self._pipes:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+    def _send(self, message: bytes, deadline: float) -> None:
+        left = memoryview(message)
+        while left:
+            _wait(self._questions, select.POLLOUT, deadline)
+            with contextlib.suppress(BlockingIOError):
+                left = left[os.write(self._questions, left) :]
+
+    def _receive(self, deadline: float) -> bytes:
+        (length,) = ANSWER_HEADER.unpack(self._read(ANSWER_HEADER.size, deadline))
+        if length > _LONGEST_MESSAGE:
+            raise EOFError("no sense is to be expected from there any more")
+        return self._read(length, deadline)
+
+    def _read(self, length: int, deadline: float) -> bytes:
+        found = bytearray()
+        while len(found) < length:
+            _wait(self._answers, select.POLLIN, deadline)
+            with contextlib.suppress(BlockingIOError):
+                part = os.read(self._answers, length - len(found))
+                if not part:
+                    raise EOFError("the process ended")
+                found += part
+        return bytes(found)
+
+
+def _wait(descriptor: int, event: int, deadline: float) -> None:
+    poll = select.poll()
+    poll.register(descriptor, event)
+    left = deadline - time.monotonic()
+    if left <= 0 or not poll.poll(left * 1000):
+        raise TimeoutError
+
+
+def _packed(question: Any) -> bytes:
+    try:
+        packed: bytes = msgpack.packb(question)
+    except (TypeError, ValueError, OverflowError):
+        raise Fault(UNFIT) from None
+    if len(packed) > LONGEST_QUESTION:
+        raise Fault(TOO_LONG)
+    return packed
+
+
+def _environment() -> dict[str, str]:
+    """Return what the child needs to find the same modules as its parent."""
+    root = Path(orchestrator.__file__).parents[1]
+    paths = [str(Path(path).absolute()) for path in [*sys.path, str(root)]]
+    kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    # A set has the same order in every child: the same question has the same answer.
+    return {**kept, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONHASHSEED": "0"}
+
+
+def _forget_all() -> None:
+    for sandbox in list(_SANDBOXES):
+        sandbox.forget()
+
+
+def _close_all() -> None:
+    for sandbox in list(_SANDBOXES):
+        sandbox.close()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+atexit.register(_close_all)

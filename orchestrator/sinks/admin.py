@@ -1,0 +1,68 @@
+"""Look at how far event sinks have been told, and forget those that are gone."""
+
+from collections.abc import Collection
+
+from orchestrator.config.hooks import find_sinks
+from orchestrator.config.settings import Settings
+from orchestrator.errors import Conflict, NotFound
+from orchestrator.model.nearest import Nearest
+from orchestrator.store.installation.sink_cursors import CursorRow, SinkCursors
+from orchestrator.views.sinks import SinkView
+
+
+def sink_views(cursors: SinkCursors, settings: Settings) -> list[SinkView]:
+    """Return all sinks that are enabled or have been told something: those of the settings first, by name."""
+    enabled = _enabled(settings)
+    rows = cursors.all()
+    known = {row.name for row in rows}
+    new = [SinkView(name=name, type=name, enabled=True) for name in enabled if name not in known]
+    of_settings = [_view(row, enabled=row.name in enabled) for row in rows if row.stack_id is None]
+    allowed = settings.environment_event_sinks
+    of_stacks = [_view(row, enabled=row.type in allowed) for row in rows if row.stack_id is not None]
+    return [*sorted([*of_settings, *new], key=lambda view: view.name), *of_stacks]
+
+
+def forget_sink(cursors: SinkCursors, settings: Settings, name: str) -> None:
+    """Have no events kept any more for a sink.
+
+    Raises:
+        NotFound: there is no such sink.
+        Conflict: it is enabled here, and would be told again what happens from now on.
+    """
+    known = [row.name for row in cursors.all()]
+    if name in _enabled(settings):
+        raise Conflict(
+            f"event sink {name!r} is enabled: say settings.event_sinks.{name}.enabled = false first, or remove its "
+            "package; then end the coordinators that still know it"
+        )
+    if not cursors.forget(name):
+        there = f"there are: {', '.join(known)}" if known else "there is none"
+        raise NotFound(f"no event sink {name!r} is known; {Nearest().hint(name, known, there)}")
+
+
+def _enabled(settings: Settings) -> Collection[str]:
+    """Return the names of the settings' sinks that are enabled; one that is broken may be any of them."""
+    return {each.name for each in find_sinks(settings).hooks if each.enabled}
+
+
+def _view(row: CursorRow, *, enabled: bool) -> SinkView:
+    return SinkView(
+        name=row.name,
+        type=row.type,
+        stack=row.stack_name or "",
+        stack_id=row.stack_id or "",
+        enabled=enabled,
+        position=row.position,
+        backlog=row.backlog,
+        behind_seconds=_since(row, row.waiting_since),
+        lost=row.lost,
+        failing_since=row.failing_since,
+        failing_seconds=_since(row, row.failing_since),
+        failures=row.failures,
+        error=row.error,
+        owner=row.owner or "",
+    )
+
+
+def _since(row: CursorRow, at: float | None) -> float:
+    return 0.0 if at is None else max(0.0, row.now - at)

@@ -1,0 +1,1 @@
+"""The history: events, past operations, and what is read of them."""

@@ -1,0 +1,120 @@
+"""The history: append-only, read in the order of the events' ids."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.errors import NotFound
+from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
+from orchestrator.store import tables
+from orchestrator.store.database import Database, retrying
+from orchestrator.store.history.horizon import SETTLED_SECONDS, Horizon
+
+#: How long somebody who asks waits for transactions under way that may still write an event before what he is shown.
+_PATIENCE_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRow:
+    """An event's row."""
+
+    id: int
+    at: float
+    stack_id: str
+    traversal_id: str
+    resource: str
+    resource_id: str | None
+    type: str
+    action: str
+    status: str
+    reason: str
+    physical_id: str | None
+    cause: str = ""
+    worker: str = ""
+
+
+class Events:
+    """The event table's operations."""
+
+    def __init__(self, database: Database, horizon: Horizon) -> None:
+        self._db = database
+        self._horizon = horizon
+
+    @retrying
+    def read(
+        self,
+        stack_id: str,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        newest_first: bool = False,
+        limit: int = 1000,
+        wanted: EventFilter = ALL_EVENTS,
+    ) -> list[EventRow]:
+        """Return a stack's events with an id above ``after`` and below ``before``, oldest first, at most ``limit``.
+
+        Ids are given before transactions commit. An event that a still open transaction might precede is held
+        back, so whoever asks again after the last id that he saw misses nothing.
+        """
+        event = tables.event
+        sql = self._rows().where(event.c.stack_id == stack_id, event.c.id > after, *self._fits(wanted))
+        if before is not None:
+            sql = sql.where(event.c.id < before)
+        if self._db.postgres:
+            sql = sql.where(self._settled())
+        with self._db.read() as connection:
+            order = event.c.id.desc() if newest_first else event.c.id
+            rows = connection.execute(sql.order_by(order).limit(limit)).all()
+        return [EventRow(**row._mapping) for row in rows]
+
+    @retrying
+    def find(self, stack_id: str, event_id: int) -> EventRow:
+        """Return one event.
+
+        Raises:
+            NotFound: the stack has none with this id.
+        """
+        event = tables.event
+        sql = self._rows().where(event.c.id == event_id, event.c.stack_id == stack_id)
+        with self._db.read() as connection:
+            row = connection.execute(sql).first()
+        if row is None:
+            raise NotFound(f"the stack has no event {event_id}; events are trimmed, oldest first")
+        return EventRow(**row._mapping)
+
+    @staticmethod
+    def _rows() -> sa.Select[Any]:
+        return sa.select(*(tables.event.c[name] for name in EventRow.__dataclass_fields__))
+
+    def _fits(self, wanted: EventFilter) -> Iterator[sa.ColumnElement[bool]]:
+        event = tables.event
+        if wanted.resources:
+            yield sa.or_(*(self._matches(event.c.resource, each) for each in wanted.resources))
+        if wanted.types:
+            yield sa.or_(*(self._matches(event.c.type, each) for each in wanted.types))
+        if wanted.actions:
+            yield event.c.action.in_(wanted.actions)
+        if wanted.statuses:
+            yield event.c.status.in_(wanted.statuses)
+        if wanted.since is not None:
+            yield event.c.at >= wanted.since
+        if wanted.traversal_id is not None:
+            yield event.c.traversal_id == wanted.traversal_id
+
+    def _matches(self, column: sa.Column[str], pattern: str) -> sa.ColumnElement[bool]:
+        """Return the condition that a text matches a pattern; cases differ, unlike with SQLite's LIKE."""
+        if not any(mark in pattern for mark in "*?"):
+            return column == pattern
+        if self._db.postgres:
+            literal = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+            return column.like(literal.replace("*", "%").replace("?", "_"), escape="\\")
+        matches: sa.ColumnElement[bool] = column.op("GLOB", is_comparison=True)(pattern.replace("[", "[[]"))
+        return matches
+
+    def _settled(self) -> sa.ColumnElement[bool]:
+        """Return which events no event comes before any more."""
+        event = tables.event
+        now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
+        return (event.c.id <= self._horizon.reach(_PATIENCE_SECONDS)) | (event.c.at < now - SETTLED_SECONDS)

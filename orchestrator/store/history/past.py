@@ -1,0 +1,129 @@
+"""What is over: the traversals of a stack, newest first, and stacks that are deleted."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.errors import NotFound
+from orchestrator.store import tables
+from orchestrator.store.database import Database, retrying
+from orchestrator.store.stacks.stacks import StackRow, Stacks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraversalRow:
+    """A traversal, under way or over."""
+
+    id: str
+    action: str
+    #: One that failed stays so, also once another has followed it.
+    status: str
+    reason: str
+    template_id: str
+    created_at: float
+    ended_at: float | None
+    #: How often what happened to resources in it, by action and status: ``CREATE_COMPLETE`` ...
+    counts: Mapping[str, int]
+
+
+class Past:
+    """Reads of what is over; nothing that the engine does depends on them."""
+
+    def __init__(self, database: Database, stacks: Stacks) -> None:
+        self._db = database
+        self._stacks = stacks
+
+    def stack(self, name_or_id: str, *, project: str) -> StackRow:
+        """Return a stack that is not deleted, by name, or any by id, or the one of this name that was deleted last.
+
+        Raises:
+            NotFound: there is none, or it was purged; the nearest name is given.
+        """
+        try:
+            return self._stacks.find(name_or_id, project=project)
+        except NotFound:
+            deleted = self._deleted(name_or_id, project)
+            if deleted is None:
+                raise
+        return self._stacks.find(deleted, project=project)
+
+    @retrying
+    def _deleted(self, name: str, project: str) -> str | None:
+        stack = tables.stack
+        sql = sa.select(stack.c.id).where(
+            stack.c.project == project, stack.c.name == name, stack.c.deleted_at.is_not(None)
+        )
+        with self._db.read() as connection:
+            return connection.execute(sql.order_by(stack.c.deleted_at.desc()).limit(1)).scalar_one_or_none()
+
+    @retrying
+    def traversals(
+        self, stack_id: str, *, before: TraversalRow | None = None, limit: int
+    ) -> list[TraversalRow]:
+        """Return a stack's traversals that began before a given one, newest first, at most ``limit``."""
+        traversal = tables.traversal
+        sql = self._rows().where(traversal.c.stack_id == stack_id)
+        if before is not None:
+            began = sa.tuple_(traversal.c.created_at, traversal.c.id)
+            sql = sql.where(began < sa.tuple_(sa.literal(before.created_at), sa.literal(before.id)))
+        sql = sql.order_by(traversal.c.created_at.desc(), traversal.c.id.desc()).limit(limit)
+        with self._db.read() as connection:
+            rows = connection.execute(sql).all()
+        return self._counted(stack_id, rows)
+
+    @retrying
+    def traversal(self, stack_id: str, traversal_id: str) -> TraversalRow:
+        """Return one traversal.
+
+        Raises:
+            NotFound: the stack has none with this id.
+        """
+        traversal = tables.traversal
+        sql = self._rows().where(traversal.c.id == traversal_id, traversal.c.stack_id == stack_id)
+        with self._db.read() as connection:
+            rows = connection.execute(sql).all()
+        if not rows:
+            raise NotFound(
+                f"the stack has no traversal {traversal_id!r}; 'isotherm stack history' lists those it has"
+            )
+        return self._counted(stack_id, rows)[0]
+
+    @staticmethod
+    def _rows() -> sa.Select[Any]:
+        traversal = tables.traversal
+        names = ("id", "action", "status", "reason", "template_id", "created_at", "ended_at", "counted")
+        return sa.select(*(traversal.c[name] for name in names))
+
+    def _counted(self, stack_id: str, rows: Sequence[Any]) -> list[TraversalRow]:
+        """Add to each traversal's events that are gone those that are there."""
+        event = tables.event
+        sql = (
+            sa.select(event.c.traversal_id, event.c.action, event.c.status, sa.func.count())
+            .where(event.c.stack_id == stack_id, event.c.traversal_id.in_([row.id for row in rows]))
+            .where(event.c.resource != "")
+            .group_by(event.c.traversal_id, event.c.action, event.c.status)
+        )
+        counts = {row.id: Counter[str](json.loads(row.counted)) for row in rows}
+        with self._db.read() as connection:
+            for traversal_id, action, status, count in connection.execute(sql):
+                counts[traversal_id][f"{action}_{status}"] += count
+        return [_row(row, counts[row.id]) for row in rows]
+
+
+def _row(row: Any, counts: Mapping[str, int]) -> TraversalRow:
+    # Only one that failed has a reason when another follows it.
+    failed = row.status == "SUPERSEDED" and row.reason
+    return TraversalRow(
+        id=row.id,
+        action=row.action,
+        status="FAILED" if failed else row.status,
+        reason=row.reason,
+        template_id=row.template_id,
+        created_at=row.created_at,
+        ended_at=row.ended_at,
+        counts=counts,
+    )

@@ -1,0 +1,1 @@
+"""The installation itself: its processes, the counters of its caches, the cursors of its event sinks."""

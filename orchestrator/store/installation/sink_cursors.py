@@ -1,0 +1,429 @@
+"""How far each event sink has been told: durable cursors, each moved by one process at a time."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import sqlalchemy as sa
+
+from hooks.events import Event
+from orchestrator.model.codec import Codec, UnreadableSecret
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.history.horizon import Horizon
+from orchestrator.store.purging.unneeded import SINK_PATIENCE_SECONDS, waits
+
+#: How many events are read at once.
+BATCH = 500
+#: A cursor that no key opens is not tried again before: keys do not come by themselves.
+_LOCKED_SECONDS = 60.0
+#: An error's words are kept up to here.
+_ERROR_LENGTH = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CursorRow:
+    """A cursor, for people."""
+
+    name: str
+    #: Of a sink that an environment names: the stack that it is told of; None of one in the settings.
+    stack_id: str | None
+    #: That stack's name; None if there is none.
+    stack_name: str | None
+    type: str
+    #: The id of the last event that it was told.
+    position: int
+    #: How many events wait for it, and when the first of them happened; None if none does.
+    backlog: int
+    waiting_since: float | None
+    #: How many events were removed before it was told.
+    lost: int
+    failing_since: float | None
+    failures: int
+    error: str
+    #: Which process tells it; None if none does.
+    owner: str | None
+    #: What time it is.
+    now: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CursorClaim:
+    """The right to move a cursor, until the lease ends or another process takes it."""
+
+    name: str
+    type: str
+    stack_id: str | None
+    #: Options of a sink that an environment names.
+    options: Mapping[str, Any] = field(repr=False)
+    #: The fence: what is done under an older attempt, or by another process, changes nothing. A cursor that was
+    #: forgotten and made anew counts its attempts anew.
+    attempt: int
+    owner: str
+    position: int
+    #: What the sink saved with that position; empty if nothing.
+    state: bytes = field(repr=False)
+    #: How often it failed since it was told something.
+    failures: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Which process has a cursor."""
+
+    owner: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """A cursor of a sink that an environment names, for which events wait."""
+
+    name: str
+    type: str
+    #: Which process has it; None if none has.
+    owner: str | None
+
+
+class SinkCursors:
+    """The cursors' operations."""
+
+    def __init__(self, database: Database, codec: Codec, horizon: Horizon) -> None:
+        self._db = database
+        self._codec = codec
+        #: How far the history is complete.
+        self.horizon = horizon
+
+    @retrying
+    def register(self, names: Collection[str]) -> None:
+        """Make a cursor for each sink of the settings that has none: it is told what happens from now on."""
+        if not names:
+            return
+        sql = sa.text(
+            "INSERT INTO sink_cursor (name, type, position, created_at) "
+            "SELECT :name, :name, coalesce(max(id), 0), :now FROM event WHERE true "
+            "ON CONFLICT (name) DO NOTHING"
+        )
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            # In one order, so that two who register at once never wait for each other.
+            connection.execute(sql, [{"name": name, "now": now} for name in sorted(names)])
+
+    @retrying
+    def claim(self, name: str, *, owner: str, lease_seconds: float) -> CursorClaim | None:
+        """Take a cursor; None if there is none, another process has it, or it failed and is not due yet.
+
+        None, too, if no key opens what is kept with it: that is a failure, and on record as one.
+        """
+        cursor = tables.sink_cursor
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            free = sa.or_(
+                cursor.c.leased_until.is_(None), cursor.c.leased_until <= now, cursor.c.owner == owner
+            )
+            row = connection.execute(
+                cursor.update()
+                .where(cursor.c.name == name, cursor.c.due_at <= now, free)
+                .values(owner=owner, leased_until=now + lease_seconds, attempt=cursor.c.attempt + 1)
+                .returning(*cursor.c)
+            ).first()
+        if row is None:
+            return None
+        claim = CursorClaim(
+            name=row.name,
+            type=row.type,
+            stack_id=row.stack_id,
+            options={},
+            attempt=row.attempt,
+            owner=row.owner,
+            position=row.position,
+            state=b"",
+            failures=row.failures,
+        )
+        try:
+            return replace(
+                claim,
+                options=self._codec.unpack(row.options) if row.options else {},
+                state=self._codec.unpack(row.state) if row.state else b"",
+            )
+        except UnreadableSecret as error:
+            self.fail(claim, str(error), pause_seconds=_LOCKED_SECONDS)
+            return None
+
+    @retrying
+    def holder(self, name: str) -> Holder | None:
+        """Return which process has a cursor; None if none has."""
+        cursor = tables.sink_cursor
+        sql = sa.select(cursor.c.owner, cursor.c.attempt).where(
+            cursor.c.name == name, cursor.c.leased_until.is_not(None)
+        )
+        with self._db.read() as connection:
+            row = connection.execute(sql).first()
+        return None if row is None else Holder(owner=row.owner, attempt=row.attempt)
+
+    @retrying
+    def exists(self, name: str) -> bool:
+        """Tell whether there is a cursor of this name."""
+        cursor = tables.sink_cursor
+        with self._db.read() as connection:
+            return (
+                connection.execute(sa.select(cursor.c.name).where(cursor.c.name == name)).first() is not None
+            )
+
+    @retrying
+    def read(self, claim: CursorClaim, *, up_to: int, limit: int = BATCH) -> list[Event]:
+        """Return the next events behind a claim's position, in the order of their ids, none above ``up_to``.
+
+        Whoever must not miss any asks :attr:`horizon` how far he may read.
+        """
+        event, stack = tables.event, tables.stack
+        sql = (
+            sa.select(event, stack.c.name.label("stack_name"), stack.c.project)
+            .outerjoin(stack, stack.c.id == event.c.stack_id)
+            .where(event.c.id > claim.position, event.c.id <= up_to)
+            .order_by(event.c.id)
+            .limit(limit)
+        )
+        if claim.stack_id is not None:
+            # The environment may have ceased to name it since it was taken.
+            cursor = tables.sink_cursor
+            until = sa.select(cursor.c.until).where(cursor.c.name == claim.name).scalar_subquery()
+            sql = sql.where(event.c.stack_id == claim.stack_id, event.c.id <= sa.func.coalesce(until, up_to))
+        with self._db.read() as connection:
+            return [_event(row) for row in connection.execute(sql)]
+
+    @retrying
+    def advance(self, claim: CursorClaim, position: int, *, state: bytes, lease_seconds: float) -> bool:
+        """Note that a sink was told everything up to ``position``, and what it saved with that.
+
+        False if another process has the cursor, or nobody wants it any more; then nothing is changed.
+        """
+        return self._change(
+            claim,
+            lease_seconds,
+            position=position,
+            state=self._codec.pack(state) if state else None,
+            failing_since=None,
+            failures=0,
+            error="",
+        )
+
+    @retrying
+    def renew(self, claim: CursorClaim, *, lease_seconds: float) -> bool:
+        """Keep a cursor for so long from now on; False if another process has it, or nobody wants it any more."""
+        return self._change(claim, lease_seconds)
+
+    def _change(self, claim: CursorClaim, lease_seconds: float, **values: Any) -> bool:
+        cursor = tables.sink_cursor
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            sql = cursor.update().where(_mine(claim)).values(leased_until=now + lease_seconds, **values)
+            return connection.execute(sql).rowcount == 1
+
+    @retrying
+    def fail(self, claim: CursorClaim, error: str, *, pause_seconds: float) -> bool:
+        """Note that a sink did not take what it was given, and let go of the cursor; nobody tries before the pause.
+
+        False if another process has the cursor, or nobody wants it any more; then nothing is changed.
+        """
+        cursor = tables.sink_cursor
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            values = {
+                "failing_since": sa.func.coalesce(cursor.c.failing_since, now),
+                "failures": cursor.c.failures + 1,
+                "error": error[:_ERROR_LENGTH],
+                "due_at": now + pause_seconds,
+                "owner": None,
+                "leased_until": None,
+            }
+            return connection.execute(cursor.update().where(_mine(claim)).values(**values)).rowcount == 1
+
+    @retrying
+    def release(self, name: str, *, owner: str, attempt: int) -> bool:
+        """Let go of a cursor that a process took in this attempt; False if it has not got it any more."""
+        cursor = tables.sink_cursor
+        which = _held(name, owner, attempt) & cursor.c.leased_until.is_not(None)
+        with self._db.write() as connection:
+            freed = connection.execute(cursor.update().where(which).values(owner=None, leased_until=None))
+            return freed.rowcount == 1
+
+    @retrying
+    def all(self) -> list[CursorRow]:
+        """Return every cursor, those of the settings' sinks first, by name."""
+        cursor, stack, event = tables.sink_cursor, tables.stack, tables.event
+        sql = (
+            sa.select(
+                *(cursor.c[name] for name in _SHOWN),
+                stack.c.name.label("stack_name"),
+                sa.literal_column(self._db.now).label("now"),
+                _of_waiting(sa.select(sa.func.count())).label("backlog"),
+                _of_waiting(sa.select(event.c.at).order_by(event.c.id).limit(1)).label("waiting_since"),
+            )
+            .outerjoin(stack, stack.c.id == cursor.c.stack_id)
+            .order_by(cursor.c.stack_id.is_not(None), stack.c.name, cursor.c.name)
+        )
+        with self._db.read() as connection:
+            return [CursorRow(**row._mapping) for row in connection.execute(sql)]
+
+    @retrying
+    def due(self, types: Collection[str], *, up_to: int, limit: int, failing: bool = False) -> list[Due]:
+        """Return cursors of sinks that environments name for which events wait, none above ``up_to``.
+
+        First those that no process has, and of these who has waited longest. ``failing``: of those that failed the last
+        time, those that are to be tried again; else, of all others.
+        """
+        cursor, event = tables.sink_cursor, tables.event
+        waiting = sa.exists().where(event.c.stack_id == cursor.c.stack_id, waits(), event.c.id <= up_to)
+        now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
+        held = cursor.c.leased_until.is_not(None) & (cursor.c.leased_until > now)
+        sql = (
+            sa.select(cursor.c.name, cursor.c.type, sa.case((held, cursor.c.owner)).label("owner"))
+            .where(cursor.c.stack_id.is_not(None), cursor.c.type.in_(types), cursor.c.due_at <= now, waiting)
+            .where((cursor.c.failures > 0) if failing else (cursor.c.failures == 0))
+            .order_by(held, cursor.c.position, cursor.c.name)
+            .limit(limit)
+        )
+        with self._db.read() as connection:
+            return [Due(**row._mapping) for row in connection.execute(sql)]
+
+    @retrying
+    def remove_done(self) -> None:
+        """Remove cursors that were told everything, or did not listen for a long time.
+
+        Those, that is, of deleted stacks, and of sinks that their stack's environment names no more.
+        """
+        cursor, event, stack = tables.sink_cursor, tables.event, tables.stack
+        waiting = sa.exists().where(event.c.stack_id == cursor.c.stack_id, waits())
+        now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
+        mine = stack.c.id == cursor.c.stack_id
+        is_there = sa.exists().where(mine, stack.c.deleted_at.is_(None))
+        was_lately = sa.exists().where(mine, stack.c.deleted_at > now - SINK_PATIENCE_SECONDS)
+        of_deleted = ~is_there & ~(was_lately & waiting)
+        was_left_lately = cursor.c.left_at > now - SINK_PATIENCE_SECONDS
+        was_left = cursor.c.until.is_not(None) & ~(was_left_lately & waiting)
+        which = cursor.c.stack_id.is_not(None) & (of_deleted | was_left)
+        with self._db.read() as connection:
+            names = connection.execute(sa.select(cursor.c.name).where(which)).scalars().all()
+        if names:
+            with self._db.write() as connection:
+                connection.execute(cursor.delete().where(cursor.c.name.in_(names), which))
+
+    @retrying
+    def bound(self, most: int, *, stack_id: str | None = None) -> None:
+        """Move on every cursor for which more than ``most`` events wait, and count what its sink will never be told.
+
+        Whoever tells the sink takes the cursor anew. Events that no cursor needs may be removed. Of sinks that
+        environments name, those of one stack alone are looked at if its id is given.
+        """
+        cursor, event = tables.sink_cursor, tables.event
+        newest = sa.select(sa.func.max(event.c.id)).scalar_subquery()
+        of_stack = waits() & (event.c.stack_id == cursor.c.stack_id)
+        far = sa.select(cursor.c.name, cursor.c.stack_id, cursor.c.position, cursor.c.until).where(
+            # Ids may have gaps: there cannot be too many for any others.
+            newest - cursor.c.position > most,
+            sa.case(
+                (cursor.c.stack_id.is_(None), _beyond(waits(), most)), else_=_beyond(of_stack, most)
+            ).is_not(None),
+        )
+        if stack_id is not None:
+            far = far.where(cursor.c.stack_id.is_(None) | (cursor.c.stack_id == stack_id))
+        with self._db.read() as connection:
+            behind = connection.execute(far.order_by(cursor.c.name)).all()
+        for row in behind:
+            self._bound(row, most)
+
+    def _bound(self, row: Any, most: int) -> None:
+        cursor, event = tables.sink_cursor, tables.event
+        waiting = event.c.id > row.position
+        if row.stack_id is not None:
+            waiting &= event.c.stack_id == row.stack_id
+        if row.until is not None:
+            waiting &= event.c.id <= row.until
+        kept = sa.select(event.c.id).where(waiting).order_by(event.c.id.desc()).offset(most - 1).limit(1)
+        with self._db.write() as connection:
+            first = connection.execute(kept).scalar_one_or_none()
+            if first is None:
+                return
+            lost = sa.select(sa.func.count()).where(waiting, event.c.id < first).scalar_subquery()
+            connection.execute(
+                cursor.update()
+                .where(cursor.c.name == row.name, cursor.c.position == row.position)
+                .values(
+                    position=first - 1,
+                    lost=cursor.c.lost + lost,
+                    attempt=cursor.c.attempt + 1,
+                    owner=None,
+                    leased_until=None,
+                )
+            )
+
+    @retrying
+    def forget(self, name: str) -> bool:
+        """Remove a cursor; False if there is none. Whoever tells its sink stops after what it is telling."""
+        cursor = tables.sink_cursor
+        with self._db.write() as connection:
+            return connection.execute(cursor.delete().where(cursor.c.name == name)).rowcount == 1
+
+
+_SHOWN: Sequence[str] = (
+    "name",
+    "stack_id",
+    "type",
+    "position",
+    "lost",
+    "failing_since",
+    "failures",
+    "error",
+    "owner",
+)
+
+
+def _of_waiting(sql: sa.Select[Any]) -> sa.ColumnElement[Any]:
+    """Return what a query of events says of those alone that wait for a cursor.
+
+    In two queries, for one that says "of all stacks, or of this one" cannot use the index of a stack's events.
+    """
+    cursor, event = tables.sink_cursor, tables.event
+    of_all = sql.where(waits())
+    of_stack = of_all.where(event.c.stack_id == cursor.c.stack_id)
+    return sa.case(
+        (cursor.c.stack_id.is_(None), of_all.correlate(cursor).scalar_subquery()),
+        else_=of_stack.correlate(cursor).scalar_subquery(),
+    )
+
+
+def _beyond(waiting: sa.ColumnElement[bool], most: int) -> sa.ScalarSelect[int]:
+    """Return the first event that waits for a cursor beyond the first ``most``; NULL if there are no more."""
+    cursor, event = tables.sink_cursor, tables.event
+    beyond = sa.select(event.c.id).where(waiting).order_by(event.c.id).offset(most).limit(1)
+    return beyond.correlate(cursor).scalar_subquery()
+
+
+def _mine(claim: CursorClaim) -> sa.ColumnElement[bool]:
+    return _held(claim.name, claim.owner, claim.attempt)
+
+
+def _held(name: str, owner: str, attempt: int) -> sa.ColumnElement[bool]:
+    cursor = tables.sink_cursor
+    return (cursor.c.name == name) & (cursor.c.owner == owner) & (cursor.c.attempt == attempt)
+
+
+def _event(row: sa.Row[Any]) -> Event:
+    return Event(
+        id=row.id,
+        at=row.at,
+        stack_id=row.stack_id,
+        stack_name=row.stack_name or "",
+        project=row.project or "",
+        operation_id=row.traversal_id,
+        resource=row.resource,
+        resource_id=row.resource_id or "",
+        type=row.type,
+        action=row.action,
+        status=row.status,
+        reason=row.reason,
+        physical_id=row.physical_id,
+        cause=row.cause,
+        worker=row.worker,
+    )

@@ -1,0 +1,1 @@
+"""Machines with agents, and the reservations of their capacity."""

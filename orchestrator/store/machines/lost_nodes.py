@@ -1,0 +1,97 @@
+"""What was on a machine that never comes back, counted as gone with it."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from orchestrator.model.actions import CHECK
+from orchestrator.store import tables
+
+#: How many rows one statement names.
+_AT_ONCE: Final = 500
+
+
+def lose_residents(connection: sa.Connection, node: str, now: float) -> str:
+    """Write down that all that is on a node is gone with it; return why it cannot be, empty if it is.
+
+    The next update makes it anew, on nodes of its own choice, and a deletion asks nobody for it any more. What is under
+    way on a stack is never overtaken: whoever takes a step has read where the resource is.
+    """
+    resource = tables.resource
+    gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+    those = (resource.c.on_node == node) & ~gone
+    stack_ids = connection.execute(sa.select(resource.c.stack_id).where(those).distinct()).scalars().all()
+    stacks = _with_those_around(connection, stack_ids)
+    for stack in stacks:
+        # A deletion cannot be cancelled, and does not mind: all that it waits for is to be gone.
+        if stack.status == "IN_PROGRESS" and stack.action != "DELETE" and stack.deleted_at is None:
+            return (
+                f"{stack.action} of stack {stack.name!r} is in progress, which has something on it: "
+                "end that with 'isotherm stack cancel --no-rollback', or wait until its time is up"
+            )
+    rows = connection.execute(
+        sa.select(resource)
+        .where(those, resource.c.action != "INIT")
+        .order_by(resource.c.id)
+        .with_for_update()
+    ).all()
+    for row in rows:
+        if row.lock_traversal is not None:
+            return f"resource {row.name!r} on it is being looked after; try again in a minute"
+    reason = f"node {node!r} is gone for good"
+    nowhere = {"on_node": None, "physical_id": None, "reason": reason, "updated_at": now}
+    connection.execute(resource.update().where(those, resource.c.action == "DELETE").values(nowhere))
+    connection.execute(
+        resource.update()
+        .where(those)
+        .values(**nowhere, token=None, action=CHECK, status="FAILED", unhealthy=True)
+    )
+    _doubt(connection, [each.parent_resource for each in stacks if each.parent_resource], reason)
+    current = {stack.id: stack.traversal_id for stack in stacks}
+    if rows:
+        connection.execute(tables.event.insert(), [_event(row, current, reason, now) for row in rows])
+    return ""
+
+
+def _with_those_around(connection: sa.Connection, ids: Sequence[str]) -> list[sa.Row[Any]]:
+    """Return stacks and those around them, each locked, so that no operation begins on them meanwhile."""
+    stack = tables.stack
+    found: dict[str, sa.Row[Any]] = {}
+    wanted = set(ids)
+    while wanted:
+        some = sorted(wanted)[:_AT_ONCE]
+        rows = connection.execute(
+            sa.select(stack).where(stack.c.id.in_(some)).order_by(stack.c.id).with_for_update()
+        ).all()
+        found |= {row.id: row for row in rows}
+        around = {row.parent_id for row in rows if row.parent_id}
+        wanted = (wanted - set(some)) | (around - found.keys())
+    return list(found.values())
+
+
+def _doubt(connection: sa.Connection, row_ids: Collection[str], reason: str) -> None:
+    """Let the next update come to the stacks in stacks."""
+    resource = tables.resource
+    names = sorted(row_ids)
+    for start in range(0, len(names), _AT_ONCE):
+        in_order = resource.c.id.in_(names[start : start + _AT_ONCE]) & (resource.c.status == "COMPLETE")
+        connection.execute(
+            resource.update().where(in_order).values(action=CHECK, status="FAILED", reason=reason)
+        )
+
+
+def _event(row: sa.Row[Any], current: dict[str, str], reason: str, now: float) -> dict[str, Any]:
+    deleted = row.action == "DELETE"
+    return {
+        "at": now,
+        "stack_id": row.stack_id,
+        "traversal_id": current.get(row.stack_id, ""),
+        "resource": row.name,
+        "resource_id": row.id,
+        "type": row.type,
+        "action": row.action if deleted else CHECK,
+        "status": row.status if deleted else "FAILED",
+        "reason": reason,
+        "physical_id": row.physical_id,
+    }

@@ -1,0 +1,272 @@
+"""The machines that agents have spoken for: what they said last, and what the operator said of them."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.machines.lost_nodes import lose_residents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What an agent says of its node."""
+
+    name: str
+    incarnation: str
+    boot_id: str
+    #: Labels, hypervisors, storage units, totals and what is reserved of them; plain JSON types.
+    said: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineRow:
+    """A machine; times are seconds since the epoch by the database's clock."""
+
+    name: str
+    #: As in :class:`Said`.
+    said: Mapping[str, Any]
+    incarnation: str
+    #: The boot that was seen to last; its agent may have spoken of a later one.
+    boot_id: str
+    #: When it was last known that its agent is there.
+    seen_at: float
+    #: When a coordinator looked after it last; 0: none has yet.
+    watched_at: float
+    #: Since when nothing is placed on it, and why; None: it is in use.
+    drained_at: float | None
+    drain_reason: str
+    created_at: float
+    #: What time it is.
+    now: float
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing is placed on it any more."""
+        return self.drained_at is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackOnNode:
+    """A stack that has something on a node, in itself or in the stacks in it."""
+
+    id: str
+    name: str
+    project: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resident:
+    """A resource that is on a node."""
+
+    #: The row's id, which is also what an instance or a volume is called on the node.
+    id: str
+    name: str
+    type: str
+    #: The name of its stack, which may be in another, its id, and the project that it belongs to.
+    stack: str
+    stack_id: str
+    project: str
+    action: str
+    status: str
+    physical_id: str | None
+
+
+_NOTE = sa.text(
+    "INSERT INTO machine (name, said, incarnation, boot_id, seen_at, created_at) "
+    "VALUES (:name, :said, :incarnation, :boot_id, :now, :now) "
+    "ON CONFLICT (name) DO UPDATE "
+    "SET said = excluded.said, incarnation = excluded.incarnation, seen_at = excluded.seen_at"
+)
+
+
+class Machines:
+    """The rows of machines, by name."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    @retrying
+    def note(self, said: Iterable[Said]) -> None:
+        """Write down what agents that are there say; a machine that is not known yet becomes known.
+
+        Of a known one the boot id stays as it is, until :meth:`booted`: whoever notices a boot may die before
+        anything follows from it.
+        """
+        rows = [
+            {
+                "name": each.name,
+                "said": json.dumps(dict(each.said), sort_keys=True),
+                "incarnation": each.incarnation,
+                "boot_id": each.boot_id,
+            }
+            # In one order, so that two who note at once never wait for each other.
+            for each in sorted(said, key=lambda each: each.name)
+        ]
+        if not rows:
+            return
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            connection.execute(_NOTE, [{**row, "now": now} for row in rows])
+
+    @retrying
+    def booted(self, name: str, boot_id: str) -> None:
+        """Write down that a boot was seen to."""
+        machine = tables.machine
+        with self._db.write() as connection:
+            connection.execute(machine.update().where(machine.c.name == name).values(boot_id=boot_id))
+
+    @retrying
+    def all(self) -> list[MachineRow]:
+        """Return every machine, by name."""
+        machine = tables.machine
+        with self._db.read() as connection:
+            rows = connection.execute(self._select().order_by(machine.c.name)).all()
+        return [_machine(row) for row in rows]
+
+    @retrying
+    def find(self, name: str) -> MachineRow | None:
+        """Return one machine; None if there is none of this name."""
+        with self._db.read() as connection:
+            row = connection.execute(self._select().where(tables.machine.c.name == name)).first()
+        return None if row is None else _machine(row)
+
+    @retrying
+    def drain(self, name: str, reason: str) -> bool:
+        """Have nothing placed on a machine any more; False if there is none of this name.
+
+        One that is drained already stays so since it was; the reason is the new one.
+        """
+        machine = tables.machine
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            values = {"drained_at": sa.func.coalesce(machine.c.drained_at, now), "drain_reason": reason}
+            return (
+                connection.execute(machine.update().where(machine.c.name == name).values(values)).rowcount
+                == 1
+            )
+
+    @retrying
+    def undrain(self, name: str) -> bool:
+        """Have things placed on a machine again; False if there is none of this name."""
+        machine = tables.machine
+        values = {"drained_at": None, "drain_reason": ""}
+        with self._db.write() as connection:
+            return (
+                connection.execute(machine.update().where(machine.c.name == name).values(values)).rowcount
+                == 1
+            )
+
+    @retrying
+    def forget(self, name: str, *, lost: bool = False) -> str:
+        """Remove a machine on which nothing is, and of which nothing is promised; return why it is not, empty if it is.
+
+        To be called for a machine whose agent is not there: one that is makes it known again. With ``lost``, what is on
+        it counts as gone with it, which must be true.
+        """
+        machine, reservation = tables.machine, tables.reservation
+        with self._db.write() as connection:
+            # Whoever claims room on it holds the row: there is no claim that is not seen here.
+            connection.execute(
+                sa.select(machine.c.name).where(machine.c.name == name).with_for_update()
+            ).all()
+            now = database_time(connection, self._db)
+            claims = sa.select(reservation.c.resource).where(reservation.c.node == name)
+            # What is lost is promised nothing any more; but what is claimed may be about to be made there.
+            stands = reservation.c.expires_at > now
+            claims = claims.where(stands if lost else sa.or_(reservation.c.expires_at.is_(None), stands))
+            found = None if lost else connection.execute(self._residents(name).limit(1)).first()
+            if found is not None:
+                return f"resource {found.name!r} of stack {found.stack!r} is on it"
+            claimed = connection.execute(claims.limit(1)).scalar()
+            if claimed is not None:
+                return f"room on it is claimed for resource {claimed!r}"
+            if lost and (hindrance := lose_residents(connection, name, now)):
+                return hindrance
+            connection.execute(reservation.delete().where(reservation.c.node == name))
+            connection.execute(machine.delete().where(machine.c.name == name))
+        return ""
+
+    @retrying
+    def claim_to_watch(self, *, every_seconds: float, limit: int) -> list[MachineRow]:
+        """Return machines after which nobody has looked for so long, longest first; one of many callers gets each."""
+        machine = tables.machine
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            due = (
+                sa.select(machine.c.name)
+                .where(machine.c.watched_at <= now - every_seconds)
+                .order_by(machine.c.watched_at, machine.c.name)
+                .limit(limit)
+                # What another claims just now is not due any more; SQLite has one writer at a time.
+                .with_for_update(skip_locked=True)
+            )
+            names = list(connection.execute(due).scalars())
+            if names:
+                connection.execute(machine.update().where(machine.c.name.in_(names)).values(watched_at=now))
+            rows = connection.execute(self._select().where(machine.c.name.in_(names))).all()
+        by_name = {row.name: _machine(row) for row in rows}
+        return [by_name[name] for name in names]
+
+    @retrying
+    def stacks_on(self, name: str) -> list[StackOnNode]:
+        """Return the stacks, by name, that have something on a node: those that are in no other."""
+        resource, inner, outer = tables.resource, tables.stack, tables.stack.alias()
+        sql = (
+            sa.select(outer.c.id, outer.c.name, outer.c.project)
+            .distinct()
+            .select_from(resource)
+            .join(inner, inner.c.id == resource.c.stack_id)
+            .join(outer, outer.c.id == inner.c.root_id)
+            .where(_is_on(name), outer.c.deleted_at.is_(None))
+            .order_by(outer.c.name, outer.c.id)
+        )
+        with self._db.read() as connection:
+            return [StackOnNode(**row._mapping) for row in connection.execute(sql)]
+
+    @retrying
+    def is_looked_at_since(self, name: str, at: float) -> bool:
+        """Tell whether every resource on a node was made, changed or checked since a time."""
+        resource, stack = tables.resource, tables.stack
+        sql = (
+            sa.select(resource.c.id)
+            .join(stack, stack.c.id == resource.c.stack_id)
+            .where(_is_on(name), stack.c.deleted_at.is_(None), resource.c.updated_at < at)
+            .limit(1)
+        )
+        with self._db.read() as connection:
+            return connection.execute(sql).first() is None
+
+    @retrying
+    def residents(self, name: str) -> list[Resident]:
+        """Return the resources that are on a node, by stack and name."""
+        with self._db.read() as connection:
+            return [Resident(**row._mapping) for row in connection.execute(self._residents(name))]
+
+    @staticmethod
+    def _residents(name: str) -> sa.Select[Any]:
+        resource, stack = tables.resource, tables.stack
+        shown = (resource.c[each] for each in ("id", "name", "type", "action", "status", "physical_id"))
+        return (
+            sa.select(*shown, stack.c.name.label("stack"), stack.c.id.label("stack_id"), stack.c.project)
+            .join(stack, stack.c.id == resource.c.stack_id)
+            .where(_is_on(name), stack.c.deleted_at.is_(None))
+            .order_by(stack.c.name, resource.c.name, resource.c.id)
+        )
+
+    def _select(self) -> sa.Select[Any]:
+        return sa.select(tables.machine, sa.literal_column(self._db.now).label("now"))
+
+
+def _is_on(name: str) -> sa.ColumnElement[bool]:
+    resource = tables.resource
+    gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+    return (resource.c.on_node == name) & ~gone
+
+
+def _machine(row: Any) -> MachineRow:
+    return MachineRow(**{**row._mapping, "said": json.loads(row.said)})

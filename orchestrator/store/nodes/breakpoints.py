@@ -1,0 +1,174 @@
+"""The nodes that stand at a hook: which they are, and how they are let on."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.model.messages import CheckOrder
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.nodes import statements
+from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.nodes.nodes import Nodes
+from orchestrator.store.nodes.stopping import HOOK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A node that stands at a hook."""
+
+    traversal_id: str
+    no: int
+    #: The resource's name, and its row's id.
+    resource: str
+    resource_id: str
+    #: The name after those of the resources that it is in, as seen from the stack that was asked about, with slashes.
+    path: str
+    hook: str
+    #: Seconds since the epoch, by the database's clock.
+    since: float
+    #: The hooks at which the node is still to stop, this one among them.
+    hooks: frozenset[str]
+
+
+def _tree(stack_id: str) -> sa.CTE:
+    """Return the stack and those in it, each with its traversal in force and the names of what it is in."""
+    stack, resource = tables.stack, tables.resource
+    outermost = sa.select(stack.c.id, stack.c.traversal_id, sa.cast("", sa.Text).label("within"))
+    tree = outermost.where(stack.c.id == stack_id).cte("tree", recursive=True)
+    inside = (
+        sa.select(stack.c.id, stack.c.traversal_id, tree.c.within + resource.c.name + "/")
+        .join(tree, stack.c.parent_id == tree.c.id)
+        .join(resource, resource.c.id == stack.c.parent_resource)
+    )
+    return tree.union_all(inside)
+
+
+class Hooks:
+    """What stands at hooks, and the one way on."""
+
+    def __init__(self, database: Database, nodes: Nodes, timings: Timings) -> None:
+        self._db = database
+        self._nodes = nodes
+        self._timings = timings
+
+    @retrying
+    def standing(self, stack_id: str) -> list[Standing]:
+        """Return what stands in a stack and the stacks in it, longest first.
+
+        Nothing stands in a traversal that is over.
+        """
+        node, traversal, tree = tables.node, tables.traversal, _tree(stack_id)
+        sql = (
+            sa.select(node, tree.c.within)
+            .select_from(tree)
+            .join(traversal, traversal.c.id == tree.c.traversal_id)
+            .join(node, node.c.traversal_id == traversal.c.id)
+            .where(traversal.c.status == "IN_PROGRESS", node.c.hook.is_not(None))
+            .order_by(node.c.hook_at, tree.c.within, node.c.no)
+        )
+        with self._db.read() as connection:
+            rows = connection.execute(sql).all()
+        return [
+            Standing(
+                traversal_id=row.traversal_id,
+                no=row.no,
+                resource=row.key,
+                path=row.within + row.key,
+                resource_id=row.resource_id,
+                hook=row.hook,
+                since=row.hook_at,
+                hooks=frozenset(json.loads(row.hooks)),
+            )
+            for row in rows
+        ]
+
+    @retrying
+    def clear(self, standing: Standing, *, at_once: bool = False) -> tuple[CheckOrder, ...] | None:
+        """Let a node past the hook at which it stands, and return the orders for what became ready.
+
+        A node that stood before its action may begin it; one whose action is over counts its dependents down. With
+        ``at_once``, the next sweep publishes them, else it gives the caller time to do so.
+
+        None: it does not stand there any more, or its traversal is over; nothing was changed.
+        """
+        node, traversal = tables.node, tables.traversal
+        here = (node.c.traversal_id == standing.traversal_id) & (node.c.no == standing.no)
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            status = connection.execute(
+                # Nobody fails or supersedes the traversal meanwhile.
+                sa.select(traversal.c.status)
+                .where(traversal.c.id == standing.traversal_id)
+                .with_for_update(read=True)
+            ).scalar_one()
+            if status != "IN_PROGRESS":
+                return None
+            was_waiting = node.c.state == "waiting"
+            seconds = 0.0 if at_once else self._timings.redeliver_seconds
+            row = connection.execute(
+                node.update()
+                .where(here, node.c.hook == standing.hook)
+                .values(
+                    hook=None,
+                    hook_at=None,
+                    hooks=json.dumps(sorted(standing.hooks - {standing.hook})),
+                    state=sa.case((was_waiting, "ready"), else_=node.c.state),
+                    ready_at=sa.case((was_waiting, now), else_=node.c.ready_at),
+                    due_at=sa.case((was_waiting, now + seconds)),
+                    published=0,
+                )
+                .returning(
+                    node.c.dependents, *(node.c[name] for name in statements.RELEASED_COLUMNS.split(", "))
+                )
+            ).first()
+            if row is None:
+                return None
+            said = self._say(connection, standing, now)
+            ready = [row] if row.state == "ready" else self._count_down(connection, standing, row, seconds)
+        return self._nodes.orders(
+            ready, stack_id=said.stack_id, stack=said.stack, traversal_id=standing.traversal_id
+        )
+
+    def _count_down(
+        self, connection: sa.Connection, standing: Standing, row: Any, seconds: float
+    ) -> list[Any]:
+        """Count down the dependents of a node that is done, and return those that became ready."""
+        values = {
+            "traversal_id": standing.traversal_id,
+            "dependents": self._db.integers(json.loads(row.dependents)),
+            "changed": row.changed,
+            "redeliver_seconds": seconds,
+        }
+        if self._db.postgres:
+            connection.execute(sa.text(statements.PG_LOCK_DEPENDENTS), values)
+        sql = statements.count_down(self._db.now, self._db.in_list("dependents"))
+        rows = connection.execute(sa.text(sql), values).all()
+        return [each for each in rows if each.remaining == 0 and each.state == "ready"]
+
+    @staticmethod
+    def _say(connection: sa.Connection, standing: Standing, now: float) -> Any:
+        """Write into the history that a hook was cleared, and return the row, with the stack's name."""
+        resource, stack = tables.resource, tables.stack
+        row = connection.execute(
+            sa.select(resource, stack.c.name.label("stack"))
+            .join(stack, stack.c.id == resource.c.stack_id)
+            .where(resource.c.id == standing.resource_id)
+        ).one()
+        connection.execute(
+            tables.event.insert().values(
+                at=now,
+                stack_id=row.stack_id,
+                traversal_id=standing.traversal_id,
+                resource=standing.resource,
+                resource_id=standing.resource_id,
+                type=row.type,
+                action=HOOK,
+                status="COMPLETE",
+                reason=f"Hook {standing.hook} is cleared",
+                physical_id=row.physical_id,
+            )
+        )
+        return row

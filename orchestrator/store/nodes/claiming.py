@@ -1,0 +1,148 @@
+"""How a node is claimed: one short transaction takes the node and its resource, or tells why not."""
+
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestrator.model.codec import Codec
+from orchestrator.model.messages import CheckOrder
+from orchestrator.store.database import Database, retrying
+from orchestrator.store.direct import Direct
+from orchestrator.store.nodes import statements
+from orchestrator.store.nodes.claims import Claim, Timings
+from orchestrator.store.nodes.orders import numbers_of
+
+#: How often a claim is tried whose resource is let go of, or changed by another, in the very moment.
+CLAIM_TRIES = 3
+#: What a claim finds whose resource another holds, or has just changed: its node waits for that.
+_TURNED_AWAY: Final = object()
+
+
+class NodeClaims:
+    """Claims nodes."""
+
+    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
+        self._db = database
+        self._codec = codec
+        self._timings = timings
+
+    @retrying
+    def claim(self, order: CheckOrder, *, worker: str) -> Claim | None:
+        """Take a ready node and its resource's lock, and record that its action is under way.
+
+        None: somebody else has it, it is done, its traversal is over, or an older traversal still holds the
+        resource (the node then waits, and is woken by the release).
+        """
+        values = {
+            "stack_id": order.stack_id,
+            "traversal_id": order.traversal_id,
+            "no": order.no,
+            "worker": worker,
+            "lease_seconds": self._timings.lease_seconds,
+            "locked_seconds": self._timings.locked_seconds,
+            "redeliver_seconds": self._timings.redeliver_seconds,
+        }
+        claim = self._claim_postgres if self._db.postgres else self._claim_sqlite
+        for _ in range(CLAIM_TRIES):
+            with self._db.direct() as direct:
+                row = claim(direct, values)
+            if row is not _TURNED_AWAY:
+                return None if row is None else self._claimed(order, row, worker)
+            if not self._is_free_again(values):
+                return None
+        return None
+
+    def _claim_postgres(self, direct: Direct, values: Mapping[str, Any]) -> Any:
+        rows = direct.rows(statements.PG_CLAIM.at(self._db.now), values)
+        if not rows:
+            return None
+        return _TURNED_AWAY if rows[0].type is None else rows[0]
+
+    def _is_free_again(self, values: Mapping[str, Any]) -> bool:
+        """Make a node ready that waits for its resource although nobody holds that any more.
+
+        Whoever held it let go before the node was seen to wait, and found nobody to wake.
+        """
+        with self._db.direct() as direct:
+            return direct.count(statements.PG_READY_IF_FREE.at(self._db.now), values) == 1
+
+    def _claim_sqlite(self, direct: Direct, values: Mapping[str, Any]) -> Any:
+        rows = direct.rows(statements.SQLITE_CLAIM_READ.at(self._db.now), values)
+        if not rows:
+            return None
+        row = rows[0]
+        free = row.lock_traversal is None
+        lease = values["lease_seconds"] if free else values["locked_seconds"]
+        changed = {
+            **values,
+            "state": "running" if free else "waiting",
+            "due_at": row.now + lease,
+            # To wait for another is no attempt: nothing has begun.
+            "attempt": row.attempt if free else row.attempt - 1,
+            "action": row.action,
+            "looks": row.looks,
+            "resource_id": row.resource_id,
+            "now": row.now,
+        }
+        direct.count(statements.SQLITE_CLAIM_NODE, changed)
+        if not free:
+            return None
+        direct.count(statements.SQLITE_CLAIM_RESOURCE, changed)
+        if row.going_on or row.looks:
+            return row
+        said = {
+            **changed,
+            "resource": row.name,
+            "type": row.type,
+            "status": "IN_PROGRESS",
+            "reason": "",
+            "physical_id": row.physical_id,
+            "cause": "",
+        }
+        direct.count(statements.INSERT_EVENT, said)
+        return row
+
+    def _claimed(self, order: CheckOrder, row: Any, worker: str) -> Claim:
+        unpack = self._unpack
+        # What a resource that is left alone was in the middle of is for whoever goes on with that.
+        goes_on = (row.was_action, row.was_status) == (row.action, "IN_PROGRESS")
+        token = unpack(row.token) if goes_on else None
+        return Claim(
+            order=order,
+            attempt=row.attempt,
+            worker=worker,
+            action=row.action,
+            now=row.now,
+            retries=row.retries,
+            fragment=unpack(row.fragment) or {},
+            wanted=unpack(row.wanted) or (),
+            dependents=numbers_of(row.dependents),
+            requirements=numbers_of(row.requirements),
+            resource_id=row.resource_id,
+            type=row.type,
+            physical_id=row.physical_id,
+            on_node=row.on_node,
+            properties=unpack(row.properties),
+            data=unpack(row.data) or {},
+            metadata=unpack(row.metadata),
+            token=token[0] if token else None,
+            started=token is not None,
+            started_at=row.started_at,
+            was=(row.was_action, row.was_status),
+            in_flight=token[1] if token else None,
+            recorded=unpack(row.node_data),
+            requires=_ids(row.requires),
+            changed=bool(row.changed),
+            planned=row.planned,
+            hooks=frozenset(json.loads(row.hooks)) if row.hooks else frozenset(),
+            looks=bool(row.looks),
+        )
+
+    def _unpack(self, data: bytes | None) -> Any:
+        return None if data is None else self._codec.unpack(data)
+
+
+@functools.lru_cache(maxsize=1024)
+def _ids(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))

@@ -1,0 +1,358 @@
+"""How the step of a node ends: what it left behind is written down, and its dependents are counted down."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.model.actions import CHECK
+from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE, CheckOrder
+from orchestrator.store import tables
+from orchestrator.store.database import database_time, retrying
+from orchestrator.store.direct import Direct
+from orchestrator.store.nodes import statements
+from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
+from orchestrator.store.nodes.failing import fail_traversal, hold_stack
+from orchestrator.store.nodes.orders import NodeOrders, numbers_of, text_of
+from orchestrator.store.nodes.requirements import both
+from orchestrator.store.nodes.stopping import stop_at_hook
+from orchestrator.store.traversals.unclean import goes_on, hold_back
+from orchestrator.views.facts import RETRY
+
+#: The status a resource has after a step.
+_STATUS = {
+    Ending.DONE: "COMPLETE",
+    Ending.FAILED: "FAILED",
+    Ending.WAITING: "IN_PROGRESS",
+    Ending.RETRY: "IN_PROGRESS",
+    Ending.NEXT: "COMPLETE",
+    Ending.REPLACE: "COMPLETE",
+    Ending.FAULT: "FAILED",
+    Ending.PAUSED: "COMPLETE",
+}
+#: The state a node has after a step.
+_STATE = {
+    Ending.DONE: "done",
+    Ending.FAILED: "failed",
+    Ending.WAITING: "waiting",
+    Ending.RETRY: "waiting",
+    Ending.NEXT: "ready",
+    Ending.REPLACE: "ready",
+    Ending.FAULT: "failed",
+    Ending.PAUSED: "waiting",
+}
+#: After these nothing is left to do, and the dependents are counted down.
+_PASSED_ON = (Ending.DONE, Ending.FAULT)
+
+
+class NodeEndings(NodeOrders):
+    """Ends the steps of nodes."""
+
+    @retrying
+    def finish(self, claim: Claim, outcome: Outcome) -> Finished:
+        """Write down what a step left behind, and count the dependents down if it was the last.
+
+        Nothing changes unless the node is still running under the claim's attempt. A failure fails the traversal
+        in the same transaction, unless it is that of a cleanup while others make what is wanted. Safe to repeat:
+        the second time finds the node no longer running.
+        """
+        values = self._values(claim, outcome)
+        if outcome.hook:
+            return self._stop(claim, outcome, values)
+        if outcome.ending is Ending.FAILED:
+            return self._finish_failed(claim, outcome, values)
+        begins_later = outcome.ending is Ending.RETRY and values["resource_status"] != "IN_PROGRESS"
+        if outcome.ending in (Ending.NEXT, Ending.REPLACE) or begins_later:
+            return self._go_on(claim, outcome, values)
+        finish = self._finish_postgres if self._db.postgres else self._finish_sqlite
+        with self._db.direct() as direct:
+            rows = finish(direct, outcome, values)
+        if rows is None:
+            return Finished(accepted=False)
+        status, released = rows
+        if status == "SUPERSEDED":
+            return Finished(accepted=True, ready=self.wake_resource(claim.resource_id))
+        return Finished(accepted=True, ready=self._orders(claim, released, values["node_data"]))
+
+    def _finish_failed(self, claim: Claim, outcome: Outcome, values: dict[str, Any]) -> Finished:
+        order = claim.order
+        with self._db.write() as connection:
+            hold_stack(connection, order.traversal_id)
+            node = connection.execute(text_of(statements.SQLITE_FINISH_NODE.at(self._db.now)), values)
+            if node.rowcount != 1:
+                return Finished(accepted=False)
+            connection.execute(text_of(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
+            connection.execute(text_of(statements.event_at(self._db.now)), values)
+            if order.phase == CLEANUP and goes_on(connection, order.traversal_id):
+                hold_back(connection, self._db, traversal_id=order.traversal_id, no=order.no)
+                down = statements.count_down(self._db.now, self._db.in_list("dependents"))
+                released = _released(connection.execute(text_of(down), values).all())
+                return Finished(accepted=True, ready=self._orders(claim, released, None))
+            reason = f"Resource {claim.action} failed: resources.{order.key}: {outcome.reason}"
+            end = fail_traversal(
+                connection,
+                self._db,
+                traversal_id=order.traversal_id,
+                reason=reason,
+                redeliver_seconds=self._timings.redeliver_seconds,
+            )
+        return Finished(accepted=True, ready=(end,) if end else self.wake_resource(claim.resource_id))
+
+    def _go_on(self, claim: Claim, outcome: Outcome, values: dict[str, Any]) -> Finished:
+        """Write down that a node's action is over, and make it ready for the next: an update, or a new resource.
+
+        Or that an action which has not begun is to be tried again. In a traversal that is over nothing follows.
+        """
+        order = claim.order
+        node, traversal = tables.node, tables.traversal
+        mine = (node.c.traversal_id == order.traversal_id) & (node.c.no == order.no)
+        with self._db.write() as connection:
+            # Whoever takes the stack over sees the new row, or it is never made. Asked first: whoever does so has the
+            # traversal before the resource, too.
+            status = connection.execute(
+                sa.select(traversal.c.status)
+                .where(traversal.c.id == order.traversal_id)
+                .with_for_update(read=True)
+            ).scalar_one()
+            if (
+                connection.execute(text_of(statements.SQLITE_FINISH_NODE.at(self._db.now)), values).rowcount
+                != 1
+            ):
+                return Finished(accepted=False)
+            connection.execute(text_of(statements.SQLITE_FINISH_RESOURCE.at(self._db.now)), values)
+            if status == "IN_PROGRESS" and outcome.ending is Ending.RETRY:
+                if not claim.looks and (outcome.counts or self._is_news(connection, values)):
+                    connection.execute(text_of(statements.event_at(self._db.now)), values)
+                return Finished(accepted=True)
+            if status == "IN_PROGRESS":
+                replaced = outcome.ending is Ending.REPLACE
+                # Nothing was done to what is replaced.
+                said = {**values, "action": "REPLACE", "status": "IN_PROGRESS"} if replaced else values
+                connection.execute(text_of(statements.event_at(self._db.now)), said)
+                if replaced:
+                    self._put_in_place(connection, claim, outcome)
+                elif outcome.then:
+                    connection.execute(node.update().where(mine).values(action=outcome.then))
+            else:
+                # What was begun is over, and what would follow is new.
+                connection.execute(node.update().where(mine).values(state="superseded", due_at=None))
+            ready: Sequence[Any] = connection.execute(
+                sa.select(*(node.c[name] for name in statements.RELEASED_COLUMNS.split(", "))).where(mine)
+            ).all()
+        if status != "IN_PROGRESS":
+            return Finished(accepted=True, ready=self.wake_resource(claim.resource_id))
+        orders = self.orders(
+            ready, stack_id=order.stack_id, stack=order.stack, traversal_id=order.traversal_id
+        )
+        return Finished(accepted=True, ready=orders)
+
+    @staticmethod
+    def _is_news(connection: sa.Connection, values: Mapping[str, Any]) -> bool:
+        """Whether a resource was last tried again for another reason; its row has forgotten that by now."""
+        event = tables.event
+        last = sa.select(event.c.reason).where(
+            event.c.stack_id == values["stack_id"], event.c.resource_id == values["resource_id"]
+        )
+        said = connection.execute(last.where(event.c.cause == RETRY).order_by(event.c.id.desc()).limit(1))
+        return bool(said.scalar() != values["reason"])
+
+    def _stop(self, claim: Claim, outcome: Outcome, values: Mapping[str, Any]) -> Finished:
+        with self._db.write() as connection:
+            status = stop_at_hook(connection, self._db, claim, outcome, values)
+        if status is None:
+            return Finished(accepted=False)
+        woken = () if status == "IN_PROGRESS" else self.wake_resource(claim.resource_id)
+        return Finished(accepted=True, ready=woken)
+
+    def _put_in_place(self, connection: sa.Connection, claim: Claim, outcome: Outcome) -> None:
+        """Make a new row in the place of the claimed one, which is cleaned up once everybody has moved over."""
+        node, resource, new_id = tables.node, tables.resource, outcome.new_id
+        now = database_time(connection, self._db)
+        old = resource.c.id == claim.resource_id
+        template_id = connection.execute(sa.select(resource.c.template_id).where(old)).scalar_one()
+        connection.execute(
+            resource.insert().values(
+                id=new_id,
+                stack_id=claim.order.stack_id,
+                name=claim.order.key,
+                type=claim.type,
+                requires=json.dumps(list(outcome.requires)),
+                replaces=claim.resource_id,
+                template_id=template_id,
+                planned_traversal=claim.order.traversal_id,
+                planned_no=claim.order.no,
+                created_at=now,
+                updated_at=now,
+            )
+        )
+        # It was to become something else, and stays as it was made.
+        as_applied = {
+            "planned_traversal": sa.func.coalesce(resource.c.applied_traversal, resource.c.planned_traversal),
+            "planned_no": sa.func.coalesce(resource.c.applied_no, resource.c.planned_no),
+        }
+        connection.execute(resource.update().where(old).values(replaced_by=new_id, **as_applied))
+        traversal = node.c.traversal_id == claim.order.traversal_id
+        # The new row never was to become anything else.
+        fragment = {**claim.fragment, "old": False, "refresh": False, "replace": ""}
+        connection.execute(
+            node.update()
+            .where(traversal, node.c.no == claim.order.no)
+            .values(resource_id=new_id, action="CREATE", retries=0, fragment=self._codec.pack(fragment))
+        )
+        # One that was held back is a join, and tells that there is something which was not deleted.
+        cleanup = (node.c.resource_id == claim.resource_id) & node.c.phase.in_((CLEANUP, JOIN))
+        connection.execute(
+            node.update().where(tables.in_traversal(claim.order.traversal_id), cleanup).values(quiet=False)
+        )
+
+    def _finish_postgres(
+        self, direct: Direct, outcome: Outcome, values: Mapping[str, Any]
+    ) -> tuple[str, Sequence[Any]] | None:
+        if outcome.ending is Ending.RETRY:
+            statement = statements.PG_RETRY
+        elif outcome.ending not in _PASSED_ON:
+            statement = statements.PG_STEP
+        else:
+            statement = statements.PG_END_AND_RELEASE if values["dependents"] else statements.PG_END
+        rows = direct.rows(statement.at(self._db.now), values)
+        if not rows:
+            return None
+        with_released = statement is statements.PG_END_AND_RELEASE
+        return rows[0].traversal_status, [row for row in rows if row.no is not None] if with_released else []
+
+    def _finish_sqlite(
+        self, direct: Direct, outcome: Outcome, values: Mapping[str, Any]
+    ) -> tuple[str, Sequence[Any]] | None:
+        now = self._db.now
+        if direct.count(statements.SQLITE_FINISH_NODE.at(now), values) != 1:
+            return None
+        if outcome.ending is Ending.RETRY:
+            direct.count(statements.SQLITE_RETRY_EVENT.at(now), values)
+        direct.count(statements.SQLITE_FINISH_RESOURCE.at(now), values)
+        released: list[Any] = []
+        if outcome.ending in _PASSED_ON:
+            direct.count(statements.event_at(now), values)
+            if values["dependents"]:
+                released = self._count_down(direct, values)
+        return direct.rows(statements.TRAVERSAL_STATUS, values)[0].status, released
+
+    def _count_down(self, direct: Direct, values: Mapping[str, Any]) -> list[Any]:
+        if self._db.postgres:
+            direct.rows(statements.PG_LOCK_DEPENDENTS, values)
+        rows = direct.rows(statements.count_down(self._db.now, self._db.in_list("dependents")), values)
+        return _released(rows)
+
+    def _values(self, claim: Claim, outcome: Outcome) -> dict[str, Any]:
+        order = claim.order
+        done = outcome.ending is Ending.DONE
+        # What is done with a resource as it is changes nothing of what others are told of it.
+        told = done and order.phase != OPERATE
+        row_action, row_status = _after(claim, outcome)
+        return {
+            "stack_id": order.stack_id,
+            "traversal_id": order.traversal_id,
+            "no": order.no,
+            "attempt": claim.attempt,
+            "state": _STATE[outcome.ending],
+            "status": _STATUS[outcome.ending],
+            "resource_action": row_action,
+            "resource_status": row_status,
+            "reason": outcome.reason,
+            "seconds": outcome.seconds,
+            "retried": int(outcome.ending is Ending.RETRY and outcome.counts),
+            "resource": order.key,
+            "resource_id": claim.resource_id,
+            "type": claim.type,
+            "action": claim.action,
+            "physical_id": outcome.physical_id,
+            "on_node": outcome.on_node,
+            "untouched": outcome.untouched,
+            "new_reference": told,
+            "reference_id": self._pack(outcome.reference_id),
+            "properties": self._pack(outcome.properties),
+            "definition_hash": outcome.definition_hash,
+            "attributes": self._pack(list(outcome.attributes)) if told else None,
+            "requires": _required(claim, outcome),
+            "applied_traversal": order.traversal_id if done and order.phase == CONVERGE else None,
+            "applied_no": order.no if done and order.phase == CONVERGE else None,
+            "metadata": self._pack(outcome.metadata),
+            "metadata_hash": outcome.metadata_hash,
+            "data": self._pack(dict(outcome.data)),
+            "token": self._pack([outcome.token, outcome.in_flight])
+            if outcome.ending is Ending.WAITING or outcome.is_over
+            else None,
+            "node_data": self._pack(outcome.node_data if outcome.entry is None else outcome.entry),
+            "dependents": self._db.integers(claim.dependents) if claim.dependents else None,
+            "redeliver_seconds": self._timings.redeliver_seconds,
+            "changed": outcome.changed,
+            "cause": RETRY if outcome.ending is Ending.RETRY else "",
+            "counts": outcome.counts,
+            "worker": claim.worker,
+        }
+
+    def _pack(self, value: Any) -> bytes | None:
+        return None if value is None else self._codec.pack(value)
+
+    # -- what became ready -------------------------------------------------------------------------------------
+
+    def _orders(self, claim: Claim, released: Sequence[Any], own: bytes | None) -> tuple[CheckOrder, ...]:
+        order = claim.order
+        own_data = {order.no: own} if own is not None else {}
+        return self.orders(
+            released,
+            stack_id=order.stack_id,
+            stack=order.stack,
+            traversal_id=order.traversal_id,
+            known=own_data,
+        )
+
+    @retrying
+    def release_join(self, order: CheckOrder) -> Finished:
+        """Pass a join on: it is done when it becomes ready, and counts its own dependents down.
+
+        Safe to repeat: the second time finds it done.
+        """
+        values: dict[str, Any] = {
+            "traversal_id": order.traversal_id,
+            "no": order.no,
+            "redeliver_seconds": self._timings.redeliver_seconds,
+        }
+        with self._db.direct(statements=3) as direct:
+            rows = direct.rows(statements.RELEASE_JOIN, values)
+            if not rows:
+                return Finished(accepted=False)
+            values["dependents"] = self._db.integers(numbers_of(rows[0].dependents))
+            values["changed"] = bool(rows[0].changed)
+            released = self._count_down(direct, values)
+        ready = self.orders(
+            released, stack_id=order.stack_id, stack=order.stack, traversal_id=order.traversal_id
+        )
+        return Finished(accepted=True, ready=ready)
+
+
+def _after(claim: Claim, outcome: Outcome) -> tuple[str, str]:
+    """Return action and status of a resource after a step."""
+    action, status = claim.was
+    was_sound = action != "DELETE" and status != "FAILED" and (action != CHECK or status == "COMPLETE")
+    unsound = claim.action == "UPDATE" and not was_sound
+    tried = outcome.ending is Ending.RETRY and (unsound or claim.looks)
+    if outcome.ending is Ending.REPLACE or outcome.untouched or tried:
+        # Nothing has been done to it.
+        return claim.was
+    return claim.action, _STATUS[outcome.ending]
+
+
+def _released(rows: Sequence[Any]) -> list[Any]:
+    """Return those of the nodes that were counted down that nothing else is waited for by."""
+    return [row for row in rows if row.remaining == 0 and row.state == "ready"]
+
+
+def _required(claim: Claim, outcome: Outcome) -> str | None:
+    """Return what a resource requires after a step, as JSON; None: what it did before."""
+    if claim.order.phase != CONVERGE or outcome.ending is Ending.REPLACE:
+        return None
+    if outcome.ending is Ending.DONE:
+        return json.dumps(list(outcome.requires))
+    # It may use by now what it was given, or still what it had.
+    return json.dumps(both(claim.requires, outcome.requires))

@@ -1,0 +1,97 @@
+"""How a traversal fails, in whatever transaction it does: nothing new starts, and its end becomes ready."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time
+from orchestrator.store.stack_events import insert_event
+from orchestrator.store.stacks.snapshots import fail_snapshot
+from orchestrator.store.traversals.in_service import serves
+
+
+def hold_stack(connection: sa.Connection, traversal_id: str) -> str | None:
+    """Keep the stack of a traversal from being taken over until the transaction ends; return its id.
+
+    Whoever takes a stack over locks its row first, then the traversal's, the nodes', the resources'. Who fails or
+    completes a traversal comes to them in another order, and holds the stack before the first of them: so the two never
+    wait for each other. None: another traversal has the stack already.
+    """
+    stack = tables.stack
+    held = sa.select(stack.c.id).where(stack.c.traversal_id == traversal_id).with_for_update()
+    stack_id: str | None = connection.execute(held).scalar_one_or_none()
+    return stack_id
+
+
+def fail_traversal(
+    connection: sa.Connection,
+    database: Database,
+    *,
+    traversal_id: str,
+    reason: str,
+    redeliver_seconds: float,
+) -> CheckOrder | None:
+    """Fail a traversal in the caller's transaction: nothing new starts, and its end becomes ready.
+
+    What is in service by then stays so: nothing is brought back. Returns the order for the end, or None if the
+    traversal was over already.
+    """
+    hold_stack(connection, traversal_id)
+    now = database_time(connection, database)
+    traversal, stack, node = tables.traversal, tables.stack, tables.node
+    running = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")
+    failed = connection.execute(
+        traversal.update().where(running).values(status="FAILED", reason=reason, ended_at=now)
+    )
+    if failed.rowcount != 1:
+        return None
+    values: dict[str, Any] = {"status": "FAILED", "reason": reason, "updated_at": now}
+    template = sa.select(traversal.c.template_id).where(traversal.c.id == traversal_id)
+    if serves(connection, traversal_id):
+        connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(options="{}"))
+        values |= {"in_service": True, "completed_template_id": template.scalar_subquery()}
+    connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
+    fail_snapshot(connection, traversal_id, reason)
+    never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
+    mine = tables.in_traversal(traversal_id)
+    connection.execute(node.update().where(mine, never_started).values(due_at=None))
+    # So does what stands before a hook, or was let past one, what is between two actions, and what waits for another
+    # try at an action that has not begun.
+    under_way = sa.exists().where(
+        tables.resource.c.id == node.c.resource_id, tables.resource.c.status == "IN_PROGRESS"
+    )
+    paused = (node.c.state == "waiting") & node.c.hook.is_not(None)
+    due = node.c.state.in_(("ready", "waiting")) & (node.c.attempt > 0)
+    between = due & node.c.phase.in_(CHECKED_PHASES) & ~under_way
+    connection.execute(node.update().where(mine, paused | between).values(state="superseded", due_at=None))
+    end = connection.execute(
+        node.update()
+        .where(mine, node.c.phase == END, node.c.state == "blocked")
+        .values(state="ready", ready_at=now, due_at=now + redeliver_seconds)
+        .returning(node.c.no)
+    ).scalar_one_or_none()
+    row = connection.execute(
+        sa.select(stack.c.id, stack.c.name, traversal.c.action)
+        .join(traversal, traversal.c.stack_id == stack.c.id)
+        .where(traversal.c.id == traversal_id)
+    ).one()
+    insert_event(
+        connection,
+        now,
+        stack_id=row.id,
+        traversal_id=traversal_id,
+        action=row.action,
+        status="FAILED",
+        reason=reason,
+    )
+    if end is None:
+        return None
+    return _end_order(row.id, row.name, traversal_id, end)
+
+
+def _end_order(stack_id: str, stack: str, traversal_id: str, no: int) -> CheckOrder:
+    return CheckOrder(
+        stack_id=stack_id, traversal_id=traversal_id, no=no, key="", phase=END, stack=stack, node_data=()
+    )

@@ -1,0 +1,176 @@
+"""The orders for nodes that became ready, with what each is given of others; and how nodes become ready again."""
+
+import functools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.model.codec import Codec
+from orchestrator.model.messages import CONVERGE, JOIN, CheckOrder
+from orchestrator.store.database import Database, retrying
+from orchestrator.store.nodes import statements
+from orchestrator.store.nodes.claims import Claim, Timings
+
+#: A node with more requirements than this gets their data from the store, not with its message.
+MESSAGE_REQUIREMENTS = 64
+_NO_DATA: tuple[bytes, ...] = ()
+
+
+@functools.cache
+def text_of(sql: str) -> sa.TextClause:
+    """Return a statement as one object, however often it is asked for: what is compiled is kept with it."""
+    return sa.text(sql)
+
+
+class NodeOrders:
+    """Makes orders, and makes nodes ready that wait for something else than each other."""
+
+    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
+        self._db = database
+        self._codec = codec
+        self._timings = timings
+
+    def orders(
+        self,
+        rows: Sequence[Any],
+        *,
+        stack_id: str,
+        stack: str,
+        traversal_id: str,
+        known: Mapping[int, bytes] | None = None,
+    ) -> tuple[CheckOrder, ...]:
+        """Make the orders for ready nodes, each with the data of its direct requirements."""
+        needs = {
+            row.no: numbers_of(row.requirements) if row.phase == CONVERGE and not _passes(row) else ()
+            for row in rows
+        }
+        few = {no for numbers in needs.values() if len(numbers) <= MESSAGE_REQUIREMENTS for no in numbers}
+        data = {**(known or {})}
+        missing = sorted(few - data.keys())
+        if missing:
+            data |= self._node_data(traversal_id, missing)
+        return tuple(
+            CheckOrder(
+                stack_id=stack_id,
+                traversal_id=traversal_id,
+                no=row.no,
+                key=row.key,
+                phase=JOIN if _passes(row) else row.phase,
+                stack=stack,
+                action=row.action,
+                node_data=_data_of(needs[row.no], data),
+            )
+            for row in rows
+        )
+
+    @retrying
+    def _node_data(self, traversal_id: str, numbers: Sequence[int]) -> dict[int, bytes]:
+        sql = f"SELECT no, node_data FROM node WHERE traversal_id = :id AND no {self._db.in_list('numbers')}"
+        values = {"id": traversal_id, "numbers": self._db.integers(numbers)}
+        with self._db.read() as connection:
+            rows = connection.execute(text_of(sql), values).all()
+        return {row.no: row.node_data for row in rows if row.node_data is not None}
+
+    def inputs(self, claim: Claim) -> list[Any]:
+        """Return the node data of the direct requirements, from the message or else from the store."""
+        packed: Iterable[bytes] | None = claim.order.node_data
+        if packed is None:
+            packed = self._node_data(claim.order.traversal_id, claim.requirements).values()
+        return [self._codec.unpack(data) for data in packed]
+
+    # -- leases and wake-ups -----------------------------------------------------------------------------------
+
+    @retrying
+    def heartbeat(self, claims: Iterable[tuple[str, int, int]]) -> None:
+        """Extend the leases of running attempts, each (traversal id, node number, attempt)."""
+        sql = (
+            f"UPDATE node SET due_at = {self._db.now} + :lease_seconds WHERE traversal_id = :traversal_id "
+            "AND no = :no AND attempt = :attempt AND state = 'running'"
+        )
+        values = [
+            {"traversal_id": t, "no": no, "attempt": attempt, "lease_seconds": self._timings.lease_seconds}
+            for t, no, attempt in sorted(claims)
+        ]
+        if values:
+            with self._db.write() as connection:
+                connection.execute(text_of(sql), values)
+
+    @retrying
+    def wake_resource(self, resource_id: str) -> tuple[CheckOrder, ...]:
+        """Make the nodes ready that wait for this resource, and return their orders.
+
+        Called when an older traversal let go of it.
+        """
+        return self._wake("node.resource_id = :id", {"id": resource_id})
+
+    @retrying
+    def wake_dependents(self, resource_id: str) -> tuple[CheckOrder, ...]:
+        """Make the waiting dependents of a resource ready: a signal came. One that is running looks again."""
+        find = """
+            SELECT n.traversal_id, n.dependents FROM node n JOIN traversal t ON t.id = n.traversal_id
+            WHERE n.resource_id = :id AND n.phase = 'converge' AND t.status IN ('IN_PROGRESS', 'FAILED')
+            ORDER BY t.created_at DESC LIMIT 1"""
+        with self._db.read() as connection:
+            row = connection.execute(text_of(find), {"id": resource_id}).first()
+        if row is None:
+            return ()
+        values = {"traversal": row.traversal_id, "numbers": self._db.integers(numbers_of(row.dependents))}
+        joins = (
+            "SELECT dependents FROM node WHERE traversal_id = :traversal AND phase = 'join' "
+            f"AND no {self._db.in_list('numbers')}"
+        )
+        with self._db.read() as connection:
+            behind = connection.execute(text_of(joins), values).scalars().all()
+        numbers = {*numbers_of(row.dependents), *(no for text in behind for no in numbers_of(text))}
+        values["numbers"] = self._db.integers(sorted(numbers))
+        return self._wake(f"node.traversal_id = :traversal AND node.no {self._db.in_list('numbers')}", values)
+
+    def _wake(self, which: str, values: Mapping[str, Any]) -> tuple[CheckOrder, ...]:
+        now = self._db.now
+        live = "traversal_id IN (SELECT id FROM traversal WHERE status IN ('IN_PROGRESS', 'FAILED'))"
+        ready = f"""
+            UPDATE node SET state = 'ready', published = 0, ready_at = {now}, due_at = {now} + :redeliver_seconds
+            WHERE {which} AND state = 'waiting' AND hook IS NULL AND {live}
+            RETURNING traversal_id, {statements.RELEASED_COLUMNS}"""
+        running = f"UPDATE node SET woken = true WHERE {which} AND state = 'running'"
+        with self._db.write() as connection:
+            rows = connection.execute(
+                text_of(ready), {**values, "redeliver_seconds": self._timings.redeliver_seconds}
+            ).all()
+            connection.execute(text_of(running), values)
+            names = {row.traversal_id: _stack_of(connection, row.traversal_id) for row in rows}
+        return tuple(
+            order
+            for row in rows
+            for order in self.orders(
+                [row],
+                stack_id=names[row.traversal_id].id,
+                stack=names[row.traversal_id].name,
+                traversal_id=row.traversal_id,
+            )
+        )
+
+
+def _stack_of(connection: sa.Connection, traversal_id: str) -> Any:
+    sql = "SELECT s.id, s.name FROM stack s JOIN traversal t ON t.stack_id = s.id WHERE t.id = :id"
+    return connection.execute(text_of(sql), {"id": traversal_id}).one()
+
+
+def _passes(row: Any) -> bool:
+    """Whether a ready node has nothing to do, and is passed on like a join."""
+    return bool(row.quiet) and (row.phase != CONVERGE or not row.changed)
+
+
+def numbers_of(text: str) -> tuple[int, ...]:
+    """Return the numbers of nodes that a column holds as JSON."""
+    return () if text == "[]" else tuple(json.loads(text))
+
+
+def _data_of(numbers: Sequence[int], data: Mapping[int, bytes]) -> tuple[bytes, ...] | None:
+    if not numbers:
+        return _NO_DATA
+    if len(numbers) > MESSAGE_REQUIREMENTS:
+        return None
+    return tuple(data[no] for no in numbers if no in data)

@@ -1,0 +1,62 @@
+"""What a row may depend on in truth: what it was last brought to, and what an action under way was given besides.
+
+An update that is under way may use what it was given already, or still what it had before. Until it is done the row
+requires both, so that whoever deletes takes neither away first.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.model.messages import CONVERGE
+from orchestrator.store import tables
+
+
+def widen_requirements(connection: sa.Connection, traversal_id: str) -> None:
+    """Let every row whose convergence a traversal has begun, and not ended, require what it was given too.
+
+    Steps that end say so themselves; this is for those that run, and for those of dead workers.
+    """
+    node, resource = tables.node, tables.resource
+    mine = tables.in_traversal(traversal_id)
+    begun: Sequence[Any] = connection.execute(
+        sa.select(node.c.resource_id, node.c.requirements).where(
+            mine,
+            node.c.phase == CONVERGE,
+            node.c.attempt > 0,
+            node.c.state != "done",
+            node.c.requirements != "[]",
+        )
+    ).all()
+    numbers = {no for row in begun for no in json.loads(row.requirements)}
+    if not numbers:
+        return
+    ids: dict[int, str] = {
+        row.no: row.resource_id
+        for row in connection.execute(
+            sa.select(node.c.no, node.c.resource_id).where(mine, node.c.no.in_(sorted(numbers)))
+        )
+    }
+    given = {row.resource_id: [ids[no] for no in json.loads(row.requirements)] for row in begun}
+    before = sa.select(resource.c.id, resource.c.requires).where(resource.c.id.in_(sorted(given)))
+    for row in connection.execute(before.order_by(resource.c.id)).all():
+        wide = json.dumps(both(json.loads(row.requires), given[row.id]))
+        if wide != row.requires:
+            connection.execute(resource.update().where(resource.c.id == row.id).values(requires=wide))
+
+
+def both(before: Sequence[str], given: Sequence[str]) -> list[str]:
+    """Return what was required before, and what is required now, each once."""
+    return list(dict.fromkeys([*before, *given]))
+
+
+def requirements_of(connection: sa.Connection, stack_id: str) -> Mapping[str, tuple[str, ...]]:
+    """Return what each of a stack's rows that are not gone requires, by id."""
+    resource = tables.resource
+    gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+    rows = connection.execute(
+        sa.select(resource.c.id, resource.c.requires).where(resource.c.stack_id == stack_id, ~gone)
+    )
+    return {row.id: tuple(json.loads(row.requires)) for row in rows}

@@ -1,0 +1,70 @@
+"""Write down that a node stands at a hook: before its action, or after it and before anybody learns of that."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from orchestrator.store import tables
+from orchestrator.store.database import Database
+from orchestrator.store.nodes import statements
+from orchestrator.store.nodes.claims import Claim, Ending, Outcome
+
+#: The action of events that tell where a resource stops, and that it is let on: nothing was done to it.
+HOOK: Final = "HOOK"
+
+
+def stop_at_hook(
+    connection: sa.Connection,
+    database: Database,
+    claim: Claim,
+    outcome: Outcome,
+    values: Mapping[str, Any],
+) -> str | None:
+    """Finish a step whose outcome names a hook, in the caller's transaction; its dependents are not counted down.
+
+    A node that is paused before its action leaves its row alone. One that is done has its row complete and its data
+    on record. In a traversal that is over by now nothing stands: what was not begun never is, and what is done is
+    done.
+
+    ``values`` are the finish's, as for any other outcome. Returns the traversal's status; None if the claim does not
+    hold any more, and nothing was changed.
+    """
+    now = database.now
+    traversal, node = tables.traversal, tables.node
+    # Whoever fails or supersedes the traversal sees the node stand there, or it never does. Asked first: whoever does
+    # so has the traversal before the resource, too.
+    status: str = connection.execute(
+        sa.select(traversal.c.status)
+        .where(traversal.c.id == claim.order.traversal_id)
+        .with_for_update(read=True)
+    ).scalar_one()
+    ended = outcome.ending is Ending.DONE
+    values = {**values, "state": "done" if ended else "waiting"}
+    if connection.execute(sa.text(statements.SQLITE_FINISH_NODE.at(now)), values).rowcount != 1:
+        return None
+    if outcome.ending is Ending.PAUSED:
+        connection.execute(sa.text(statements.UNLOCK_RESOURCE), values)
+    else:
+        connection.execute(sa.text(statements.SQLITE_FINISH_RESOURCE.at(now)), values)
+        connection.execute(sa.text(statements.event_at(now)), values)
+    mine = node.update().where(node.c.traversal_id == claim.order.traversal_id, node.c.no == claim.order.no)
+    if status != "IN_PROGRESS":
+        if not ended:
+            connection.execute(mine.values(state="superseded", due_at=None))
+        return status
+    standing = {"hook": outcome.hook, "hook_at": sa.text(now), "due_at": None, "changed": outcome.changed}
+    connection.execute(mine.values(**standing))
+    paused = {
+        **values,
+        "action": HOOK,
+        "status": "IN_PROGRESS",
+        "reason": f"{claim.action} {paused_until(outcome.hook)}",
+    }
+    connection.execute(sa.text(statements.event_at(now)), paused)
+    return status
+
+
+def paused_until(hook: str) -> str:
+    """Return why a resource gets no further, in Heat's words: tools look for them in events."""
+    return f"paused until Hook {hook} is cleared"

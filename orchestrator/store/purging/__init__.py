@@ -1,0 +1,1 @@
+"""Purges: rows that nothing needs any more, removed in batches."""

@@ -1,0 +1,237 @@
+"""Remove for good what nobody needs any more, in batches of short transactions.
+
+Safe while everything runs, twice at once, and to be killed anywhere: what is removed is decided by what cannot change
+any more, and what points at something goes before it does. The decisions are in
+:mod:`orchestrator.store.purging.unneeded`.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.model.codec import Codec
+from orchestrator.model.purge import Purge, Removed
+from orchestrator.store import tables
+from orchestrator.store.database import Database
+from orchestrator.store.purging import unneeded
+from orchestrator.store.purging.removals import BATCH, Removals
+
+Condition = sa.ColumnElement[bool]
+
+
+class Purger:
+    """Removes for good."""
+
+    def __init__(self, database: Database, codec: Codec) -> None:
+        self._removals = Removals(database, codec)
+
+    def purge(self, wanted: Purge) -> Iterator[Removed]:
+        """Remove what nobody needs any more; yield after each step what it removed.
+
+        Whoever stops asking stops the purge. In a dry run nothing is removed.
+        """
+        return _Run(self._removals, wanted).steps()
+
+    def take_turn(self, *, every_seconds: float) -> bool:
+        """Tell whether it is the caller's turn to purge: nobody has begun to for that long. One of many gets it."""
+        return self._removals.take_turn(every_seconds)
+
+    def trim_events(self, stack_id: str, *, most: int) -> int:
+        """Remove the oldest events of a stack beyond ``most``; return how many went.
+
+        Those of operations that are not over stay, and those that an event sink is still to be told.
+        """
+        removed = 0
+        surplus = self._removals.surplus(stack_id, most)
+        while surplus is not None:
+            count = self._removals.remove_events(surplus)
+            removed += count
+            if count < BATCH:
+                break
+        return removed
+
+
+class _Run:
+    """One purge."""
+
+    def __init__(self, removals: Removals, wanted: Purge) -> None:
+        self._removals, self._wanted = removals, wanted
+        self._now = now = removals.now()
+        #: What was over by then is old.
+        self._old = now - wanted.older_than_seconds
+        #: What is younger may be needed by an operation that is about to begin.
+        self._settled = min(self._old, now - wanted.grace_seconds)
+        #: What is gone, or would be.
+        self._stacks: set[str] = set()
+        self._traversals: set[str] = set()
+        self._templates: set[str] = set()
+
+    def steps(self) -> Iterator[Removed]:
+        yield from self._remove("jobs", tables.job, unneeded.jobs(self._settled, self._wanted.project))
+        for stack in self._deleted_stacks():
+            yield from self._remove_stack(stack)
+        for stack in self._living_stacks():
+            yield from self._thin_out(stack)
+        yield from self._remove_operations(unneeded.never_begun(self._settled, self._wanted.project))
+        yield from self._remove_templates()
+        yield from self._remove_files()
+
+    def _remove(self, kind: str, table: sa.Table, which: Condition) -> Iterator[Removed]:
+        if self._wanted.dry_run:
+            sql = sa.select(sa.func.count()).select_from(table).where(which)
+            yield Removed(kind=kind, count=self._removals.read(sql)[0][0])
+            return
+        while count := self._removals.remove(table, which):
+            yield Removed(kind=kind, count=count)
+            if count < BATCH:
+                return
+
+    # -- deleted stacks ----------------------------------------------------------------------------------------
+
+    def _deleted_stacks(self) -> list[Any]:
+        """Return the deleted stacks that go, each after the stacks in it."""
+        rows = self._removals.read(unneeded.deleted_stacks(self._old, self._wanted.project, self._now))
+        if not rows:
+            return []
+        going = {row.id for row in rows}
+        holding = {
+            row.parent_id for row in self._removals.read(unneeded.nested_stacks()) if row.id not in going
+        }
+        chosen = []
+        for row in rows:
+            if row.id in holding:
+                holding.add(row.parent_id)
+            else:
+                chosen.append(row)
+        return chosen
+
+    def _remove_stack(self, stack: Any) -> Iterator[Removed]:
+        event, snapshot, traversal = tables.event, tables.snapshot, tables.traversal
+        yield from self._remove("events", event, event.c.stack_id == stack.id)
+        snapshots = sa.select(snapshot.c.id).where(snapshot.c.stack_id == stack.id)
+        if self._removals.read(snapshots.limit(1)):
+            entry = tables.snapshot_resource
+            # Counted with the snapshot that they are part of.
+            for _ in self._remove("snapshots", entry, entry.c.snapshot_id.in_(snapshots)):
+                pass
+            yield from self._remove("snapshots", snapshot, snapshot.c.stack_id == stack.id)
+        for row in self._removals.read(unneeded.traversals_of(stack.id)):
+            self._traversals.add(row.id)
+            yield from self._remove_nodes(row.id, sa.true())
+        begun = tables.operation.c.id.in_(sa.select(traversal.c.id).where(traversal.c.stack_id == stack.id))
+        yield from self._remove_operations(begun)
+        others = (traversal.c.stack_id == stack.id) & (traversal.c.id != stack.traversal_id)
+        yield from self._remove("traversals", traversal, others)
+        yield from self._remove("resources", tables.resource, tables.resource.c.stack_id == stack.id)
+        # Counted with the resources that they are about.
+        for _ in self._remove("resources", tables.annotation, tables.annotation.c.stack_id == stack.id):
+            pass
+        self._stacks.add(stack.id)
+        gone = (1, 1)
+        if not self._wanted.dry_run:
+            gone = self._removals.remove_stack(stack.id, stack.traversal_id)
+        for kind, count in zip(("stacks", "traversals"), gone, strict=True):
+            yield Removed(kind=kind, count=count)
+
+    def _remove_nodes(self, traversal_id: str, which: Condition) -> Iterator[Removed]:
+        node, after = tables.node, -1
+        mine = tables.in_traversal(traversal_id)
+        if self._wanted.dry_run:
+            yield from self._remove("nodes", node, mine & which)
+            return
+        while rows := self._removals.read(
+            sa.select(node.c.no).where(mine, node.c.no > after, which).order_by(node.c.no).limit(BATCH)
+        ):
+            numbers = [row.no for row in rows]
+            yield Removed(kind="nodes", count=self._removals.remove_nodes(traversal_id, numbers, which))
+            if len(rows) < BATCH:
+                return
+            after = numbers[-1]
+
+    # -- living stacks -----------------------------------------------------------------------------------------
+
+    def _living_stacks(self) -> Iterator[Any]:
+        """Yield the living stacks with a past; most have none."""
+        after = ""
+        while rows := self._removals.read(unneeded.living_stacks(self._wanted.project, after).limit(BATCH)):
+            stack_ids = [row.id for row in rows]
+            thick = {
+                row.stack_id
+                for sql in unneeded.thick(stack_ids, self._settled, self._wanted.max_events_per_stack)
+                for row in self._removals.read(sql)
+            }
+            yield from (row for row in rows if row.id in thick)
+            after = rows[-1].id
+
+    def _thin_out(self, stack: Any) -> Iterator[Removed]:
+        """Remove what a living stack does not need of its past."""
+        yield from self._trim(stack.id)
+        for row in self._removals.read(unneeded.old_traversals(stack.id, stack.traversal_id, self._settled)):
+            needed = unneeded.is_needed(stack.id, row.id)
+            yield from self._remove_nodes(row.id, ~needed)
+            is_left = tables.in_traversal(row.id) & (needed if self._wanted.dry_run else sa.true())
+            if not self._removals.read(sa.select(tables.node.c.no).where(is_left).limit(1)):
+                self._traversals.add(row.id)
+                yield from self._remove_operations(tables.operation.c.id == row.id)
+                yield from self._remove("traversals", tables.traversal, tables.traversal.c.id == row.id)
+        resource = tables.resource
+        gone = (resource.c.stack_id == stack.id) & unneeded.is_tombstone(self._settled)
+        yield from self._remove("resources", resource, gone)
+
+    def _trim(self, stack_id: str) -> Iterator[Removed]:
+        surplus = self._removals.surplus(stack_id, self._wanted.max_events_per_stack)
+        if surplus is None:
+            return
+        if self._wanted.dry_run:
+            yield from self._remove("events", tables.event, surplus)
+            return
+        while count := self._removals.remove_events(surplus):
+            yield Removed(kind="events", count=count)
+
+    # -- operations --------------------------------------------------------------------------------------------
+
+    def _remove_operations(self, which: Condition) -> Iterator[Removed]:
+        """Remove what lifecycle plugins were asked and told about some operations."""
+        call = tables.operation_call
+        # Counted with the operation that they are part of.
+        for _ in self._remove(
+            "operations", call, call.c.operation_id.in_(sa.select(tables.operation.c.id).where(which))
+        ):
+            pass
+        yield from self._remove("operations", tables.operation, which)
+
+    # -- templates and files -----------------------------------------------------------------------------------
+
+    def _remove_templates(self) -> Iterator[Removed]:
+        used = {
+            row.template_id
+            for row in self._removals.read(unneeded.uses_of_templates(self._settled, self._wanted.project))
+            if row.stack_id not in self._stacks and row.traversal_id not in self._traversals
+        }
+        template = tables.template
+        old = template.c.saved_at <= self._settled
+        unused = {row.id for row in self._removals.read(sa.select(template.c.id).where(old))} - used
+        self._templates = unused
+        for some in _parts(sorted(unused)):
+            is_still = sa.true() if self._wanted.dry_run else unneeded.is_unused(template)
+            yield from self._remove("templates", template, template.c.id.in_(some) & old & is_still)
+
+    def _remove_files(self) -> Iterator[Removed]:
+        file = tables.file
+        old = file.c.saved_at <= self._settled
+        unused = {row.id for row in self._removals.read(sa.select(file.c.id).where(old))}
+        if not unused:
+            return
+        for template_id, stored in self._removals.templates():
+            if template_id not in self._templates:
+                unused.difference_update(stored.files.values())
+        for some in _parts(sorted(unused)):
+            # A template that was saved since then has marked its files as saved again, or has them from one that is
+            # used.
+            yield from self._remove("files", file, file.c.id.in_(some) & old)
+
+
+def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(ids), BATCH):
+        yield ids[start : start + BATCH]

@@ -1,0 +1,140 @@
+"""What a purge does to the tables: each operation is one short transaction that removes a batch."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.model.codec import Codec
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.purging import unneeded
+from orchestrator.store.traversals.templates import StoredTemplate
+
+#: How many rows one transaction removes at most.
+BATCH = 500
+
+Condition = sa.ColumnElement[bool]
+
+
+class Removals:
+    """Reads and removes, and decides nothing."""
+
+    def __init__(self, database: Database, codec: Codec) -> None:
+        self._db = database
+        self._codec = codec
+
+    @retrying
+    def take_turn(self, every_seconds: float) -> bool:
+        """Tell whether it is the caller's turn to purge: nobody has begun to for that long. One of many gets it."""
+        sql = sa.text(
+            "INSERT INTO chore (name, begun_at) VALUES ('purge', :now) ON CONFLICT (name) DO UPDATE "
+            "SET begun_at = excluded.begun_at WHERE chore.begun_at <= excluded.begun_at - :every RETURNING name"
+        )
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            return connection.execute(sql, {"now": now, "every": every_seconds}).first() is not None
+
+    @retrying
+    def now(self) -> float:
+        """Return the database's time."""
+        with self._db.read() as connection:
+            return database_time(connection, self._db)
+
+    @retrying
+    def read(self, sql: sa.Select[Any]) -> Sequence[Any]:
+        """Return the rows of a query."""
+        with self._db.read() as connection:
+            return connection.execute(sql).all()
+
+    @retrying
+    def remove(self, table: sa.Table, which: Condition) -> int:
+        """Remove at most ``BATCH`` rows; return how many went."""
+        key = sa.tuple_(*table.primary_key) if len(table.primary_key) > 1 else next(iter(table.primary_key))
+        some = sa.select(*table.primary_key).where(which).limit(BATCH)
+        # Asked twice: on PostgreSQL a row may have changed since it was found, and only this is looked at again then.
+        sql = table.delete().where(key.in_(some), which)
+        with self._db.write() as connection:
+            return connection.execute(sql).rowcount
+
+    @retrying
+    def remove_nodes(self, traversal_id: str, numbers: Sequence[int], which: Condition) -> int:
+        """Remove those of a traversal's nodes that fit; return how many went."""
+        node = tables.node
+        mine = (node.c.traversal_id == traversal_id) & node.c.no.in_(numbers)
+        with self._db.write() as connection:
+            return connection.execute(node.delete().where(mine, which)).rowcount
+
+    @retrying
+    def surplus(self, stack_id: str, most: int) -> Condition | None:
+        """Return which events of a stack are more than ``most``; None if none are."""
+        event = tables.event
+        newest = sa.select(event.c.id).where(event.c.stack_id == stack_id).order_by(event.c.id.desc())
+        kept = newest.limit(most).subquery()
+        with self._db.read() as connection:
+            row = connection.execute(sa.select(sa.func.min(kept.c.id), sa.func.count())).one()
+        if row[1] < most:
+            return None
+        older: Condition = (event.c.stack_id == stack_id) & (event.c.id < row[0])
+        return older & unneeded.is_over(event, stack_id) & unneeded.is_told(event, stack_id)
+
+    @retrying
+    def remove_events(self, which: Condition) -> int:
+        """Remove at most ``BATCH`` events, oldest first, and count in their traversals what they told."""
+        event, traversal = tables.event, tables.traversal
+        some = sa.select(event.c.id).where(which).order_by(event.c.id).limit(BATCH)
+        columns = (event.c.traversal_id, event.c.resource, event.c.action, event.c.status)
+        told: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        with self._db.write() as connection:
+            gone = connection.execute(event.delete().where(event.c.id.in_(some)).returning(*columns)).all()
+            for row in gone:
+                if row.resource:
+                    told[row.traversal_id][f"{row.action}_{row.status}"] += 1
+            # In one order, and locked: two that trim the same stack both count.
+            for traversal_id in sorted(told):
+                mine = traversal.c.id == traversal_id
+                before = sa.select(traversal.c.counted).where(mine).with_for_update()
+                counted = connection.execute(before).scalar_one_or_none()
+                if counted is not None:
+                    sums = told[traversal_id] + Counter(json.loads(counted))
+                    connection.execute(traversal.update().where(mine).values(counted=json.dumps(sums)))
+        return len(gone)
+
+    @retrying
+    def remove_stack(self, stack_id: str, traversal_id: str) -> tuple[int, int]:
+        """Remove a stack's row with the last of its traversals, without which it cannot be shown, and annotations.
+
+        Return how many stacks and traversals went: none if another purge was faster.
+        """
+        stack, traversal = tables.stack, tables.traversal
+        inner = stack.alias("inner_stack")
+        is_empty = ~sa.exists().where(inner.c.parent_id == stack_id)
+        with self._db.write() as connection:
+            stacks = connection.execute(stack.delete().where(stack.c.id == stack_id, is_empty)).rowcount
+            if not stacks:
+                return 0, 0
+            annotation = tables.annotation
+            connection.execute(annotation.delete().where(annotation.c.stack_id == stack_id))
+            gone = connection.execute(traversal.delete().where(traversal.c.id == traversal_id)).rowcount
+            cursor = tables.sink_cursor
+            connection.execute(cursor.delete().where(cursor.c.stack_id == stack_id))
+        return stacks, gone
+
+    def templates(self) -> Iterator[tuple[str, StoredTemplate]]:
+        """Yield every template with its id.
+
+        Raises:
+            UnreadableSecret: no key opens one.
+        """
+        template, after = tables.template, ""
+        while rows := self.read(
+            sa.select(template.c.id, template.c.body)
+            .where(template.c.id > after)
+            .order_by(template.c.id)
+            .limit(BATCH // 10)
+        ):
+            for row in rows:
+                yield row.id, StoredTemplate.from_wire(self._codec.unpack(row.body))
+            after = rows[-1].id

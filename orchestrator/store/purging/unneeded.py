@@ -1,0 +1,262 @@
+"""What nobody needs any more: the conditions by which a purge decides. What fits one never ceases to fit it.
+
+A traversal that is over, not in force, and has nothing due cannot change any more, nor can its nodes: claims refuse
+them, and nothing wakes them. Of a living stack, planning reads of such traversals the nodes that the rows point at.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.model.messages import CONVERGE, OPERATE
+from orchestrator.store import tables
+from orchestrator.store.traversals.operation_rows import OVER
+
+Condition = sa.ColumnElement[bool]
+
+#: An event sink that an environment names holds a deleted stack's events for no longer than this.
+SINK_PATIENCE_SECONDS = 7 * 86400.0
+
+#: No event has a higher id.
+_NO_END = 2**63 - 1
+
+#: The states of a node that may still be worked on.
+_LIVE = ("blocked", "ready", "waiting", "running")
+
+
+def is_gone(resource: Any) -> Condition:
+    """Return the condition of a row being a tombstone."""
+    gone: Condition = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+    return gone
+
+
+def jobs(old: float, project: str | None) -> Condition:
+    """Return which jobs nobody asks about any more, nor delivers again."""
+    job, stack = tables.job, tables.stack
+    which: Condition = job.c.created_at <= old
+    if project is not None:
+        which &= job.c.stack_id.in_(sa.select(stack.c.id).where(stack.c.project == project))
+    return which
+
+
+def never_begun(old: float, project: str | None) -> Condition:
+    """Return which operations never came to anything, and were over by then."""
+    operation, traversal = tables.operation, tables.traversal
+    has_begun = sa.exists().where(traversal.c.id == operation.c.id)
+    which: Condition = (operation.c.state == OVER) & (operation.c.ended_at <= old) & ~has_begun
+    return which if project is None else which & (operation.c.project == project)
+
+
+# -- deleted stacks ----------------------------------------------------------------------------------------------------
+
+
+def deleted_stacks(old: float, project: str | None, now: float) -> sa.Select[Any]:
+    """Return the stacks that were deleted by then and have said their last words, the innermost first.
+
+    A stack in another is left until that one knows that it is gone; and any until event sinks know what became of it.
+    """
+    stack, resource, traversal = tables.stack, tables.resource, tables.traversal
+    cursor, event = tables.sink_cursor, tables.event
+    newest = sa.select(sa.func.max(event.c.id)).where(event.c.stack_id == stack.c.id).scalar_subquery()
+    last = sa.case((cursor.c.until < newest, cursor.c.until), else_=newest)
+    patient = (cursor.c.stack_id == stack.c.id) & (stack.c.deleted_at > now - SINK_PATIENCE_SECONDS)
+    told_of = sa.exists().where(cursor.c.stack_id.is_(None) | patient, cursor.c.position < last)
+    outer = stack.alias("outer_stack")
+    mine = traversal.c.stack_id == stack.c.id
+    waited_for = sa.exists().where(
+        outer.c.id == stack.c.parent_id,
+        outer.c.deleted_at.is_(None),
+        resource.c.id == stack.c.parent_resource,
+        ~is_gone(resource),
+    )
+    sql = sa.select(stack.c.id, stack.c.parent_id, stack.c.traversal_id).where(
+        stack.c.deleted_at <= old,
+        ~sa.exists().where(mine, traversal.c.status == "IN_PROGRESS"),
+        ~sa.exists().where(mine, traversal.c.id.in_(_with_something_due())),
+        ~waited_for,
+        ~told_of,
+    )
+    if project is not None:
+        sql = sql.where(stack.c.project == project)
+    return sql.order_by(stack.c.depth.desc(), stack.c.deleted_at)
+
+
+def nested_stacks() -> sa.Select[Any]:
+    """Return the stacks that are in others."""
+    stack = tables.stack
+    return sa.select(stack.c.id, stack.c.parent_id).where(stack.c.parent_id.is_not(None))
+
+
+def traversals_of(stack_id: str) -> sa.Select[Any]:
+    """Return a stack's traversals."""
+    traversal = tables.traversal
+    return sa.select(traversal.c.id).where(traversal.c.stack_id == stack_id)
+
+
+# -- living stacks -----------------------------------------------------------------------------------------------------
+
+
+def living_stacks(project: str | None, after: str) -> sa.Select[Any]:
+    """Return the stacks that are not deleted, in the order of their ids, from behind ``after``."""
+    stack = tables.stack
+    sql = sa.select(stack.c.id, stack.c.traversal_id).where(stack.c.deleted_at.is_(None), stack.c.id > after)
+    if project is not None:
+        sql = sql.where(stack.c.project == project)
+    return sql.order_by(stack.c.id)
+
+
+def thick(stack_ids: Sequence[str], old: float, most_events: int) -> Iterator[sa.Select[Any]]:
+    """Yield queries for those of some stacks of which anything may go: traversals, rows, events."""
+    stack, traversal, resource, event = tables.stack, tables.traversal, tables.resource, tables.event
+    yield (
+        sa.select(traversal.c.stack_id)
+        .join(stack, (stack.c.id == traversal.c.stack_id) & (stack.c.traversal_id != traversal.c.id))
+        .where(
+            traversal.c.stack_id.in_(stack_ids),
+            traversal.c.ended_at <= old,
+            traversal.c.id != sa.func.coalesce(stack.c.defining_traversal_id, ""),
+        )
+        .distinct()
+    )
+    gone = is_gone(resource) & (resource.c.updated_at <= old)
+    yield sa.select(resource.c.stack_id).where(resource.c.stack_id.in_(stack_ids), gone).distinct()
+    yield (
+        sa.select(event.c.stack_id)
+        .where(event.c.stack_id.in_(stack_ids))
+        .group_by(event.c.stack_id)
+        .having(sa.func.count() > most_events)
+    )
+
+
+def old_traversals(stack_id: str, in_force: str, old: float) -> sa.Select[Any]:
+    """Return a stack's traversals that were over by then, and in which nothing can change any more, oldest first."""
+    stack, traversal = tables.stack, tables.traversal
+    # A rollback of what never was complete asks what was to be adopted.
+    never_complete = sa.exists().where(stack.c.id == stack_id, stack.c.completed_template_id.is_(None))
+    # It knows which rows are left over.
+    defining = sa.exists().where(stack.c.id == stack_id, stack.c.defining_traversal_id == traversal.c.id)
+    return (
+        sa.select(traversal.c.id)
+        .where(
+            traversal.c.stack_id == stack_id,
+            traversal.c.id != in_force,
+            ~defining,
+            sa.or_(traversal.c.action != "ADOPT", ~never_complete),
+            traversal.c.status != "IN_PROGRESS",
+            traversal.c.ended_at <= old,
+            traversal.c.id.not_in(_with_something_due()),
+            traversal.c.id.not_in(_holding_snapshots()),
+        )
+        .order_by(traversal.c.created_at)
+    )
+
+
+def _with_something_due() -> sa.Select[Any]:
+    node = tables.node
+    return sa.select(node.c.traversal_id).where(node.c.due_at.is_not(None))
+
+
+def _holding_snapshots() -> sa.Select[Any]:
+    """Return the traversals whose nodes hold what a snapshot is made of: it failed, and is to be cleaned up."""
+    snapshot, entry = tables.snapshot, tables.snapshot_resource
+    kept = sa.exists().where(entry.c.snapshot_id == snapshot.c.id)
+    return sa.select(snapshot.c.traversal_id).where(~kept)
+
+
+def is_needed(stack_id: str, traversal_id: str) -> Condition:
+    """Return which nodes of an old traversal hold a definition that planning reads.
+
+    A row never comes to point at a node that none points at: it is moved to a newer one, or back to the other of the
+    two that it points at already.
+    """
+    node, resource = tables.node, tables.resource
+    living = (resource.c.stack_id == stack_id) & ~is_gone(resource)
+    planned, applied = (
+        sa.select(no).where(living, traversal == traversal_id, no.is_not(None))
+        for traversal, no in (
+            (resource.c.planned_traversal, resource.c.planned_no),
+            (resource.c.applied_traversal, resource.c.applied_no),
+        )
+    )
+    # What a create was begun with that never said what it applied.
+    never_said = sa.select(resource.c.id).where(living, resource.c.properties.is_(None))
+    begun = (node.c.phase == CONVERGE) & (node.c.attempt > 0) & node.c.fragment.is_not(None)
+    return sa.or_(
+        node.c.no.in_(planned),
+        node.c.no.in_(applied),
+        begun & sa.func.coalesce(node.c.resource_id, "").in_(never_said),
+    )
+
+
+def is_tombstone(old: float) -> Condition:
+    """Return which rows of living stacks were gone by then, and neither a node may still come to, nor a snapshot."""
+    node, resource = tables.node, tables.resource
+    in_snapshot = (node.c.phase == OPERATE) & node.c.traversal_id.in_(_holding_snapshots())
+    expected = sa.exists().where(node.c.resource_id == resource.c.id, node.c.state.in_(_LIVE) | in_snapshot)
+    return (
+        is_gone(resource) & (resource.c.updated_at <= old) & resource.c.lock_traversal.is_(None) & ~expected
+    )
+
+
+def is_over(event: sa.Table, stack_id: str) -> Condition:
+    """Return which events are of operations that are over, and that everybody was told of who is to be told."""
+    traversal = tables.traversal
+    going_on = sa.select(traversal.c.id).where(
+        traversal.c.stack_id == stack_id,
+        (traversal.c.status == "IN_PROGRESS") | traversal.c.id.in_(_with_something_due()),
+    )
+    return event.c.traversal_id.not_in(going_on)
+
+
+def is_told(event: sa.Table, stack_id: str) -> Condition:
+    """Return which events of a stack every sink was told that is to be told of them."""
+    cursor = tables.sink_cursor
+    told = sa.select(sa.func.min(cursor.c.position)).where(
+        cursor.c.stack_id.is_(None) | (cursor.c.stack_id == stack_id),
+        cursor.c.until.is_(None) | (cursor.c.position < cursor.c.until),
+    )
+    return event.c.id <= sa.func.coalesce(told.scalar_subquery(), event.c.id)
+
+
+def waits() -> Condition:
+    """Return which events a cursor is still to be told, of whatever stack."""
+    cursor, event = tables.sink_cursor, tables.event
+    # Not "there is no end, or it is later": that could not use an index.
+    last = sa.func.coalesce(cursor.c.until, sa.literal(_NO_END, sa.BigInteger))
+    return (event.c.id > cursor.c.position) & (event.c.id <= last)
+
+
+# -- templates ---------------------------------------------------------------------------------------------------------
+
+
+def uses_of_templates(old: float, project: str | None) -> Any:
+    """Return what refers to templates: template, stack and, of a traversal, its id; tombstones that go left out."""
+    going = is_tombstone(old) & tables.resource.c.stack_id.in_(
+        living_stacks(project, "").with_only_columns(tables.stack.c.id)
+    )
+    stack, traversal, resource, snapshot = tables.stack, tables.traversal, tables.resource, tables.snapshot
+    none = sa.literal("").label("traversal_id")
+    return sa.union(
+        sa.select(stack.c.template_id, stack.c.id.label("stack_id"), none),
+        sa.select(stack.c.completed_template_id, stack.c.id, none).where(
+            stack.c.completed_template_id.is_not(None)
+        ),
+        sa.select(traversal.c.template_id, traversal.c.stack_id, traversal.c.id),
+        sa.select(resource.c.template_id, resource.c.stack_id, none).where(~going),
+        sa.select(snapshot.c.template_id, snapshot.c.stack_id, none),
+    )
+
+
+def is_unused(template: sa.Table) -> Condition:
+    """Return which templates nothing refers to."""
+    stack, traversal, resource, snapshot = tables.stack, tables.traversal, tables.resource, tables.snapshot
+    completed = stack.c.completed_template_id
+    used = sa.union(
+        sa.select(stack.c.template_id),
+        sa.select(completed).where(completed.is_not(None)),
+        sa.select(traversal.c.template_id),
+        sa.select(resource.c.template_id),
+        sa.select(snapshot.c.template_id),
+    )
+    return template.c.id.not_in(used)

@@ -1,0 +1,1 @@
+"""Stacks and their resources as rows."""

@@ -1,0 +1,63 @@
+"""What lifecycle plugins said last of stacks and their resources; written as the operation begins of which they did."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from hooks.values.frozen import frozen
+from hooks.values.lazy import LazyMapping
+from orchestrator.model.codec import Codec
+from orchestrator.store import tables
+from orchestrator.store.database import Database, retrying
+
+#: The name under which stands what is said of the stack itself.
+STACK: Final = ""
+#: How many stacks one statement looks for.
+_AT_ONCE: Final = 500
+
+#: What each plugin said of one thing, by the plugin's name.
+Said = Mapping[str, Mapping[str, Any]]
+
+
+class Annotations:
+    """Reads of the annotation table."""
+
+    def __init__(self, database: Database, codec: Codec) -> None:
+        self._db = database
+        self._codec = codec
+
+    @retrying
+    def of(self, stack_id: str, resource: str = STACK) -> Said:
+        """Return what each plugin said of a stack's resource, or of the stack itself: frozen, in the plugins' order."""
+        annotation = tables.annotation
+        sql = (
+            sa.select(annotation.c.plugin, annotation.c.value)
+            .where(annotation.c.stack_id == stack_id, annotation.c.resource == resource)
+            .order_by(annotation.c.plugin)
+        )
+        with self._db.read() as connection:
+            return {row.plugin: self._unpacked(row.value) for row in connection.execute(sql)}
+
+    def when_looked_at(self, stack_id: str, resource: str) -> Said:
+        """Return what :meth:`of` does, read when somebody first looks."""
+        return LazyMapping(lambda: self.of(stack_id, resource))
+
+    @retrying
+    def all(self, stack_ids: Sequence[str]) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:
+        """Return what plugins said of stacks and their resources, by the stack's id and the resource's name."""
+        annotation = tables.annotation
+        said: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+        with self._db.read() as connection:
+            for start in range(0, len(stack_ids), _AT_ONCE):
+                some = annotation.c.stack_id.in_(stack_ids[start : start + _AT_ONCE])
+                for row in connection.execute(
+                    sa.select(annotation).where(some).order_by(annotation.c.plugin)
+                ):
+                    entry = said.setdefault((row.stack_id, row.resource), {})
+                    entry[row.plugin] = self._unpacked(row.value)
+        return said
+
+    def _unpacked(self, packed: bytes) -> Mapping[str, Any]:
+        value: Mapping[str, Any] = frozen(self._codec.unpack(packed))
+        return value

@@ -1,0 +1,183 @@
+"""Stacks in stacks as rows: who is in whom, how many there are together, and which of them are to be seen to."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import sqlalchemy as sa
+
+from orchestrator.model.messages import CHECKED_PHASES
+from orchestrator.store import tables
+from orchestrator.store.database import Database, retrying
+from orchestrator.store.stacks.stacks import NodeCounts, StackRow, stack_rows
+from orchestrator.store.stacks.tallies import Tally, tallies, under_way
+from orchestrator.store.traversals.unclean import unclean
+
+#: How many of those that are being worked on are told.
+ACTIVE: Final = 10
+#: How many traversals one statement counts.
+_AT_ONCE: Final = 500
+
+
+def chunked(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield parts of a list, each of which one statement may name."""
+    for start in range(0, len(ids), _AT_ONCE):
+        yield ids[start : start + _AT_ONCE]
+
+
+class Families:
+    """Reads of the trees of stacks, and the write that belongs to no traversal."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    @retrying
+    def children(self, stack_id: str) -> list[StackRow]:
+        """Return the stacks in a stack, those in them left out, that are not deleted, oldest first."""
+        stack = tables.stack
+        sql = stack_rows().where(stack.c.parent_id == stack_id, stack.c.deleted_at.is_(None))
+        with self._db.read() as connection:
+            rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
+        return [StackRow(**row._mapping) for row in rows]
+
+    @retrying
+    def is_unclean(self, stack_id: str) -> bool:
+        """Whether the definition that a stack was given last is in service, and it failed at taking away the rest."""
+        with self._db.read() as connection:
+            return connection.execute(unclean(tables.stack.c.id == stack_id)).first() is not None
+
+    @retrying
+    def in_tree(self, root_id: str) -> list[StackRow]:
+        """Return an outermost stack and all in it that are not deleted, oldest first."""
+        stack = tables.stack
+        sql = stack_rows().where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None))
+        with self._db.read() as connection:
+            rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
+        return [StackRow(**row._mapping) for row in rows]
+
+    @retrying
+    def release(self, stack_id: str) -> None:
+        """Let a stack in a stack stand by itself from now on; those in it stay in it. Safe to repeat."""
+        stack = tables.stack
+        with self._db.write() as connection:
+            row = connection.execute(
+                sa.select(stack.c.root_id, stack.c.depth).where(stack.c.id == stack_id)
+            ).first()
+            if row is None or not row.depth:
+                return
+            family, inside = {stack_id}, [stack_id]
+            while inside:
+                below = sa.select(stack.c.id).where(stack.c.parent_id.in_(inside))
+                inside = list(connection.execute(below).scalars())
+                family.update(inside)
+            connection.execute(
+                stack.update()
+                .where(stack.c.id.in_(family))
+                .values(root_id=stack_id, depth=stack.c.depth - row.depth)
+            )
+            alone = {"parent_id": None, "parent_resource": None}
+            connection.execute(stack.update().where(stack.c.id == stack_id).values(**alone))
+
+    @retrying
+    def count_in_tree(self, root_id: str, *, besides: str) -> int:
+        """Count the resources of all stacks in a stack, and its own, but for those of the stack ``besides``."""
+        stack, resource = tables.stack, tables.resource
+        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        sql = (
+            sa.select(sa.func.count())
+            .select_from(stack)
+            .join(resource, resource.c.stack_id == stack.c.id)
+            .where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None), stack.c.id != besides, ~gone)
+        )
+        with self._db.read() as connection:
+            return int(connection.execute(sql).scalar_one())
+
+    @retrying
+    def progress(self, stack_row: StackRow) -> NodeCounts:
+        """Count the resources that a stack's operation works on by state, those of the stacks in it among them."""
+        stack, traversal, resource = tables.stack, tables.traversal, tables.resource
+        since = sa.select(traversal.c.created_at).where(traversal.c.id == stack_row.traversal_id)
+        inside = (stack.c.root_id == stack_row.root_id) & (stack.c.depth > stack_row.depth)
+        begun = (
+            sa.select(traversal.c.id, resource.c.name)
+            .select_from(stack)
+            .join(traversal, traversal.c.id == stack.c.traversal_id)
+            .join(resource, resource.c.id == stack.c.parent_resource)
+            .where(inside, traversal.c.created_at >= since.scalar_subquery())
+        )
+        with self._db.snapshot() as connection:
+            outer = {row[0]: row[1] for row in connection.execute(begun).all()}
+            parts = [self._progress(connection, part) for part in chunked([stack_row.traversal_id, *outer])]
+        counts: Counter[str] = Counter()
+        active: dict[str, str] = {}
+        for counted, found in parts:
+            for each in counted:
+                counts.update(each.counts)
+            for traversal_id, key, reason in found:
+                active["/".join(filter(None, (outer.get(traversal_id, ""), key)))] = reason
+        shown = list(active)[:ACTIVE]
+        return NodeCounts(
+            counts=dict(counts),
+            active=tuple(shown),
+            reasons={name: active[name] for name in shown if active[name]},
+        )
+
+    @retrying
+    def counts(self, traversal_id: str) -> Mapping[str, int]:
+        """Count the resources that one traversal works on by state, as a tally does; empty if there is no such one."""
+        with self._db.snapshot() as connection:
+            counted = tallies(connection, under_way(connection, [traversal_id]))
+        return counted[traversal_id].counts if traversal_id in counted else {}
+
+    @staticmethod
+    def _progress(
+        connection: sa.Connection, traversals: Sequence[str]
+    ) -> tuple[Iterable[Tally], Sequence[tuple[str, str, str]]]:
+        """Return how many there are of each state, and of those at work traversal, key and why they wait."""
+        node, resource = tables.node, tables.resource
+        at_work = node.c.phase.in_(CHECKED_PHASES) & node.c.state.in_(("running", "waiting"))
+        active = connection.execute(
+            sa.select(node.c.traversal_id, node.c.key, resource.c.reason)
+            .select_from(node.outerjoin(resource, resource.c.id == node.c.resource_id))
+            .where(tables.in_traversals(traversals), at_work, node.c.hook.is_(None))
+            .order_by(node.c.state, node.c.no)
+            .limit(ACTIVE)
+        ).all()
+        counted = tallies(connection, under_way(connection, traversals))
+        return counted.values(), [(row[0], row[1], row[2] or "") for row in active]
+
+    @retrying
+    def troubled(self, stack_row: StackRow) -> frozenset[str]:
+        """Return the rows of a stack that are stacks in which something is to be seen to, however deep.
+
+        That is: an operation of their own that did not end well, or is not over, or a resource that is not as it
+        should be.
+        """
+        stack, resource = tables.stack, tables.resource
+        tree = (stack.c.root_id == stack_row.root_id) & stack.c.deleted_at.is_(None)
+        inside = sa.select(stack.c.id, stack.c.parent_id, stack.c.parent_resource, stack.c.status)
+        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        wrong = (resource.c.unhealthy | (resource.c.status != "COMPLETE")) & ~gone
+        with self._db.read() as connection:
+            rows = connection.execute(inside.where(tree, stack.c.depth > stack_row.depth)).all()
+            if not rows:
+                return frozenset()
+            unsound = set(
+                connection.execute(
+                    sa.select(stack.c.id)
+                    .join(resource, resource.c.stack_id == stack.c.id)
+                    .where(tree, wrong)
+                    .distinct()
+                ).scalars()
+            )
+        parents = {row.id: (row.parent_id, row.parent_resource) for row in rows}
+        found = set()
+        for row in rows:
+            if row.status == "COMPLETE" and row.id not in unsound:
+                continue
+            parent, own = parents[row.id]
+            while parent in parents and parent != stack_row.id:
+                parent, own = parents[parent]
+            if parent == stack_row.id:
+                found.add(own)
+        return frozenset(found)

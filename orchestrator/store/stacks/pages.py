@@ -1,0 +1,177 @@
+"""Pages of the list of stacks, found, put in order and cut by the database: a page costs what is on it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.model.nearest import Nearest
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.history.horizon import Horizon
+from orchestrator.store.stacks.nested_stacks import chunked
+from orchestrator.store.stacks.tallies import Tally, tallies
+from orchestrator.views.operations import OVER, StackPage, StackSummary
+
+#: By what a list may be put in order.
+SORTS: Final = ("name", "state", "created", "updated", "last_event")
+#: How many stacks a page has at most.
+MOST: Final = 500
+#: How many operations that are over are remembered.
+_REMEMBERED: Final = 4096
+
+
+class StackPages:
+    """Reads pages of the list of stacks; threads may share it."""
+
+    def __init__(self, database: Database, horizon: Horizon) -> None:
+        self._db = database
+        self._horizon = horizon
+        #: Of operations that are over: nothing of these ever changes.
+        self._known: dict[str, Tally] = {}
+
+    @retrying
+    def page(
+        self,
+        *,
+        project: str,
+        search: str = "",
+        states: Sequence[str] = (),
+        sort: str = "updated",
+        descending: bool = True,
+        offset: int = 0,
+        limit: int = 50,
+        nested: bool = False,
+        deleted: bool = False,
+    ) -> StackPage:
+        """Return one page of a project's stacks; :class:`~orchestrator.queries.observer.StackQuery` tells which.
+
+        Raises:
+            InvalidInput: there is no such order, or a number is out of its bounds.
+        """
+        _refuse_wrong(sort, offset, limit)
+        stack = tables.stack
+        there = stack.c.project == project
+        if not nested:
+            there &= stack.c.parent_id.is_(None)
+        living = there & stack.c.deleted_at.is_(None)
+        wanted = there if deleted else living
+        if search:
+            wanted &= self._found(search)
+        if states:
+            wanted &= _state().in_(states)
+        order = self._order(sort)
+        ids = (
+            sa.select(stack.c.id)
+            .where(wanted)
+            .order_by(order.desc() if descending else order.asc(), stack.c.name, stack.c.id)
+        )
+        cursor = self._horizon.look()
+        with self._db.snapshot() as connection:
+            as_of = database_time(connection, self._db)
+            total = connection.execute(
+                sa.select(sa.func.count()).select_from(stack).where(wanted)
+            ).scalar_one()
+            by_state = connection.execute(
+                sa.select(_state(), sa.func.count()).where(living).group_by(_state())
+            ).all()
+            found = connection.execute(ids.offset(offset).limit(limit)).scalars().all()
+            rows = self._rows(connection, found)
+            counted = self._tallies(connection, rows)
+        return StackPage(
+            rows=tuple(_summary(rows[each], counted[rows[each].traversal_id]) for each in found),
+            total=total,
+            states={row[0]: row[1] for row in by_state},
+            cursor=cursor,
+            as_of=as_of,
+        )
+
+    def _found(self, search: str) -> sa.ColumnElement[bool]:
+        """Return the condition of having a text in the name or in a tag, whatever its case; or as the id."""
+        stack, wanted = tables.stack, search.lower()
+        if self._db.postgres:
+            tags, find = "jsonb_array_elements_text(CAST(stack.tags AS jsonb)) AS tag(value)", "strpos"
+        else:
+            tags, find = "json_each(stack.tags) AS tag", "instr"
+        position = getattr(sa.func, find)
+        in_name = position(sa.func.lower(stack.c.name), wanted) > 0
+        in_tag = sa.text(
+            f"EXISTS (SELECT 1 FROM {tags} WHERE {find}(lower(tag.value), :wanted_tag) > 0)"
+        ).bindparams(wanted_tag=wanted)
+        return sa.or_(in_name, in_tag, stack.c.id == search)
+
+    @staticmethod
+    def _order(sort: str) -> sa.ColumnElement[Any]:
+        stack, event = tables.stack, tables.event
+        if sort == "last_event":
+            # Ids ascend with time, and the index of a stack's events ends with its last one.
+            last = sa.select(sa.func.max(event.c.id)).where(event.c.stack_id == stack.c.id)
+            return sa.func.coalesce(last.scalar_subquery(), 0)
+        return {
+            "name": stack.c.name,
+            "state": _state(),
+            "created": stack.c.created_at,
+            "updated": stack.c.updated_at,
+        }[sort]
+
+    @staticmethod
+    def _rows(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Any]:
+        stack, traversal, event = tables.stack, tables.traversal, tables.event
+        last = (
+            sa.select(event.c.at).where(event.c.stack_id == stack.c.id).order_by(event.c.id.desc()).limit(1)
+        )
+        names = (name for name in StackSummary.__dataclass_fields__ if name in stack.c)
+        sql = (
+            sa.select(
+                *(stack.c[name] for name in names),
+                traversal.c.created_at.label("begun_at"),
+                traversal.c.ended_at,
+                last.scalar_subquery().label("last_event_at"),
+            )
+            .join(traversal, traversal.c.id == stack.c.traversal_id)
+            .where(stack.c.id.in_(ids))
+        )
+        return {row.id: row for row in connection.execute(sql).all()}
+
+    def _tallies(self, connection: sa.Connection, rows: Mapping[str, Any]) -> Mapping[str, Tally]:
+        """Return how far the resources of each stack's operation in force are, by the operation."""
+        under_way = {row.traversal_id: row.ended_at is None for row in rows.values()}
+        found = {each: self._known[each] for each in under_way if each in self._known}
+        for some in chunked([each for each in under_way if each not in found]):
+            read = tallies(connection, {each: under_way[each] for each in some})
+            found |= read
+            over = {each: of for each, of in read.items() if not under_way[each] and of.counts.keys() <= OVER}
+            if len(self._known) + len(over) > _REMEMBERED:
+                self._known.clear()
+            self._known |= over
+        return found
+
+
+def _state() -> sa.ColumnElement[str]:
+    return tables.stack.c.action.op("||")(sa.literal_column("'_'")).op("||")(tables.stack.c.status)
+
+
+def _summary(row: Any, tally: Tally) -> StackSummary:
+    return StackSummary(
+        **row._mapping,
+        state=f"{row.action}_{row.status}",
+        counts=tally.counts,
+        total=tally.total,
+        done=tally.done,
+        retries=tally.retries,
+    )
+
+
+def _refuse_wrong(sort: str, offset: int, limit: int) -> None:
+    problems = []
+    if sort not in SORTS:
+        hint = Nearest().hint(sort, SORTS)
+        message = f"expected one of {', '.join(SORTS)}, found {sort!r}"
+        problems.append(Problem(path="sort", message=message, hint=hint))
+    if offset < 0:
+        problems.append(Problem(path="offset", message=f"expected 0 or more, found {offset}"))
+    if not 0 < limit <= MOST:
+        problems.append(Problem(path="limit", message=f"expected 1 to {MOST}, found {limit}"))
+    if problems:
+        raise InvalidInput(problems)

@@ -1,0 +1,84 @@
+"""The event sinks that a stack's environment names, written down in the transaction in which its definition begins."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.model.codec import Codec
+from orchestrator.store import tables
+
+#: A sink as an environment names it: its type, and its options.
+Sink = tuple[str, Mapping[str, Any]]
+
+
+def write_stack_sinks(
+    connection: sa.Connection,
+    codec: Codec,
+    now: float,
+    *,
+    stack_id: str,
+    wanted: Sequence[Mapping[str, Any]],
+    is_new: bool,
+) -> None:
+    """Give a stack the cursors of the sinks that its environment names now.
+
+    One that was named before, with the same options, goes on where it is; one that is new is told what happens from
+    here on; one that is not named any more is told what happened until here.
+    """
+    cursor, event = tables.sink_cursor, tables.event
+    if is_new and not wanted:
+        return
+    mine = cursor.c.stack_id == stack_id
+    # Those that are named come before those that were.
+    order = (cursor.c.until.is_not(None), cursor.c.name)
+    known = [] if is_new else connection.execute(sa.select(cursor).where(mine).order_by(*order)).all()
+    if not known and not wanted:
+        return
+    done = [row.name for row in known if row.until is not None and row.position >= row.until]
+    left: list[tuple[str, Sink]] = [
+        (row.name, (row.type, codec.unpack(row.options) if row.options else {}))
+        for row in known
+        # What happened since one was named no more and was told everything is not for it, named again or not.
+        if row.name not in done
+    ]
+    new: list[Sink] = []
+    same: list[str] = []
+    for sink in _sinks(wanted):
+        match = next((each for each in left if each[1] == sink), None)
+        if match is None:
+            new.append(sink)
+        else:
+            left.remove(match)
+            same.append(match[0])
+    newest = sa.select(sa.func.coalesce(sa.func.max(event.c.id), 0)).where(event.c.stack_id == stack_id)
+    position = connection.execute(newest).scalar_one()
+    again = cursor.c.name.in_(same) & cursor.c.until.is_not(None)
+    connection.execute(cursor.update().where(again).values(until=None, left_at=None))
+    gone = cursor.c.name.in_([name for name, _ in left])
+    is_told = cursor.c.position >= sa.func.coalesce(cursor.c.until, position)
+    connection.execute(cursor.delete().where(gone | cursor.c.name.in_(done), is_told))
+    # Of those that are to be told a little more, some were left before.
+    connection.execute(
+        cursor.update().where(gone, cursor.c.until.is_(None)).values(until=position, left_at=now)
+    )
+    if not new:
+        return
+    first = 1 + max((int(row.name.rpartition(":")[2]) for row in known), default=-1)
+    rows = [
+        {
+            "name": f"{stack_id}:{number}",
+            "stack_id": stack_id,
+            "type": kind,
+            "options": codec.pack(dict(options)),
+            "position": position,
+            "created_at": now,
+        }
+        for number, (kind, options) in enumerate(new, start=first)
+    ]
+    connection.execute(cursor.insert(), rows)
+
+
+def _sinks(entries: Sequence[Mapping[str, Any]]) -> Iterator[Sink]:
+    for entry in entries:
+        yield entry["type"], {name: value for name, value in entry.items() if name != "type"}

@@ -1,0 +1,243 @@
+"""Snapshots of stacks: begun with a traversal, ended with it in the same transaction, and deleted by themselves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.errors import Conflict, NotFound
+from orchestrator.model.codec import Codec
+from orchestrator.model.messages import OPERATE
+from orchestrator.store import tables
+from orchestrator.store.database import Database, retrying
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSnapshot:
+    """A snapshot that a traversal is to make."""
+
+    id: str
+    #: Empty, or one that no other snapshot of the stack has.
+    name: str
+    #: How many snapshots the stack may have with it.
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotRow:
+    """A snapshot's row; action and status are those of the snapshot itself."""
+
+    id: str
+    stack_id: str
+    name: str
+    action: str
+    status: str
+    reason: str
+    #: The definition that the stack had.
+    template_id: str
+    #: The traversal that made it.
+    traversal_id: str
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What a snapshot holds of one resource."""
+
+    name: str
+    type: str
+    #: What the type left behind.
+    entry: Any
+
+
+def insert_snapshot(
+    connection: sa.Connection,
+    new: NewSnapshot,
+    *,
+    stack_id: str,
+    traversal_id: str,
+    template_id: str,
+    now: float,
+) -> None:
+    """Write down, in the transaction that begins its traversal, that a snapshot is being made.
+
+    Raises:
+        Conflict: the stack has one of this name, or as many as it may have.
+    """
+    snapshot = tables.snapshot
+    names = (
+        connection.execute(sa.select(snapshot.c.name).where(snapshot.c.stack_id == stack_id)).scalars().all()
+    )
+    if new.name and new.name in names:
+        raise Conflict(f"the stack has a snapshot {new.name!r} already; delete it, or choose another name")
+    if len(names) >= new.most:
+        raise Conflict(
+            f"the stack has {len(names)} snapshots, and may have {new.most}; delete one, or raise the setting "
+            "max_snapshots_per_stack"
+        )
+    connection.execute(
+        snapshot.insert().values(
+            id=new.id,
+            stack_id=stack_id,
+            name=new.name,
+            action="CREATE",
+            status="IN_PROGRESS",
+            template_id=template_id,
+            traversal_id=traversal_id,
+            created_at=now,
+        )
+    )
+
+
+def complete_snapshot(connection: sa.Connection, traversal_id: str) -> None:
+    """Keep what the resources left behind, in the transaction that completes their traversal."""
+    _end_snapshot(connection, traversal_id, status="COMPLETE", reason="")
+
+
+def fail_snapshot(connection: sa.Connection, traversal_id: str, reason: str) -> None:
+    """Say that a snapshot will not be complete, in the transaction that ends its traversal; nothing if it is none.
+
+    What there is of it is kept, so that it can be deleted.
+    """
+    _end_snapshot(connection, traversal_id, status="FAILED", reason=reason)
+
+
+def _end_snapshot(connection: sa.Connection, traversal_id: str, **values: str) -> None:
+    snapshot, node, resource = tables.snapshot, tables.node, tables.resource
+    ended = connection.execute(
+        snapshot.update().where(_being_made_by(traversal_id)).values(**values).returning(snapshot.c.id)
+    ).scalar_one_or_none()
+    if ended is None:
+        return
+    left = (
+        sa.select(sa.literal(ended), node.c.key, resource.c.type, node.c.node_data)
+        .select_from(node)
+        .join(resource, resource.c.id == node.c.resource_id)
+        .where(_left_behind(traversal_id))
+    )
+    columns = ["snapshot_id", "name", "type", "entry"]
+    connection.execute(tables.snapshot_resource.insert().from_select(columns, left))
+
+
+def _being_made_by(traversal_id: str) -> sa.ColumnElement[bool]:
+    snapshot, traversal = tables.snapshot, tables.traversal
+    being_made = (snapshot.c.action == "CREATE") & (snapshot.c.status == "IN_PROGRESS")
+    # What a stack has of them is found by an index.
+    stack = sa.select(traversal.c.stack_id).where(traversal.c.id == traversal_id).scalar_subquery()
+    return (snapshot.c.stack_id == stack) & (snapshot.c.traversal_id == traversal_id) & being_made
+
+
+def _left_behind(traversal_id: str) -> sa.ColumnElement[bool]:
+    node = tables.node
+    return tables.in_traversal(traversal_id) & (node.c.phase == OPERATE) & node.c.node_data.is_not(None)
+
+
+class Snapshots:
+    """The snapshot tables' operations that belong to no traversal."""
+
+    def __init__(self, database: Database, codec: Codec) -> None:
+        self._db = database
+        self._codec = codec
+
+    @retrying
+    def all(self, stack_id: str) -> list[SnapshotRow]:
+        """Return a stack's snapshots, oldest first."""
+        snapshot = tables.snapshot
+        sql = (
+            self._rows().where(snapshot.c.stack_id == stack_id).order_by(snapshot.c.created_at, snapshot.c.id)
+        )
+        with self._db.read() as connection:
+            return [SnapshotRow(**row._mapping) for row in connection.execute(sql)]
+
+    def find(self, stack_id: str, name_or_id: str) -> SnapshotRow:
+        """Return a stack's snapshot by name or id.
+
+        Raises:
+            NotFound: there is none; the nearest name is given.
+        """
+        rows = self.all(stack_id)
+        for row in rows:
+            if name_or_id in (row.id, row.name):
+                return row
+        near = get_close_matches(name_or_id, [each for row in rows for each in (row.name, row.id) if each], 1)
+        hint = (
+            f"; did you mean {near[0]!r}?"
+            if near
+            else "; 'isotherm stack snapshot list' shows those there are"
+        )
+        raise NotFound(f"the stack has no snapshot {name_or_id!r}{hint}")
+
+    @retrying
+    def by_id(self, snapshot_id: str) -> SnapshotRow | None:
+        """Return a snapshot by its id; None if there is none."""
+        with self._db.read() as connection:
+            row = connection.execute(self._rows().where(tables.snapshot.c.id == snapshot_id)).first()
+        return None if row is None else SnapshotRow(**row._mapping)
+
+    @retrying
+    def entries(self, row: SnapshotRow) -> list[Entry]:
+        """Return what a snapshot holds of each resource; of one that failed, what there is of it."""
+        held, node, resource = tables.snapshot_resource, tables.node, tables.resource
+        kept = sa.select(held.c.name, held.c.type, held.c.entry).where(held.c.snapshot_id == row.id)
+        left = (
+            sa.select(node.c.key.label("name"), resource.c.type, node.c.node_data.label("entry"))
+            .select_from(node)
+            .join(resource, resource.c.id == node.c.resource_id)
+            .where(_left_behind(row.traversal_id))
+        )
+        with self._db.read() as connection:
+            # Steps that ran when it failed have come to their end since.
+            rows: Sequence[Any] = [*connection.execute(left).all(), *connection.execute(kept).all()]
+        packed = {each.name: each for each in rows}
+        return [
+            Entry(name=name, type=packed[name].type, entry=self._codec.unpack(packed[name].entry))
+            for name in sorted(packed)
+        ]
+
+    @retrying
+    def begin_delete(self, row: SnapshotRow, *, job_id: str) -> None:
+        """Write down that a snapshot is being deleted, and that the job that asked for it was taken.
+
+        Raises:
+            Conflict: it is being made.
+        """
+        snapshot, job = tables.snapshot, tables.job
+        with self._db.write() as connection:
+            marked = connection.execute(
+                snapshot.update()
+                .where(snapshot.c.id == row.id)
+                .where((snapshot.c.action != "CREATE") | (snapshot.c.status != "IN_PROGRESS"))
+                .values(action="DELETE", status="IN_PROGRESS", reason="")
+            )
+            there = sa.select(snapshot.c.id).where(snapshot.c.id == row.id)
+            if marked.rowcount != 1 and connection.execute(there).first() is not None:
+                raise Conflict(
+                    f"snapshot {row.name or row.id!r} is being made; cancel that, or wait until it is over"
+                )
+            if connection.execute(sa.select(job.c.id).where(job.c.id == job_id)).first() is None:
+                now = connection.execute(sa.text(f"SELECT {self._db.now}")).scalar_one()
+                accepted = {"id": job_id, "stack_id": row.stack_id, "status": "accepted", "created_at": now}
+                connection.execute(job.insert().values(**accepted))
+
+    @retrying
+    def forget(self, snapshot_id: str) -> None:
+        """Remove a snapshot; one that is gone is no error."""
+        with self._db.write() as connection:
+            held = tables.snapshot_resource
+            connection.execute(held.delete().where(held.c.snapshot_id == snapshot_id))
+            connection.execute(tables.snapshot.delete().where(tables.snapshot.c.id == snapshot_id))
+
+    @retrying
+    def fail_delete(self, snapshot_id: str, reason: str) -> None:
+        """Write down why a snapshot could not be deleted; it may be deleted again."""
+        values: Mapping[str, Any] = {"action": "DELETE", "status": "FAILED", "reason": reason}
+        with self._db.write() as connection:
+            connection.execute(
+                tables.snapshot.update().where(tables.snapshot.c.id == snapshot_id).values(**values)
+            )
+
+    @staticmethod
+    def _rows() -> sa.Select[Any]:
+        return sa.select(*(tables.snapshot.c[name] for name in SnapshotRow.__dataclass_fields__))

@@ -1,0 +1,107 @@
+"""How far the resources of operations are, counted by the database: what it costs does not grow with what is told.
+
+Every place that tells how many resources are in which state asks here, so that all tell the same.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.store import tables
+from orchestrator.views.facts import NodeFact
+from orchestrator.views.heads import counted
+from orchestrator.views.operations import DONE, UNCHANGED
+from orchestrator.views.wiring import is_counter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """The resources of one operation."""
+
+    #: How many are in each of :data:`~orchestrator.views.operations.STATES`; those in which none is are left out.
+    counts: Mapping[str, int] = field(default_factory=dict)
+    #: The retries that all of them have used up.
+    retries: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return sum(self.counts.values())
+
+    @property
+    def done(self) -> int:
+        """How many are as they are to be, those that already were among them."""
+        return done_of(self.counts)
+
+
+def done_of(counts: Mapping[str, int]) -> int:
+    """Return how many of the resources that are counted are as they are to be."""
+    return counts.get(DONE, 0) + counts.get(UNCHANGED, 0)
+
+
+def tallies(connection: sa.Connection, operations: Mapping[str, bool]) -> dict[str, Tally]:
+    """Return a tally of each operation; ``operations`` tells of each traversal's id whether it is under way.
+
+    One statement counts them all: it names no more ids than :data:`~orchestrator.store.stacks.nested_stacks.chunked`
+    gives at once.
+    """
+    node, resource = tables.node, tables.resource
+    waits = (node.c.state == "waiting") & (node.c.retries > 0)
+    # Looked up for those alone that wait: to join them would read the resources of all others as well.
+    reason = sa.select(resource.c.reason).where(resource.c.id == node.c.resource_id).scalar_subquery()
+    # Those are alike that are in the same state by all that tells it but their events.
+    alike = (
+        node.c.traversal_id,
+        node.c.phase,
+        node.c.state,
+        node.c.quiet,
+        node.c.hook,
+        node.c.resource_id.is_not(None).label("has_resource"),
+        (node.c.attempt > 0).label("begun"),
+        sa.case((waits, reason), else_="").label("trouble"),
+    )
+    sql = (
+        sa.select(*alike, sa.func.count().label("times"), sa.func.sum(node.c.retries).label("retried"))
+        .where(tables.in_traversals(list(operations)))
+        .group_by(*(sa.literal_column(str(place)) for place in range(1, len(alike) + 1)))
+    )
+    found: dict[str, list[tuple[NodeFact, int]]] = {each: [] for each in operations}
+    retries: Counter[str] = Counter()
+    for row in connection.execute(sql):
+        fact = _alike(row)
+        if not is_counter(fact):
+            found[row.traversal_id].append((fact, row.times))
+            retries[row.traversal_id] += int(row.retried)
+    return {
+        each: Tally(counts=counted(found[each], is_over=not is_under_way), retries=retries[each])
+        for each, is_under_way in operations.items()
+    }
+
+
+def under_way(connection: sa.Connection, traversal_ids: Sequence[str]) -> dict[str, bool]:
+    """Return of each of these traversals that there is whether it is under way."""
+    traversal = tables.traversal
+    sql = sa.select(traversal.c.id, traversal.c.status).where(traversal.c.id.in_(traversal_ids))
+    return {row.id: row.status == "IN_PROGRESS" for row in connection.execute(sql)}
+
+
+def _alike(row: Any) -> NodeFact:
+    return NodeFact(
+        no=0,
+        key="",
+        phase=row.phase,
+        action="",
+        state=row.state,
+        dependents=(),
+        quiet=bool(row.quiet),
+        attempt=int(row.begun),
+        retries=int(bool(row.trouble)),
+        due_at=None,
+        hook=row.hook,
+        worker=None,
+        resource_id="" if row.has_resource else None,
+        reason=row.trouble or "",
+    )

@@ -1,0 +1,1 @@
+"""Traversals: started, swept, ended, with the ledger of their lifecycle plugin calls."""

@@ -1,0 +1,46 @@
+"""What a check of a stack found, once all of it is looked at."""
+
+import sqlalchemy as sa
+
+from orchestrator.model.messages import OPERATE
+from orchestrator.store import tables
+
+#: How many characters of what was found a stack's reason shows.
+SHOWN = 1000
+
+
+def faults_of(connection: sa.Connection, traversal_id: str) -> str:
+    """Return what is wrong with a stack by the check that a traversal made of it; empty if nothing is."""
+    stack = tables.stack
+    reasons = failures_of(connection, traversal_id, OPERATE)
+    template = connection.execute(
+        sa.select(stack.c.template_id, stack.c.completed_template_id).where(
+            stack.c.traversal_id == traversal_id
+        )
+    ).first()
+    if template is not None and template.template_id != template.completed_template_id:
+        reasons.insert(0, "the definition that the stack was given last never was complete")
+    return shortened("; ".join(reasons))
+
+
+def failures_of(connection: sa.Connection, traversal_id: str, phase: str) -> list[str]:
+    """Return what a stack's traversal failed at in one phase, by the names of the resources."""
+    node, stack, event = tables.node, tables.stack, tables.event
+    found = connection.execute(
+        sa.select(node.c.key, event.c.reason)
+        .join(
+            event,
+            (event.c.traversal_id == traversal_id)
+            & (event.c.resource_id == node.c.resource_id)
+            & (event.c.status == "FAILED"),
+        )
+        .join(stack, (stack.c.id == event.c.stack_id) & (stack.c.traversal_id == traversal_id))
+        .where(tables.in_traversal(traversal_id), node.c.phase == phase, node.c.state == "failed")
+        .order_by(node.c.key)
+    ).all()
+    return [f"resources.{row.key}: {row.reason}" for row in found]
+
+
+def shortened(reasons: str) -> str:
+    """Return as much of the reasons as is shown."""
+    return reasons if len(reasons) <= SHOWN else reasons[: SHOWN - 3] + "..."

@@ -1,0 +1,375 @@
+"""The ledger of operations: what each lifecycle plugin was asked and told, so that whoever comes next goes on there.
+
+An operation is held by one process at a time, for a while that each entry extends. Whoever takes it over raises its
+attempt; what is written under an older one is refused.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from orchestrator.model.codec import Codec
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.traversals.operation_rows import (
+    AGREED,
+    ASKING,
+    ENTERING,
+    LEAVING,
+    OVER,
+    TELLING,
+    TOLD,
+    CallRow,
+    NewOperation,
+    OperationRow,
+    TakenOver,
+)
+
+#: So many lost operations are seen to at a time.
+BATCH: Final = 20
+#: When an operation is lost, as SQL.
+_LOST_AT: Final = f"CASE state WHEN '{ENTERING}' THEN leased_until + :job_seconds ELSE leased_until END"
+
+
+class Ledger:
+    """Changes and reads what is on record of operations."""
+
+    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
+        self._db = database
+        self._codec = codec
+        self._timings = timings
+
+    @retrying
+    def open(
+        self,
+        new: NewOperation,
+        *,
+        owner: str,
+        lease_seconds: float,
+        mine: Callable[[str], bool],
+        is_dead: Callable[[str], bool] = lambda _: False,
+    ) -> OperationRow | None:
+        """Hold the operation that has begun for this cause, or a new one; None while another process holds it.
+
+        Args:
+            new: What plugins are to be asked about.
+            owner: The process that holds it from here on.
+            lease_seconds: For how long it is held.
+            mine: Tells, of an operation that this owner holds on record, that nothing works on it any more.
+            is_dead: Tells of the name of a process whether it surely is there no more: it holds nothing.
+        """
+        operation = tables.operation
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            there = connection.execute(
+                sa.select(operation)
+                .where(operation.c.cause == new.cause, operation.c.state == ENTERING)
+                .with_for_update()
+            ).first()
+            if there is None:
+                values = {
+                    "id": new.id,
+                    "cause": new.cause,
+                    "stack_id": new.stack_id,
+                    "stack": new.stack,
+                    "project": new.project,
+                    "action": new.action,
+                    "state": ENTERING,
+                    "shown": None if new.shown is None else self._codec.pack(new.shown),
+                    "owner": owner,
+                    "leased_until": now + lease_seconds,
+                    "attempt": 1,
+                    "created_at": now,
+                }
+                try:
+                    with connection.begin_nested():
+                        connection.execute(operation.insert().values(values))
+                except IntegrityError:
+                    return None
+                return self._read(connection, new.id)
+            held = there.leased_until is not None and there.leased_until > now
+            if held and not (there.owner == owner and mine(there.id)) and not is_dead(there.owner):
+                return None
+            self._take(connection, there.id, owner=owner, until=now + lease_seconds)
+            return self._read(connection, there.id)
+
+    @retrying
+    def ask(self, row: OperationRow, position: int, plugin: str, *, lease_seconds: float) -> None:
+        """Write down that a plugin is about to be asked.
+
+        Raises:
+            TakenOver: another process sees to the operation.
+        """
+        with self._db.write() as connection:
+            self._hold(connection, row, (ENTERING,), lease_seconds)
+            self._call(connection, row, position, plugin=plugin, state=ASKING)
+
+    @retrying
+    def agree(
+        self,
+        row: OperationRow,
+        position: int,
+        annotations: Mapping[str, Any] | None,
+        *,
+        seconds: float,
+        lease_seconds: float,
+        then: tuple[int, str] | None = None,
+    ) -> None:
+        """Write down that a plugin agreed, what it answered, and how many seconds it took to.
+
+        And which one is about to be asked then, if any, by its position and its name.
+
+        Raises:
+            TakenOver: another process sees to the operation.
+        """
+        packed = None if annotations is None else self._codec.pack(annotations)
+        with self._db.write() as connection:
+            self._hold(connection, row, (ENTERING,), lease_seconds)
+            said = {"state": AGREED, "annotations": packed, "asked_seconds": seconds}
+            self._call(connection, row, position, **said)
+            if then is not None:
+                self._call(connection, row, then[0], plugin=then[1], state=ASKING)
+
+    @retrying
+    def refuse(
+        self, row: OperationRow, position: int, state: str, *, outcome: str, reason: str, lease_seconds: float
+    ) -> None:
+        """Write down that a plugin refused, or was late: from here on, those that had agreed are told.
+
+        Raises:
+            TakenOver: another process sees to the operation.
+        """
+        with self._db.write() as connection:
+            leaving = {"state": LEAVING, "outcome": outcome, "reason": reason}
+            self._hold(connection, row, (ENTERING,), lease_seconds, **leaving)
+            self._call(connection, row, position, state=state, error=reason)
+
+    @retrying
+    def leave(
+        self,
+        operation_id: str,
+        *,
+        states: Sequence[str],
+        owner: str,
+        outcome: str,
+        reason: str,
+        lease_seconds: float,
+        mine: Callable[[str], bool],
+        is_dead: Callable[[str], bool] = lambda _: False,
+        attempt: int | None = None,
+    ) -> OperationRow | None:
+        """Hold an operation, so that plugins can be told that it is over; None if there is nothing to be told.
+
+        The first outcome that is written down stays.
+
+        Args:
+            operation_id: That of its traversal too.
+            states: It must be in one of these.
+            owner: The process that holds it from here on.
+            outcome: How it ended.
+            reason: Why it ended so.
+            lease_seconds: For how long it is held.
+            mine: As of :meth:`open`.
+            is_dead: As of :meth:`open`.
+            attempt: It must be held under this attempt still, if given.
+
+        Raises:
+            TakenOver: another process is telling them.
+        """
+        operation = tables.operation
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            there = connection.execute(
+                sa.select(operation).where(operation.c.id == operation_id).with_for_update()
+            ).first()
+            if there is None or there.state not in states:
+                return None
+            if attempt is not None and there.attempt != attempt:
+                return None
+            held = there.leased_until is not None and there.leased_until > now
+            is_mine = attempt is not None or (there.owner == owner and mine(there.id))
+            if held and not is_mine and not is_dead(there.owner):
+                raise TakenOver(f"another process tells lifecycle plugins how operation {operation_id} ended")
+            said = {} if there.state == LEAVING else {"state": LEAVING, "outcome": outcome, "reason": reason}
+            self._take(connection, operation_id, owner=owner, until=now + lease_seconds, **said)
+            return self._read(connection, operation_id)
+
+    @retrying
+    def tell(self, row: OperationRow, position: int, *, lease_seconds: float) -> None:
+        """Write down that a plugin is about to be told.
+
+        Raises:
+            TakenOver: another process sees to the operation.
+        """
+        with self._db.write() as connection:
+            self._hold(connection, row, (LEAVING,), lease_seconds)
+            self._call(connection, row, position, state=TELLING)
+
+    @retrying
+    def told(
+        self,
+        row: OperationRow,
+        position: int,
+        error: str,
+        *,
+        seconds: float | None,
+        then: int | None,
+        lease_seconds: float,
+    ) -> None:
+        """Write down that a plugin was told, what it raised, and how many seconds it took; None if it is not there.
+
+        And which one is about to be told then, by its position; if none is, the operation is over.
+
+        Raises:
+            TakenOver: another process sees to the operation.
+        """
+        with self._db.write() as connection:
+            if then is None:
+                self._hold(connection, row, (LEAVING,), None, **self._over(connection))
+            else:
+                self._hold(connection, row, (LEAVING,), lease_seconds)
+                self._call(connection, row, then, state=TELLING)
+            self._call(connection, row, position, state=TOLD, error=error, told_seconds=seconds)
+
+    @retrying
+    def close(self, row: OperationRow) -> None:
+        """Write down that an operation is over about which nobody need be told.
+
+        Raises:
+            TakenOver: another process sees to the operation.
+        """
+        with self._db.write() as connection:
+            self._hold(connection, row, (LEAVING,), None, **self._over(connection))
+
+    def _over(self, connection: sa.Connection) -> dict[str, Any]:
+        """Return the values of an operation that is over."""
+        now = database_time(connection, self._db)
+        return {"state": OVER, "leased_until": None, "shown": None, "ended_at": now}
+
+    def lost(self, connection: sa.Connection) -> tuple[str, ...]:
+        """Return the operations that nobody sees to any more, oldest first.
+
+        One that has not begun is lost only when its job would have come again.
+        """
+        # Looked for at every sweep, and hardly ever found: as text, it costs what it costs the database.
+        sql = (
+            f"SELECT id FROM operation WHERE leased_until IS NOT NULL AND {_LOST_AT} <= {self._db.now} "
+            f"ORDER BY created_at LIMIT {BATCH}"
+        )
+        found = connection.execute(sa.text(sql), {"job_seconds": self._timings.job_seconds})
+        return tuple(found.scalars())
+
+    def next_lost(self, connection: sa.Connection) -> float | None:
+        """Return when the next operation will be lost, if nobody sees to it meanwhile; None if there is none."""
+        sql = f"SELECT min({_LOST_AT}) FROM operation WHERE leased_until IS NOT NULL"
+        found = connection.execute(sa.text(sql), {"job_seconds": self._timings.job_seconds})
+        at_last: float | None = found.scalar_one()
+        return at_last
+
+    @retrying
+    def put_off(self, operation_id: str, *, seconds: float) -> None:
+        """Let nobody find a lost operation for so many seconds, unless somebody sees to it by now."""
+        operation = tables.operation
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            mine = (operation.c.id == operation_id) & (operation.c.leased_until <= now)
+            # What has not begun is lost only a while after its lease.
+            connection.execute(operation.update().where(mine).values(leased_until=now + seconds))
+
+    @retrying
+    def take_over(self, is_dead: Callable[[str], bool]) -> None:
+        """Make lost at once what processes held that are known to be dead; in embedded mode, jobs died with them."""
+        operation = tables.operation
+        with self._db.write() as connection:
+            held = operation.c.leased_until.is_not(None)
+            owners = connection.execute(sa.select(operation.c.owner).where(held).distinct()).scalars().all()
+            dead = [owner for owner in owners if is_dead(owner)]
+            if dead:
+                lost = operation.update().where(held, operation.c.owner.in_(dead))
+                connection.execute(lost.values(leased_until=0.0))
+
+    @retrying
+    def of_stack(self, stack_id: str, *, limit: int) -> list[OperationRow]:
+        """Return a stack's operations, newest first."""
+        operation = tables.operation
+        sql = sa.select(operation.c.id).where(operation.c.stack_id == stack_id)
+        with self._db.read() as connection:
+            newest = sql.order_by(operation.c.created_at.desc(), operation.c.id).limit(limit)
+            return [self._read(connection, each) for each in connection.execute(newest).scalars().all()]
+
+    @retrying
+    def calls(self, operation_id: str) -> tuple[CallRow, ...]:
+        """Return what plugins were asked and told about an operation; nothing if none was."""
+        with self._db.read() as connection:
+            return self._calls(connection, operation_id)
+
+    def _hold(
+        self,
+        connection: sa.Connection,
+        row: OperationRow,
+        states: Sequence[str],
+        lease_seconds: float | None,
+        **values: Any,
+    ) -> None:
+        """Keep an operation from being taken over until the transaction ends, and longer if a lease is given."""
+        operation = tables.operation
+        if lease_seconds is not None:
+            values["leased_until"] = database_time(connection, self._db) + lease_seconds
+        mine = (operation.c.id == row.id) & (operation.c.attempt == row.attempt)
+        held = operation.update().where(mine, operation.c.state.in_(states))
+        changed = connection.execute(held.values(**(values or {"attempt": row.attempt})))
+        if changed.rowcount != 1:
+            raise TakenOver(f"another process sees to operation {row.id} on stack {row.stack!r}")
+
+    @staticmethod
+    def _take(
+        connection: sa.Connection, operation_id: str, *, owner: str, until: float, **values: Any
+    ) -> None:
+        operation = tables.operation
+        taken = {"owner": owner, "leased_until": until, "attempt": operation.c.attempt + 1, **values}
+        connection.execute(operation.update().where(operation.c.id == operation_id).values(**taken))
+
+    @staticmethod
+    def _call(connection: sa.Connection, row: OperationRow, position: int, **values: Any) -> None:
+        call = tables.operation_call
+        mine = (call.c.operation_id == row.id) & (call.c.position == position)
+        if connection.execute(call.update().where(mine).values(**values)).rowcount == 0:
+            connection.execute(call.insert().values(operation_id=row.id, position=position, **values))
+
+    def _read(self, connection: sa.Connection, operation_id: str) -> OperationRow:
+        operation = tables.operation
+        row = connection.execute(sa.select(operation).where(operation.c.id == operation_id)).one()
+        return OperationRow(
+            id=row.id,
+            stack_id=row.stack_id,
+            stack=row.stack,
+            project=row.project,
+            action=row.action,
+            state=row.state,
+            outcome=row.outcome,
+            reason=row.reason,
+            shown=None if row.shown is None else self._codec.unpack(row.shown),
+            attempt=row.attempt,
+            created_at=row.created_at,
+            ended_at=row.ended_at,
+            calls=self._calls(connection, operation_id),
+        )
+
+    def _calls(self, connection: sa.Connection, operation_id: str) -> tuple[CallRow, ...]:
+        call = tables.operation_call
+        mine = sa.select(call).where(call.c.operation_id == operation_id)
+        return tuple(
+            CallRow(
+                position=each.position,
+                plugin=each.plugin,
+                state=each.state,
+                annotations=None if each.annotations is None else self._codec.unpack(each.annotations),
+                error=each.error,
+                asked_seconds=each.asked_seconds,
+                told_seconds=each.told_seconds,
+            )
+            for each in connection.execute(mine.order_by(call.c.position))
+        )

@@ -1,0 +1,341 @@
+"""Begin a traversal, in one transaction: the stack, the rows to be made, the nodes, and what they wait for."""
+
+import json
+import operator
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from orchestrator.errors import Conflict
+from orchestrator.model.codec import Codec
+from orchestrator.model.messages import CONVERGE, END
+from orchestrator.model.nested_stack import AtRest, Fence
+from orchestrator.store import tables
+from orchestrator.store.database import Database, bulk_insert, database_time, retrying
+from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
+from orchestrator.store.stack_events import insert_event
+from orchestrator.store.stacks.sinks import write_stack_sinks
+from orchestrator.store.stacks.snapshots import fail_snapshot, insert_snapshot
+from orchestrator.store.traversals.in_service import DEFINING
+from orchestrator.store.traversals.new_traversal import Fenced, NewTraversal
+from orchestrator.store.traversals.operation_starting import begin_operation
+
+#: The actions by which people give a stack a definition.
+_GIVING = tuple(action for action in DEFINING if action != "ROLLBACK")
+
+
+class _Overtaken(Exception):
+    """What was planned with has changed meanwhile; nothing of the transaction is kept."""
+
+
+class TraversalBeginnings:
+    """Writes what a traversal needs to begin, all or nothing."""
+
+    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
+        self._db = database
+        self._codec = codec
+        self._timings = timings
+
+    @retrying
+    def begin_create(self, new: NewTraversal) -> None:
+        """Write stack, rows, traversal and nodes of a new stack, all or nothing.
+
+        Raises:
+            Conflict: the project has a stack of this name.
+            Fenced: the attempt in whose name it is made is over.
+            TakenOver: another process has the word of the lifecycle plugins by now.
+        """
+        family = new.family
+        within = (
+            {"root_id": new.stack_id}
+            if family is None
+            else {
+                "parent_id": family.parent_id,
+                "parent_resource": family.parent_resource,
+                "root_id": family.root_id,
+                "depth": family.depth,
+            }
+        )
+        try:
+            with self._db.write() as connection:
+                now = database_time(connection, self._db)
+                self._hold(connection, new.fence)
+                connection.execute(
+                    tables.stack.insert().values(
+                        **self._stack_values(new, now),
+                        id=new.stack_id,
+                        **within,
+                        project=new.project,
+                        created_at=now,
+                    )
+                )
+                self._write_traversal(connection, new, now, is_new=True)
+        except IntegrityError as error:
+            if self._db.postgres or "stack" in str(error.orig):
+                raise Conflict(
+                    f"project {new.project!r} has a stack {new.stack!r} already; "
+                    "delete it, or choose another name"
+                ) from error
+            raise
+
+    @retrying
+    def begin_next(self, new: NewTraversal, *, expected: str) -> NewTraversal | None:
+        """Let a traversal take over an existing stack, whose traversal must be ``expected``; all or nothing.
+
+        Returns what was begun: what the old traversal made its rows require since the plan was made is part of it.
+        None: another one was faster, or the old traversal has made rows that the plan does not know of, and which
+        must not be forgotten. The old traversal starts nothing new from here on; what it has running
+        ends, and lets go of its resources.
+        """
+        try:
+            return self._begin_next(new, expected)
+        except _Overtaken:
+            return None
+
+    def _begin_next(self, new: NewTraversal, expected: str) -> NewTraversal | None:
+        stack, traversal, node = tables.stack, tables.traversal, tables.node
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            self._hold(connection, new.fence)
+            mine = (stack.c.id == new.stack_id) & (stack.c.traversal_id == expected)
+            if new.plan.action == "ROLLBACK":
+                same = stack.c.completed_template_id.is_not_distinct_from(new.completed_template_id)
+                mine &= same & (stack.c.status != "COMPLETE")
+            swapped = connection.execute(
+                stack.update()
+                .where(mine, stack.c.deleted_at.is_(None))
+                .values(**self._stack_values(new, now))
+            )
+            if swapped.rowcount != 1:
+                return None
+            old = (traversal.c.id == expected) & traversal.c.status.in_(("IN_PROGRESS", "FAILED"))
+            # One that failed ended then.
+            ended = sa.func.coalesce(traversal.c.ended_at, now)
+            connection.execute(traversal.update().where(old).values(status="SUPERSEDED", ended_at=ended))
+            over = tables.in_traversal(expected) & (node.c.phase != END)
+            unfinished = node.c.state.in_(("blocked", "ready", "waiting"))
+            connection.execute(node.update().where(over, unfinished).values(state="superseded", due_at=None))
+            # Whoever was told that the operation begins is still owed the word that it is over.
+            end = tables.in_traversal(expected) & (node.c.phase == END) & (node.c.state == "blocked")
+            connection.execute(node.update().where(end).values(state="ready", ready_at=now, due_at=now))
+            fail_snapshot(connection, expected, f"{new.plan.action} came before it was complete")
+            if new.snapshot is not None:
+                insert_snapshot(
+                    connection,
+                    new.snapshot,
+                    stack_id=new.stack_id,
+                    traversal_id=new.id,
+                    template_id=new.template_id,
+                    now=now,
+                )
+            self._refuse_unknown_rows(connection, new)
+            widen_requirements(connection, expected)
+            new = self._planned_anew(connection, new)
+            if new.taken_back:
+                again = tables.resource.c.id.in_(list(new.taken_back))
+                connection.execute(tables.resource.update().where(again).values(replaced_by=None))
+            self._write_traversal(connection, new, now, is_new=False)
+        return new
+
+    @staticmethod
+    def _planned_anew(connection: sa.Connection, new: NewTraversal) -> NewTraversal:
+        """Return the traversal with a plan by what the rows require now, which nobody else changes any more."""
+        if new.planned_by is None or not new.required:
+            return new
+        required = requirements_of(connection, new.stack_id)
+        if all(required.get(row_id, before) == before for row_id, before in new.required.items()):
+            return new
+        return replace(new, plan=new.planned_by(required))
+
+    @staticmethod
+    def _hold(connection: sa.Connection, fence: Fence | AtRest | None) -> None:
+        """Make sure, until the transaction ends, that the attempt holds its resource which this is begun for.
+
+        Or that the resource is still at rest, if it was begun for that.
+        """
+        if fence is None:
+            return
+        resource = tables.resource
+        held = sa.select(resource.c.id).where(resource.c.id == fence.resource_id)
+        if isinstance(fence, AtRest):
+            held = held.where(
+                resource.c.lock_traversal.is_(None),
+                resource.c.status == "COMPLETE",
+                resource.c.metadata_version == fence.metadata_version,
+            )
+        else:
+            held = held.where(
+                resource.c.lock_traversal == fence.traversal_id,
+                resource.c.lock_no == fence.no,
+                resource.c.lock_attempt == fence.attempt,
+            )
+        if connection.execute(held.with_for_update(read=True)).first() is None:
+            raise Fenced
+
+    @staticmethod
+    def _refuse_unknown_rows(connection: sa.Connection, new: NewTraversal) -> None:
+        resource = tables.resource
+        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        replacements = sa.select(resource.c.id).where(
+            resource.c.stack_id == new.stack_id, resource.c.replaces.is_not(None), ~gone
+        )
+        if not frozenset(connection.execute(replacements).scalars()) <= frozenset(new.known):
+            raise _Overtaken
+
+    def _stack_values(self, new: NewTraversal, now: float) -> dict[str, Any]:
+        return {
+            "name": new.stack,
+            "action": new.plan.action,
+            "status": "IN_PROGRESS",
+            "reason": "",
+            "traversal_id": new.id,
+            "template_id": new.template_id,
+            **({"in_service": False, "defining_traversal_id": new.id} if new.plan.action in DEFINING else {}),
+            **({"rollback": bool(new.options.get("rollback"))} if new.plan.action in _GIVING else {}),
+            **({"tags": new.tags} if new.tags is not None else {}),
+            "timeout_minutes": new.timeout_minutes,
+            "updated_at": now,
+        }
+
+    def _write_traversal(
+        self, connection: sa.Connection, new: NewTraversal, now: float, *, is_new: bool
+    ) -> None:
+        action = new.plan.action
+        connection.execute(
+            tables.traversal.insert().values(
+                id=new.id,
+                stack_id=new.stack_id,
+                action=action,
+                status="IN_PROGRESS",
+                options=json.dumps(dict(new.options)),
+                context=self._codec.pack(new.context),
+                template_id=new.template_id,
+                deadline=now + new.timeout_minutes * 60,
+                created_at=now,
+            )
+        )
+        bulk_insert(connection, tables.resource, list(self._resource_rows(new, now)))
+        bulk_insert(connection, tables.node, list(self._node_rows(new, now)))
+        self._point_at_plan(connection, new)
+        if new.job_id is not None:
+            connection.execute(
+                tables.job.insert().values(
+                    id=new.job_id,
+                    stack_id=new.stack_id,
+                    traversal_id=new.id,
+                    status="accepted",
+                    created_at=now,
+                )
+            )
+        if new.event_sinks is not None:
+            # Before the event: who is named for the first time is told that this begins.
+            write_stack_sinks(
+                connection, self._codec, now, stack_id=new.stack_id, wanted=new.event_sinks, is_new=is_new
+            )
+        insert_event(
+            connection,
+            now,
+            stack_id=new.stack_id,
+            traversal_id=new.id,
+            action=action,
+            status="IN_PROGRESS",
+            reason="",
+        )
+        if new.agreed is not None:
+            begin_operation(
+                connection, self._codec, new.agreed, stack_id=new.stack_id, action=action, now=now
+            )
+
+    @staticmethod
+    def _point_at_plan(connection: sa.Connection, new: NewTraversal) -> None:
+        """Note with each row that is there already where its new definition stands, in the order of their ids."""
+        resource = tables.resource
+        pointed = [
+            {"row": node.resource_id, "at": node.no}
+            for node in new.plan.nodes
+            # What a quiet node's definition says is what was applied.
+            if node.phase == CONVERGE
+            and node.fragment
+            and not node.quiet
+            and node.resource_id not in new.new_types
+        ]
+        if pointed:
+            sql = (
+                resource.update()
+                .where(resource.c.id == sa.bindparam("row"))
+                .values(planned_traversal=new.id, planned_no=sa.bindparam("at"))
+            )
+            connection.execute(sql, sorted(pointed, key=operator.itemgetter("row")))
+        if new.other_types:
+            retyped = (
+                resource.update().where(resource.c.id == sa.bindparam("row")).values(type=sa.bindparam("of"))
+            )
+            rows = [{"row": row_id, "of": name} for row_id, name in sorted(new.other_types.items())]
+            connection.execute(retyped, rows)
+        if new.as_applied:
+            again = resource.c.id.in_(sorted(new.as_applied)) & resource.c.applied_no.is_not(None)
+            applied = {
+                "planned_traversal": resource.c.applied_traversal,
+                "planned_no": resource.c.applied_no,
+            }
+            connection.execute(resource.update().where(again).values(**applied))
+
+    def _resource_rows(self, new: NewTraversal, now: float) -> Iterable[dict[str, Any]]:
+        ids = {node.no: node.resource_id for node in new.plan.nodes}
+        for node in new.plan.nodes:
+            if node.resource_id is not None and node.resource_id in new.new_types:
+                yield {
+                    "id": node.resource_id,
+                    "stack_id": new.stack_id,
+                    "name": node.key,
+                    "type": new.new_types[node.resource_id],
+                    "requires": json.dumps([ids[no] for no in node.requirements]),
+                    "template_id": new.template_id,
+                    "planned_traversal": new.id,
+                    "planned_no": node.no,
+                    "created_at": now,
+                    "updated_at": now,
+                    **self._adopted(new, node.resource_id),
+                }
+
+    def _adopted(self, new: NewTraversal, resource_id: str) -> dict[str, Any]:
+        """Return what a row that is to be adopted holds besides; nobody has claimed it yet, so it has not started."""
+        if not new.adopted:
+            return {}
+        adopted = new.adopted[resource_id]
+        return {
+            "action": "ADOPT",
+            "status": "IN_PROGRESS",
+            "physical_id": adopted.physical_id,
+            "metadata": self._codec.pack(dict(adopted.metadata)) if adopted.metadata else None,
+            "data": self._codec.pack(dict(adopted.data)),
+        }
+
+    def _node_rows(self, new: NewTraversal, now: float) -> Iterable[dict[str, Any]]:
+        for node in new.plan.nodes:
+            ready = node.state == "ready"
+            fragment = dict(node.fragment or {})
+            hooks = fragment.pop("hooks", None)
+            yield {
+                "traversal_id": new.id,
+                "no": node.no,
+                "key": node.key,
+                "phase": node.phase,
+                "resource_id": node.resource_id,
+                "action": node.action,
+                "state": node.state,
+                "remaining": node.remaining,
+                "dependents": json.dumps(node.dependents),
+                "requirements": json.dumps(node.requirements),
+                "fragment": self._codec.pack(fragment) if fragment else None,
+                "hooks": json.dumps(hooks) if hooks else None,
+                "wanted": self._codec.pack(node.wanted) if node.wanted else None,
+                "ready_at": now if ready else None,
+                "due_at": now + self._timings.redeliver_seconds if ready else None,
+                "quiet": node.quiet,
+                "node_data": self._codec.pack(node.node_data) if node.node_data is not None else None,
+            }

@@ -1,0 +1,92 @@
+"""Work that nobody does though somebody should."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from orchestrator.model.messages import CHECKED_PHASES, END
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.nodes.claims import Timings
+from orchestrator.views.operations import StuckView
+
+#: How many are told at most, the longest first.
+MOST: Final = 200
+#: Kinds of processes that take checks.
+TAKE_CHECKS: Final = ("worker", "embedded")
+LOST, UNDELIVERED, OVERDUE = "lost", "undelivered", "overdue"
+_WHY: Final = {"running": LOST, "ready": UNDELIVERED, "waiting": OVERDUE}
+
+
+class Stuck:
+    """Reads what the sweep should have seen to, or what it has published and nobody takes."""
+
+    def __init__(self, database: Database, timings: Timings) -> None:
+        self._db = database
+        self._timings = timings
+
+    @retrying
+    def all(self, *, project: str) -> tuple[StuckView, ...]:
+        """Return what nobody does in a project, the longest first, at most ``MOST``.
+
+        What is due is given as long as it takes to deliver a message: a sweep may come late.
+        """
+        with self._db.snapshot() as connection:
+            now = database_time(connection, self._db)
+            rows = self._rows(connection, project, now)
+        views = [self._view(row, now) for row in rows]
+        return tuple(sorted(views, key=lambda view: -view.seconds))
+
+    def _rows(self, connection: sa.Connection, project: str, now: float) -> Sequence[Any]:
+        node, traversal, stack, resource = tables.node, tables.traversal, tables.stack, tables.resource
+        late = now - self._timings.redeliver_seconds
+        # A message in a queue that nobody takes from is not published again.
+        left_lying = (node.c.ready_at < late) & node.c.phase.in_(CHECKED_PHASES) & ~self._has_workers(now)
+        unheeded = (node.c.state == "ready") & ((node.c.published > 0) | left_lying)
+        # What was begun in an operation that has failed is carried to its end.
+        goes_on = (traversal.c.status == "IN_PROGRESS") | (node.c.attempt > 0) | (node.c.phase == END)
+        sql = (
+            sa.select(
+                node.c.state,
+                sa.case((node.c.state == "ready", node.c.ready_at), else_=node.c.due_at).label("since"),
+                node.c.worker,
+                sa.case((node.c.phase == END, ""), else_=node.c.key).label("resource"),
+                sa.case(
+                    (node.c.phase == END, traversal.c.action),
+                    (node.c.action != "", node.c.action),
+                    else_=sa.func.coalesce(resource.c.action, ""),
+                ).label("action"),
+                stack.c.name,
+                stack.c.id,
+            )
+            .select_from(node)
+            .join(traversal, traversal.c.id == node.c.traversal_id)
+            .join(stack, stack.c.id == traversal.c.stack_id)
+            .outerjoin(resource, resource.c.id == node.c.resource_id)
+            .where(node.c.due_at.is_not(None), node.c.state.in_(_WHY), (node.c.due_at < late) | unheeded)
+            .where(stack.c.project == project, traversal.c.status != "SUPERSEDED", goes_on)
+            .order_by(node.c.due_at, node.c.traversal_id, node.c.no)
+            .limit(MOST)
+        )
+        return connection.execute(sql).all()
+
+    def _has_workers(self, now: float) -> sa.Exists:
+        process = tables.process
+        return sa.exists().where(
+            process.c.kind.in_(TAKE_CHECKS),
+            process.c.stopped_at.is_(None),
+            process.c.seen_at >= now - self._timings.lease_seconds,
+        )
+
+    @staticmethod
+    def _view(row: Any, now: float) -> StuckView:
+        return StuckView(
+            stack=row.name,
+            stack_id=row.id,
+            resource=row.resource,
+            action=row.action,
+            why=_WHY[row.state],
+            seconds=max(0.0, now - row.since),
+            worker=(row.worker or "") if row.state == "running" else "",
+        )

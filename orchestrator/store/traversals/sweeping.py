@@ -1,0 +1,292 @@
+"""The sweep: one mechanism for polling, retries, lost messages, dead workers and time-outs.
+
+Whatever is due is made ready or published again. Any number of sweepers may run: on PostgreSQL each takes rows
+that no other has locked.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.nodes import statements
+from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.nodes.failing import fail_traversal
+from orchestrator.store.nodes.nodes import Nodes
+from orchestrator.store.traversals.ledger import Ledger
+from orchestrator.views.facts import LOST
+
+#: How many nodes one sweep takes at most, so that its transaction stays short.
+BATCH = 500
+#: How many of the resources that stood at hooks until the time-out are named.
+STOOD_NAMED = 3
+#: The pause before publishing again doubles, up to this many times.
+DOUBLINGS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """What a sweep found."""
+
+    #: Orders to be published.
+    orders: tuple[CheckOrder, ...]
+    #: Whether there was more than fits into one sweep.
+    more: bool
+    #: The operations about which lifecycle plugins were asked, and which nobody sees to any more.
+    lost: tuple[str, ...] = ()
+
+
+class Sweeper:
+    """Finds what is due."""
+
+    def __init__(self, database: Database, nodes: Nodes, ledger: Ledger, timings: Timings) -> None:
+        self._db = database
+        self._nodes = nodes
+        self._ledger = ledger
+        self._timings = timings
+
+    @retrying
+    def sweep(self, *, backlog: int | None = None) -> Swept:
+        """Make everything ready that is due, fail what ran out of time, and return the orders to publish.
+
+        A caller that dies before publishing loses nothing: the nodes are due again a little later.
+
+        Args:
+            backlog: How many checks wait in the queue, if that is known. While most ready nodes still have their
+                message there, none is published again: the queue is not lost, only long.
+        """
+        timed_out = self._fail_overdue()
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            rows: Sequence[Any] = connection.execute(self._due(), {"now": now, "batch": BATCH}).all()
+            if backlog and any(_was_sent(row) for row in rows) and self._is_queued(connection, backlog):
+                self._postpone(connection, now)
+                rows = [row for row in rows if not _was_sent(row)]
+            settled = [(row, _settle(row, now, self._timings.redeliver_seconds)) for row in rows]
+            for row in rows:
+                if row.state == "running":
+                    self._say_lost(connection, row)
+                    self._unlock(connection, row)
+            self._write(connection, [change for _, change in settled])
+            live = [row for row, change in settled if change["due_at"] is not None]
+            lost = self._ledger.lost(connection)
+        orders = tuple(
+            order
+            for row in live
+            for order in self._nodes.orders(
+                [row], stack_id=row.stack_id, stack=row.stack, traversal_id=row.traversal_id
+            )
+        )
+        woken = tuple(
+            order
+            for row in rows
+            if row.state == "running" and row.status == "SUPERSEDED" and row.resource_id
+            for order in self._nodes.wake_resource(row.resource_id)
+        )
+        return Swept(orders=timed_out + orders + woken, more=len(rows) == BATCH, lost=lost)
+
+    def next_due(self) -> float | None:
+        """Return in how many seconds something will be due, by the database's clock; None if nothing ever is."""
+        node, traversal = tables.node, tables.traversal
+        with self._db.read() as connection:
+            now = database_time(connection, self._db)
+            first = connection.execute(sa.select(sa.func.min(node.c.due_at))).scalar_one()
+            deadline = connection.execute(
+                sa.select(sa.func.min(traversal.c.deadline)).where(traversal.c.status == "IN_PROGRESS")
+            ).scalar_one()
+            lost = self._ledger.next_lost(connection)
+        times = [time for time in (first, deadline, lost) if time is not None]
+        return max(0.0, min(times) - now) if times else None
+
+    @retrying
+    def take_over(self, is_dead: Callable[[str], bool]) -> None:
+        """Make everything due at once that processes known to be dead had claimed, or that waits to be delivered.
+
+        What they had begun to ask lifecycle plugins about is lost.
+
+        For embedded mode, whose queue dies with its process. Claims refuse what turns out to be done already.
+        """
+        node = tables.node
+        self._ledger.take_over(is_dead)
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            running = sa.select(node.c.worker).where(node.c.due_at.is_not(None), node.c.state == "running")
+            dead = [
+                name for name in connection.execute(running.distinct()).scalars() if name and is_dead(name)
+            ]
+            lost = (node.c.state == "running") & node.c.worker.in_(dead)
+            undelivered = node.c.state == "ready"
+            connection.execute(
+                node.update().where(node.c.due_at.is_not(None), lost | undelivered).values(due_at=now)
+            )
+
+    def _due(self) -> sa.TextClause:
+        columns = ", ".join("n." + name for name in statements.RELEASED_COLUMNS.split(", "))
+        lock = "FOR UPDATE OF n SKIP LOCKED" if self._db.postgres else ""
+        return sa.text(
+            f"SELECT n.traversal_id, n.attempt, n.published, n.worker, {columns}, "
+            "t.status, t.stack_id, s.name AS stack "
+            "FROM node n JOIN traversal t ON t.id = n.traversal_id JOIN stack s ON s.id = t.stack_id "
+            f"WHERE n.due_at <= :now ORDER BY n.due_at LIMIT :batch {lock}"
+        )
+
+    @staticmethod
+    def _is_queued(connection: sa.Connection, backlog: int) -> bool:
+        """Whether at least half of the nodes that were sent can still be in the queue."""
+        node = tables.node
+        sent = (node.c.due_at.is_not(None), node.c.state == "ready", node.c.phase.in_(CHECKED_PHASES))
+        count = connection.execute(sa.select(sa.func.count()).select_from(node).where(*sent)).scalar_one()
+        return backlog * 2 >= count
+
+    def _postpone(self, connection: sa.Connection, now: float) -> None:
+        """Look again later whether what was sent has arrived."""
+        node = tables.node
+        sent = (node.c.due_at <= now, node.c.state == "ready", node.c.phase.in_(CHECKED_PHASES))
+        connection.execute(node.update().where(*sent).values(due_at=now + self._timings.redeliver_seconds))
+
+    @staticmethod
+    def _write(connection: sa.Connection, changes: Sequence[Mapping[str, Any]]) -> None:
+        """Write down what becomes of the due nodes, in the order of their keys."""
+        if changes:
+            sql = (
+                "UPDATE node SET state = :state, due_at = :due_at, published = :published, "
+                "ready_at = COALESCE(:ready_at, ready_at) "
+                "WHERE traversal_id = :traversal_id AND no = :no"
+            )
+            in_order = sorted(changes, key=lambda change: (change["traversal_id"], change["no"]))
+            connection.execute(sa.text(sql), in_order)
+
+    def _say_lost(self, connection: sa.Connection, row: Any) -> None:
+        """Write down that an attempt on a resource was lost."""
+        if row.resource_id is None:
+            return
+        said = {
+            "traversal_id": row.traversal_id,
+            "no": row.no,
+            "cause": LOST,
+            "worker": row.worker or "",
+            "reason": f"{row.worker or 'whoever was at it'} was not heard of any more",
+        }
+        connection.execute(sa.text(statements.LOST_EVENT.at(self._db.now)), said)
+
+    @staticmethod
+    def _unlock(connection: sa.Connection, row: Any) -> None:
+        """Let go of the resource that a lost attempt still holds."""
+        resource = tables.resource
+        held = (
+            (resource.c.id == row.resource_id)
+            & (resource.c.lock_traversal == row.traversal_id)
+            & (resource.c.lock_no == row.no)
+            & (resource.c.lock_attempt == row.attempt)
+        )
+        free = {"lock_traversal": None, "lock_no": None, "lock_attempt": None}
+        connection.execute(resource.update().where(held).values(**free))
+
+    def _fail_overdue(self) -> tuple[CheckOrder, ...]:
+        traversal = tables.traversal
+        with self._db.read() as connection:
+            now = database_time(connection, self._db)
+            overdue = connection.execute(
+                sa.select(traversal.c.id, traversal.c.action, traversal.c.deadline, traversal.c.created_at)
+                .where(traversal.c.status == "IN_PROGRESS", traversal.c.deadline <= now)
+                .limit(BATCH)
+            ).all()
+        ends = []
+        for row in overdue:
+            # A stack in another has what is left of the time, which is no round number.
+            minutes = round((row.deadline - row.created_at) / 60, 2)
+            reason = f"Stack {row.action} timed out after {minutes:g} minutes"
+            with self._db.write() as connection:
+                reason += self._stood(connection, row.id)
+                end = fail_traversal(
+                    connection,
+                    self._db,
+                    traversal_id=row.id,
+                    reason=reason,
+                    redeliver_seconds=self._timings.redeliver_seconds,
+                )
+                self._fail_waiting(connection, row.id, reason, now)
+            if end is not None:
+                ends.append(end)
+        return tuple(ends)
+
+    @staticmethod
+    def _stood(connection: sa.Connection, traversal_id: str) -> str:
+        """Return in words, after a reason, where nobody let resources on; empty if none stands."""
+        node = tables.node
+        sql = sa.select(node.c.key, node.c.hook).where(
+            node.c.traversal_id == traversal_id, node.c.hook.is_not(None)
+        )
+        rows = connection.execute(sql.order_by(node.c.hook_at, node.c.no).limit(STOOD_NAMED + 1)).all()
+        if not rows:
+            return ""
+        named = ", ".join(f"{row.key} ({row.hook})" for row in rows[:STOOD_NAMED])
+        return f"; nobody cleared the hooks of {named}{' and others' if len(rows) > STOOD_NAMED else ''}"
+
+    @staticmethod
+    def _fail_waiting(connection: sa.Connection, traversal_id: str, reason: str, now: float) -> None:
+        """Fail what is between two steps: nobody will look at it again. A running step ends by itself."""
+        node, resource, event = tables.node, tables.resource, tables.event
+        between = node.c.state.in_(("waiting", "ready")) & (node.c.attempt > 0) & (node.c.phase != END)
+        rows: Sequence[Any] = connection.execute(
+            node.update()
+            .where(tables.in_traversal(traversal_id), between)
+            .values(state="failed", due_at=None)
+            .returning(node.c.resource_id, node.c.worker)
+        ).all()
+        told = ("id", "stack_id", "name", "type", "action", "physical_id")
+        for row in rows:
+            failed = connection.execute(
+                resource.update()
+                .where(
+                    resource.c.id == row.resource_id,
+                    resource.c.status == "IN_PROGRESS",
+                    resource.c.lock_traversal.is_(None),
+                )
+                .values(status="FAILED", reason=reason, updated_at=now)
+                .returning(*(resource.c[name] for name in told))
+            ).first()
+            if failed is None:
+                continue
+            connection.execute(
+                event.insert().values(
+                    at=now,
+                    stack_id=failed.stack_id,
+                    traversal_id=traversal_id,
+                    resource=failed.name,
+                    resource_id=failed.id,
+                    type=failed.type,
+                    action=failed.action,
+                    status="FAILED",
+                    reason=reason,
+                    physical_id=failed.physical_id,
+                    worker=row.worker or "",
+                )
+            )
+
+
+def _was_sent(row: Any) -> bool:
+    """Whether a due node is one whose message should be in the queue."""
+    return row.state == "ready" and row.phase in CHECKED_PHASES
+
+
+def _settle(row: Any, now: float, redeliver_seconds: float) -> dict[str, Any]:
+    """Return what becomes of a due node; it is to be published if it will be due again."""
+    over = row.status == "SUPERSEDED" and row.phase != END
+    never = row.status == "FAILED" and row.attempt == 0 and row.phase != END
+    # One that no worker took for long is published ever more seldom: the queue may just be long.
+    published = row.published + 1 if row.state == "ready" else 0
+    pause = redeliver_seconds * 2 ** min(published, DOUBLINGS)
+    return {
+        "traversal_id": row.traversal_id,
+        "no": row.no,
+        "state": "superseded" if over else "ready",
+        "due_at": None if over or never else now + pause,
+        "published": published,
+        # One that is published again has been ready all the time.
+        "ready_at": None if row.state == "ready" else now,
+    }

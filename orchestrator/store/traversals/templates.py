@@ -1,0 +1,118 @@
+"""Templates and files, under the SHA-256 of what they hold: one text is stored once, however many stacks use it."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgpack
+import sqlalchemy as sa
+
+from orchestrator.model.codec import Codec
+from orchestrator.model.nested_stack import Nesting
+from orchestrator.store import tables
+from orchestrator.store.database import Database, database_time, retrying
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTemplate:
+    """All that describes a target state: the template's text, its environments, parameters and files.
+
+    The text is kept, not the parsed form: positions in errors stay true for as long as the stack exists.
+    """
+
+    source: str
+    file: str
+    #: Each (file name, text).
+    environments: tuple[tuple[str, str], ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    #: Digest by the key that get_file uses.
+    files: Mapping[str, str] = field(default_factory=dict)
+    #: Of a stack in a stack.
+    nesting: Nesting | None = None
+    #: Where the names of files start that the template uses; see :mod:`orchestrator.template.locations`.
+    base: str = ""
+
+    def to_wire(self) -> list[Any]:
+        """Return plain types, in an order that is always the same."""
+        return [
+            self.source,
+            self.file,
+            [list(pair) for pair in self.environments],
+            sorted(self.parameters.items()),
+            sorted(self.files.items()),
+            *([] if self.nesting is None else [self.nesting.to_wire(), self.base]),
+        ]
+
+    @classmethod
+    def from_wire(cls, data: list[Any]) -> "StoredTemplate":
+        """Rebuild from plain types."""
+        source, file, environments, parameters, files, *nested = data
+        return cls(
+            source=source,
+            file=file,
+            environments=tuple((name, text) for name, text in environments),
+            parameters=dict(parameters),
+            files=dict(files),
+            nesting=Nesting.from_wire(nested[0]) if nested else None,
+            base=nested[1] if nested else "",
+        )
+
+    @property
+    def id(self) -> str:
+        """The address of this content."""
+        return hashlib.sha256(msgpack.packb(self.to_wire())).hexdigest()
+
+
+def digest_of(content: str) -> str:
+    """Return a file's address."""
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+class Templates:
+    """The template and file tables' operations."""
+
+    def __init__(self, database: Database, codec: Codec) -> None:
+        self._db = database
+        self._codec = codec
+
+    @retrying
+    def save(self, template: StoredTemplate, files: Mapping[str, str]) -> str:
+        """Keep a template and its files (content by digest); return its id. What is there already is left alone.
+
+        Not part of the transaction that begins a traversal: content without a stack harms nobody. It is marked as
+        saved just now, so that a purge leaves it until that transaction refers to it.
+        """
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            for digest, content in sorted(files.items()):
+                values = {"id": digest, "value": self._codec.pack(content), "now": now}
+                connection.execute(_save("file", "content"), values)
+            values = {"id": template.id, "value": self._codec.pack(template.to_wire()), "now": now}
+            connection.execute(_save("template", "body"), values)
+        return template.id
+
+    @retrying
+    def load(self, template_id: str) -> StoredTemplate:
+        """Return a template by its id."""
+        sql = sa.select(tables.template.c.body).where(tables.template.c.id == template_id)
+        with self._db.read() as connection:
+            body = connection.execute(sql).scalar_one()
+        return StoredTemplate.from_wire(self._codec.unpack(body))
+
+    @retrying
+    def file(self, digest: str) -> str:
+        """Return a file's content by its digest."""
+        sql = sa.select(tables.file.c.content).where(tables.file.c.id == digest)
+        with self._db.read() as connection:
+            content = connection.execute(sql).scalar_one()
+        text: str = self._codec.unpack(content)
+        return text
+
+
+def _save(table: str, column: str) -> sa.TextClause:
+    """Return the statement that keeps a value under its address, or marks the one that is there as saved again."""
+    return sa.text(
+        f"INSERT INTO {table} (id, {column}, saved_at) VALUES (:id, :value, :now) "
+        "ON CONFLICT (id) DO UPDATE SET saved_at = excluded.saved_at"
+    )

@@ -1,0 +1,260 @@
+"""Templates that are used as resource types: how they are found, what they are given, and what they stand in for."""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from orchestrator.config.limits import Limits
+from orchestrator.definition import ParentResourceProxy, StackDefinition
+from orchestrator.errors import InvalidInput, Problem, cut
+from orchestrator.model.nearest import Nearest
+from orchestrator.model.nested_stack import Nesting
+from orchestrator.plugins.properties import PropertyType
+from orchestrator.plugins.resource import Resource
+from orchestrator.sandbox.budget import TooMuch, keep
+from orchestrator.template.definitions import ResolveError, ResourceDefinition
+from orchestrator.template.document import dotted
+from orchestrator.template.environment import Environment
+from orchestrator.template.given import Given
+from orchestrator.template.locations import FilesFrom, base_of_key, is_template, location_of
+from orchestrator.template.parameter_types import ParameterType
+from orchestrator.template.reader import most_nodes
+from orchestrator.template.template import Draft, Template
+
+#: How many times the longest template all templates together may be, each counted as often as it is used: in
+#: characters, and in keys and values.
+_MOST_TEXT: Final = 8
+_MOST_NODES: Final = 2
+
+#: The property type of the resource type that a template stands in for, by the type of its parameter.
+_FACADE_TYPES: Final = {
+    ParameterType.STRING: {PropertyType.STRING, PropertyType.ANY},
+    ParameterType.NUMBER: {PropertyType.NUMBER, PropertyType.INTEGER, PropertyType.ANY},
+    ParameterType.LIST: {PropertyType.LIST, PropertyType.ANY},
+    ParameterType.JSON: {PropertyType.MAP, PropertyType.ANY},
+    ParameterType.BOOLEAN: {PropertyType.BOOLEAN, PropertyType.ANY},
+}
+
+
+class CannotNest(ValueError):
+    """A template cannot be used as a type; the text says why."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class NestedTemplates:
+    """The templates among a job's files, each read once, and how much of them is used."""
+
+    def __init__(self, files: Mapping[str, str], limits: Limits) -> None:
+        self._files, self._limits = files, limits
+        self._root = ""
+        self._drafts: dict[str, Draft] = {}
+        #: Those that are no templates.
+        self._unreadable: set[str] = set()
+        self._nearest = Nearest()
+        self._resources = self._nodes = self._characters = 0
+        self._times = 1
+
+    def begin(self, root: Draft, root_file: str) -> None:
+        """Count the root template, which has been found small enough by itself; names are told from ``root_file``."""
+        self._resources, self._characters = len(root.resource_names), len(root.source)
+        self._nodes = root.document.nodes
+        self._root = root_file
+
+    @contextmanager
+    def repeated(self, times: int) -> Iterator[None]:
+        """Count what is used meanwhile so many times as resources: it is examined once."""
+        before, self._times = self._times, self._times * times
+        yield
+        self._times = before
+
+    def _count(self, draft: Draft) -> None:
+        """Count one use of a template."""
+        self._resources += self._times * len(draft.resource_names)
+        self._characters += len(draft.source)
+        self._nodes += draft.document.nodes
+
+    def _refuse_more(self) -> None:
+        """Refuse to go on once all that is used together is too much.
+
+        Raises:
+            CannotNest: it is.
+        """
+        if self._resources > self._limits.max_resources:
+            raise CannotNest(
+                f"with the templates that are used here there are more than {self._limits.max_resources} resources",
+                "raise the setting max_resources_per_stack, or make several stacks of it",
+            )
+        if self._nodes > (most := _MOST_NODES * most_nodes(self._limits.max_bytes)):
+            raise CannotNest(
+                f"the templates that are used here have more than {most} keys and values",
+                "raise the setting max_template_bytes, or make several stacks of it",
+            )
+        if self._characters > _MOST_TEXT * self._limits.max_bytes:
+            raise CannotNest(
+                f"the templates that are used here have more than {_MOST_TEXT} times {self._limits.max_bytes} bytes",
+                "raise the setting max_template_bytes, or make several stacks of it",
+            )
+
+    def generated(self, source: str, file: str, base: str, within: tuple[str, ...]) -> Draft:
+        """Return the template with this text, which a resource type made, for use inside the templates ``within``.
+
+        Raises:
+            CannotNest: it would be too deep or too much.
+            InvalidInput: it is no template at all.
+        """
+        self._refuse_deeper(within)
+        files = FilesFrom(base, self._files)
+        draft = Draft.read(source, file=file, files=files, limits=self._limits)
+        self._count(draft)
+        self._refuse_more()
+        return draft
+
+    def _refuse_deeper(self, within: tuple[str, ...]) -> None:
+        if len(within) >= self._limits.max_nested_depth:
+            raise CannotNest(
+                f"templates in templates go deeper than {self._limits.max_nested_depth} levels",
+                "raise the setting max_nested_stack_depth",
+            )
+
+    def draft(self, key: str, within: tuple[str, ...]) -> Draft:
+        """Return the template with this key, for use inside the templates ``within``.
+
+        Raises:
+            CannotNest: it is not there, it would be too deep or too much, or it uses itself.
+            InvalidInput: it is no template at all; only the first time with why.
+        """
+        if key in within:
+            circle = " -> ".join((*within[within.index(key) :], key))
+            raise CannotNest(f"the template uses itself: {circle}")
+        self._refuse_deeper(within)
+        if key in self._unreadable:
+            raise InvalidInput([])
+        self._refuse_more()
+        draft = self._drafts.get(key) or self._read(key)
+        self._count(draft)
+        self._refuse_more()
+        # One that is too much is not kept.
+        self._drafts[key] = draft
+        return draft
+
+    def _read(self, key: str) -> Draft:
+        if key not in self._files:
+            hint = self._nearest.hint(key, self._files)
+            raise CannotNest(f"no file {cut(key)!r} came with the template", hint)
+        files = FilesFrom(base_of_key(key), self._files)
+        # People know the file by where it is, not by the key that the template's directory gives it.
+        file = location_of(key, self._root)
+        try:
+            return Draft.read(self._files[key], file=file, files=files, limits=self._limits)
+        except InvalidInput:
+            self._unreadable.add(key)
+            raise
+
+
+def nested_environment(
+    environment: Environment,
+    definition: ResourceDefinition,
+    draft: Draft,
+    stack: StackDefinition,
+    hidden: Collection[str],
+) -> tuple[Environment, list[Problem]]:
+    """Return the environment of the template that a resource is made of, and what is wrong with what it is given.
+
+    Its parameters are the resource's properties; ``parameter_defaults`` and the registry come from above.
+    """
+    positions = definition.positions
+    place = (*definition.path, definition.dialect.properties)
+    try:
+        properties = definition.resolve_properties(stack)
+        keep(properties)
+    except ResolveError as error:
+        return environment, [error.problem]
+    except TooMuch as error:
+        return environment, [positions.problem(place, f"what is given here {error}")]
+    given = {}
+    for name, value in properties.items():
+        is_secret = definition.properties_expression.covered((name,), hidden) is not None
+        path = (*place, name)
+        given[name] = Given(value, dotted(path), positions.at(path), is_secret=is_secret)
+    defaults = environment.parameter_defaults
+    problems = [
+        positions.problem(place, f"a value of {schema.name!r} is required by {draft.file}")
+        for schema in draft.parameters.values()
+        if schema.required and properties.get(schema.name) is None and schema.name not in defaults
+    ]
+    return environment.for_nested(definition.name, definition.type, given), problems
+
+
+def environment_within(
+    root: Environment, nesting: Nesting, parameters: Mapping[str, Any]
+) -> tuple[Environment, tuple[str, ...]]:
+    """Return the environment of a stack in a stack, which is given ``parameters``, and what it is in.
+
+    That is, outermost first, the keys of the templates, and what stands for those that a resource type made.
+    """
+    environment, within = root, []
+    given = {
+        name: Given(value, dotted(("parameters", name)), is_secret=name in nesting.secrets)
+        for name, value in parameters.items()
+    }
+    for index, (name, own_type) in enumerate(nesting.route, start=1):
+        actual = environment.registry.actual(own_type, (name,))
+        within.append(actual if is_template(actual) else generated_within(name))
+        environment = environment.for_nested(name, own_type, given if index == len(nesting.route) else {})
+    return environment, tuple(within)
+
+
+def generated_within(resource: str) -> str:
+    """Return what stands, among the keys of templates, for the one that a resource's type made."""
+    return f"<{resource}>"
+
+
+def attributes_of_nested(template: Template) -> Collection[str]:
+    """Return what a resource made of a template tells: its outputs, and the resources in it."""
+    resources = (f"resource.{name}" for name in template.resources)
+    return dict.fromkeys((*template.outputs, *resources, "OS::stack_id", "outputs"))
+
+
+def parent_of(definition: ResourceDefinition, stack: StackDefinition) -> ParentResourceProxy:
+    """Return the resource as the template it is made of sees it."""
+    try:
+        metadata = definition.resolve_metadata(stack)
+    except ResolveError:
+        metadata = {}
+    return ParentResourceProxy(
+        name=definition.name,
+        metadata=metadata,
+        deletion_policy=definition.deletion_policy,
+        update_policy=definition.update_policy,
+    )
+
+
+def facade_problems(
+    template: Template, definition: ResourceDefinition, facade: type[Resource], draft: Draft
+) -> Iterator[Problem]:
+    """Yield what keeps a template from standing in for an installed type.
+
+    It must take the type's required properties, each with the same type, require no others, and have every attribute of
+    the type as an output.
+    """
+    where = (*definition.path, definition.dialect.type)
+    what = f"{cut(draft.file)} cannot stand in for {cut(definition.type)!r}"
+    for name, prop in facade.properties_schema.items():
+        schema = draft.parameters.get(name)
+        if schema is None and prop.required:
+            yield template.problem(where, f"{what}: it has no parameter {name!r}")
+        elif schema is not None and prop.type not in _FACADE_TYPES[schema.type]:
+            message = (
+                f"{what}: its parameter {name!r} is of the type {schema.type}, the property is a {prop.type}"
+            )
+            yield template.problem(where, message)
+    if not facade.accepts_anything:
+        for name, schema in draft.parameters.items():
+            if schema.required and name not in facade.properties_schema:
+                yield template.problem(where, f"{what}: the type has no property {name!r}, which it requires")
+    for name in facade.attributes_schema:
+        if name not in draft.output_names:
+            yield template.problem(where, f"{what}: it has no output {name!r}")

@@ -1,0 +1,107 @@
+"""What a sound template uses that should not be used any more: a warning for each place, and nothing is refused."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+from orchestrator.definition import is_unknown
+from orchestrator.errors import Problem, cut
+from orchestrator.plugins.properties import Property
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.validating import outdated_properties
+from orchestrator.template.definitions import OutputDefinition, ResolveError, ResourceDefinition
+from orchestrator.template.locations import is_template
+from orchestrator.validation.examiner import Examined
+from orchestrator.validation.rules import Types
+
+#: More warnings than this are not read, but are stored with each traversal.
+MOST_WARNINGS: Final = 50
+
+
+def outdated_warnings(examined: Examined, types: Types) -> tuple[Problem, ...]:
+    """Return the warnings about a template and those it uses, in the order of its resources; not too many."""
+    outdated = {name: kind for name, kind in types.items() if _has_outdated(kind)}
+    if not outdated:
+        return ()
+    found = tuple(islice(dict.fromkeys(_warnings(examined, outdated)), MOST_WARNINGS + 1))
+    if len(found) <= MOST_WARNINGS:
+        return found
+    more = Problem(message=f"these are the first {MOST_WARNINGS - 1} warnings; there are more")
+    return (*found[: MOST_WARNINGS - 1], more)
+
+
+def _warnings(examined: Examined, outdated: Types) -> Iterator[Problem]:
+    """Yield the warnings about a template; ``outdated`` are the types with anything to warn of."""
+    asked = {name: outdated[actual] for name, actual in examined.types.items() if actual in outdated}
+    for name, definition in examined.template.resources.items():
+        actual = examined.types[name]
+        if name in asked:
+            yield from _of_type(examined, definition, actual, asked[name])
+        if asked:
+            yield from _of_attributes(examined, definition, asked)
+        if name in examined.nested:
+            inner = _warnings(examined.nested[name], outdated)
+            yield from inner if is_template(actual) else _from_outside(examined, definition, inner)
+    for output in examined.template.outputs.values() if asked else ():
+        yield from _of_attributes(examined, output, asked)
+
+
+def _of_type(
+    examined: Examined, definition: ResourceDefinition, actual: str, kind: type[Resource]
+) -> Iterator[Problem]:
+    template, words = examined.template, definition.dialect
+    if kind.support_status.is_outdated:
+        message = f"the resource type {cut(actual)!r} is {kind.support_status.describe()}"
+        yield template.problem((*definition.path, words.type), message)
+    if definition.external_id is not None:
+        return
+    whole = definition.properties_expression
+    try:
+        if whole.is_call and is_unknown(whole.resolve(examined.blank)):
+            return
+        given = definition.resolve_properties(examined.blank)
+    except ResolveError:
+        # Which is told elsewhere.
+        return
+    for fault in outdated_properties(kind, given):
+        told = definition.tellable(fault, examined.parameters.hidden)
+        yield template.problem((*definition.path, words.properties, *told.path), told.message)
+
+
+def _of_attributes(
+    examined: Examined,
+    holder: ResourceDefinition | OutputDefinition,
+    asked: Mapping[str, type[Resource]],
+) -> Iterator[Problem]:
+    for name, attribute in sorted(holder.required_attributes, key=repr):
+        schema = asked[name].attributes_schema.get(str(attribute[0])) if name in asked else None
+        if schema is not None and schema.support_status.is_outdated:
+            said = schema.support_status.describe()
+            message = f"the attribute {cut(str(attribute[0]))!r} of resource {name!r} is {said}"
+            yield examined.template.problem(holder.place_of(name, attribute), message)
+
+
+def _from_outside(
+    examined: Examined, definition: ResourceDefinition, inner: Iterator[Problem]
+) -> Iterator[Problem]:
+    """Yield warnings about a template that nobody wrote as some about the properties that it is made of."""
+    place = (*definition.path, definition.dialect.properties)
+    position = examined.template.problem(place, "")
+    for each in inner:
+        yield replace(each, path=position.path, position=position.position)
+
+
+def _has_outdated(kind: type[Resource]) -> bool:
+    """Whether there is anything about a type to warn of."""
+    statuses = [kind.support_status, *(each.support_status for each in kind.attributes_schema.values())]
+    return any(each.is_outdated for each in statuses) or _any_outdated(kind.properties_schema.values())
+
+
+def _any_outdated(schemas: Collection[Property]) -> bool:
+    for schema in schemas:
+        inner = schema.schema
+        children = [inner] if isinstance(inner, Property) else list((inner or {}).values())
+        if schema.support_status.is_outdated or _any_outdated(children):
+            return True
+    return False

@@ -1,0 +1,322 @@
+"""Find everything that is wrong with a template under an environment, in one go; nothing is stored, nobody is asked.
+
+A mistake stops only what depends on it: a resource with a wrong reference is not asked about its properties, and a
+parameter without a value leaves open whatever it decides.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
+from orchestrator.definition import UNKNOWN, ResourceProxy, StackDefinition
+from orchestrator.errors import InvalidInput, Problem
+from orchestrator.model.nearest import Nearest
+from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.properties import PropertyError
+from orchestrator.plugins.stack_resource import Blueprint, StackResource
+from orchestrator.plugins.validating import schema_faults, typed_properties
+from orchestrator.sandbox.budget import check_time
+from orchestrator.template.definitions import ResolveError, ResourceDefinition
+from orchestrator.template.environment import Environment
+from orchestrator.template.generated import written
+from orchestrator.template.given import Given
+from orchestrator.template.locations import FilesFrom, base_of_key, is_template
+from orchestrator.template.nested_templates import (
+    CannotNest,
+    NestedTemplates,
+    attributes_of_nested,
+    facade_problems,
+    generated_within,
+    nested_environment,
+    parent_of,
+)
+from orchestrator.template.parameters import Parameters
+from orchestrator.template.template import Draft, Template
+from orchestrator.validation.rules import (
+    AskedType,
+    Types,
+    attribute_problems,
+    cycle_problems,
+    policy_problems,
+    property_problems,
+    support_problems,
+    type_problem,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """A template under an environment, and what it would make."""
+
+    template: Template
+    environment: Environment
+    parameters: Parameters
+    #: What the type of each resource stands for: another type, or the key of a template.
+    types: Mapping[str, str]
+    #: The stack before anything exists: every resource is there, no value of it is known. So is whatever else calls
+    #: refer to; that it does not exist is a problem of its own.
+    blank: StackDefinition
+    #: By resource: the template that it is made of.
+    nested: Mapping[str, "Examined"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a template is among those that use each other."""
+
+    #: The stack's name, id and project; of a stack in a stack, only the project is known.
+    stack: StackDefinition
+    pseudo: Mapping[str, Any]
+    #: The directory of the template's file, as seen from the root template's; "" for the root's own.
+    base: str = ""
+    #: The keys of this template and those above, outermost first; nothing for the outermost.
+    within: tuple[str, ...] = ()
+    #: The name of the outermost template's file, where this is the template that the examination begins with.
+    root: str | None = None
+
+
+class Examiner:
+    """Examines one root template and those it uses; what is wrong gathers in ``problems``."""
+
+    def __init__(
+        self,
+        types: Types,
+        settings: Settings,
+        files: Mapping[str, str],
+        *,
+        offline: bool,
+        values_required: bool,
+        clients: AskedClients | None = None,
+    ) -> None:
+        """Keep what is needed.
+
+        With ``offline``, constraints are left out whose plugin is not installed here. By ``clients``, other systems
+        are asked about parameters; about properties see :mod:`orchestrator.validation.external`. Without
+        ``values_required`` a parameter of the root template may have no value.
+        """
+        self.problems: list[Problem] = []
+        self._types, self._settings, self._files = types, settings, files
+        self._offline, self._values_required = offline, values_required
+        self._clients = clients
+        self._nested = NestedTemplates(files, Limits.of(settings))
+        self._nearest = Nearest()
+
+    def examine(self, draft: Draft, environment: Environment, place: Place) -> Examined:
+        """Examine a template and, as far as they can be read, the templates it uses."""
+        if place.root is not None:
+            self._nested.begin(draft, place.root)
+        settled = draft.settle(environment, pseudo=place.pseudo, offline=self._offline, clients=self._clients)
+        template = draft.under(settled.parameters.values, settled.parameters.hidden)
+        wrong_references = template.check_references()
+        self.problems += [*settled.problems, *template.problems, *wrong_references, *cycle_problems(template)]
+        if self._values_required and place.root is not None:
+            self.problems += settled.missing
+        examined = self._examined(template, environment, settled.parameters, place)
+        asked = self._asked_types(examined)
+        for definition in template.resources.values():
+            check_time(partial(template.problem, definition.path))
+            self._check(examined, definition, asked)
+        for output in template.outputs.values():
+            self.problems += attribute_problems(template, output, asked, self._nearest)
+        return examined
+
+    def _examined(
+        self, template: Template, environment: Environment, parameters: Parameters, place: Place
+    ) -> Examined:
+        blank = _blank(template, parameters, place, FilesFrom(place.base, self._files))
+        types = {name: self._actual(template, environment, each) for name, each in template.resources.items()}
+        examined = Examined(
+            template=template,
+            environment=environment,
+            parameters=parameters,
+            types=types,
+            blank=blank,
+            nested={},
+        )
+        nested: dict[str, Examined | None] = {}
+        for name, actual in types.items():
+            definition, kind = template.resources[name], self._types.get(actual)
+            if is_template(actual):
+                nested[name] = self._examine_nested(examined, definition, place)
+            elif kind is not None and issubclass(kind, StackResource) and definition.external_id is None:
+                nested[name] = self._examine_generated(examined, definition, kind, place)
+        return replace(examined, nested={name: each for name, each in nested.items() if each})
+
+    @staticmethod
+    def _actual(template: Template, environment: Environment, definition: ResourceDefinition) -> str:
+        check_time(partial(template.problem, definition.path))
+        return environment.registry.actual(definition.type, (definition.name,))
+
+    def _asked_types(self, examined: Examined) -> dict[str, AskedType]:
+        asked = {}
+        for name, actual in examined.types.items():
+            if name in examined.nested and is_template(actual):
+                attributes = attributes_of_nested(examined.nested[name].template)
+                asked[name] = AskedType(name=actual, attributes=attributes)
+            elif actual in self._types:
+                kind = self._types[actual]
+                # What a stack tells depends on what is in it.
+                anything = kind.accepts_anything or issubclass(kind, StackResource)
+                asked[name] = AskedType(
+                    name=actual,
+                    attributes=kind.attributes_schema,
+                    accepts_anything=anything,
+                    refused={
+                        each: attribute.support_status.advice
+                        for each, attribute in kind.attributes_schema.items()
+                        if attribute.support_status.is_refused
+                    },
+                )
+        return asked
+
+    def _check(
+        self, examined: Examined, definition: ResourceDefinition, asked: Mapping[str, AskedType]
+    ) -> None:
+        template, actual = examined.template, examined.types[definition.name]
+        kind = self._types.get(actual)
+        self.problems += support_problems(template, definition, actual, kind)
+        self.problems += policy_problems(template, definition, kind)
+        if kind is None and not is_template(actual) and definition.type:
+            self.problems.append(type_problem(template, definition, actual, self._types, self._nearest))
+        self.problems += attribute_problems(template, definition, asked, self._nearest)
+        if kind is not None and definition.external_id is None:
+            self.problems += property_problems(
+                template,
+                definition,
+                kind,
+                examined.blank,
+                examined.parameters.hidden,
+            )
+
+    # -- templates as types ------------------------------------------------------------------------------------
+
+    def _examine_nested(
+        self, examined: Examined, definition: ResourceDefinition, place: Place
+    ) -> Examined | None:
+        """Examine the template that a resource is made of; None, after taking down why, if it cannot be."""
+        template, key = examined.template, examined.types[definition.name]
+        where = (*definition.path, definition.dialect.type)
+        check_time(partial(template.problem, where))
+        try:
+            draft = self._nested.draft(key, place.within)
+        except InvalidInput as error:
+            self.problems += error.problems
+            return None
+        except CannotNest as error:
+            self.problems.append(template.problem(where, str(error), error.hint))
+            return None
+        facade = self._types.get(definition.type)
+        if facade is not None:
+            self.problems += facade_problems(template, definition, facade, draft)
+        environment, problems = nested_environment(
+            examined.environment, definition, draft, examined.blank, examined.parameters.hidden
+        )
+        self.problems += problems
+        if problems:
+            return None
+        return self.examine(draft, environment, _inside(examined, definition, place, key, base_of_key(key)))
+
+    # -- types that are stacks ---------------------------------------------------------------------------------
+
+    def _examine_generated(
+        self, examined: Examined, definition: ResourceDefinition, kind: type[StackResource], place: Place
+    ) -> Examined | None:
+        """Examine the template that a resource's type makes, as far as it is known; None if nothing is."""
+        template, hidden = examined.template, examined.parameters.hidden
+        where = (*definition.path, definition.dialect.type)
+        blueprint = _blueprint_of(definition, kind, examined.blank)
+        if blueprint is None:
+            return None
+        is_secret = definition.properties_expression.covered(blueprint.place, hidden) is not None
+        text = written(blueprint.child, is_secret=is_secret)
+        key = generated_within(definition.name)
+        outer, self.problems = self.problems, []
+        try:
+            with self._nested.repeated(blueprint.times):
+                draft = self._nested.generated(text.source, blueprint.child.file, place.base, place.within)
+                given = {
+                    name: Given(value, is_secret=name in text.secrets)
+                    for name, value in text.parameters.items()
+                }
+                environment = examined.environment.for_nested(definition.name, definition.type, given)
+                return self.examine(draft, environment, _inside(examined, definition, place, key, place.base))
+        except CannotNest as error:
+            outer.append(template.problem(where, str(error), error.hint))
+            return None
+        except InvalidInput as error:
+            self.problems += error.problems
+            return None
+        finally:
+            found = self.problems
+            if not isinstance(blueprint.child.template, str):
+                found = [_as_seen_outside(problem, definition, blueprint) for problem in found]
+            self.problems = [*outer, *dict.fromkeys(found)]
+
+
+def _inside(examined: Examined, definition: ResourceDefinition, place: Place, key: str, base: str) -> Place:
+    """Return the place of the template that a resource is made of."""
+    project = {name: place.pseudo[name] for name in ("OS::project_id",)}
+    return Place(
+        stack=replace(examined.blank, name="", id="", parent=parent_of(definition, examined.blank)),
+        pseudo={**dict.fromkeys(place.pseudo, UNKNOWN), **project},
+        base=base,
+        within=(*place.within, key),
+    )
+
+
+def _blueprint_of(
+    definition: ResourceDefinition, kind: type[StackResource], blank: StackDefinition
+) -> Blueprint | None:
+    """Return what a type says its stack will be; None if that is not known, or the properties are wrong."""
+    try:
+        if definition.properties_expression.is_call:
+            return None
+        given = definition.resolve_properties(blank)
+        if schema_faults(kind, given):
+            # Which is told elsewhere.
+            return None
+        return kind.blueprint(definition.name, typed_properties(kind, given))
+    except (ResolveError, PropertyError):
+        return None
+
+
+def _as_seen_outside(problem: Problem, definition: ResourceDefinition, blueprint: Blueprint) -> Problem:
+    """Return a problem with a template that nobody wrote as one with the properties that it was made of."""
+    place = (*definition.path, definition.dialect.properties, *blueprint.place)
+    # The first two steps are the section, and the name that the type made up.
+    inner = tuple(problem.path.split(".")[2:])
+    return definition.positions.problem((*place, *inner), problem.message, problem.hint)
+
+
+class _Parameters(dict[str, Any]):
+    """Parameters among which everything is found: that one is missing was told by whoever looked for it."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Any:
+        return UNKNOWN
+
+
+class _Resources(dict[str, ResourceProxy]):
+    """Resources to be made, among which everything is found; see :class:`_Parameters`."""
+
+    def __missing__(self, name: str) -> ResourceProxy:
+        return ResourceProxy(name=name)
+
+
+def _blank(
+    template: Template, parameters: Parameters, place: Place, files: Mapping[str, str]
+) -> StackDefinition:
+    present = [name for name in template.draft.resource_names if name not in template.disabled]
+    types = {name: definition.type for name, definition in template.resources.items()}
+    proxies = {name: ResourceProxy(name=name, type=types.get(name, "")) for name in present}
+    return replace(
+        place.stack,
+        parameters=_Parameters(parameters.values),
+        resources=_Resources(proxies),
+        files=files,
+    )

@@ -1,0 +1,61 @@
+"""A template in its normal form, for people who read or compare templates: from texts, without a database."""
+
+from typing import Any
+
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
+from orchestrator.definition import UNKNOWN
+from orchestrator.errors import InvalidInput
+from orchestrator.model.messages import StackJob
+from orchestrator.planning.preparation import environment_of
+from orchestrator.sandbox.budget import evaluation
+from orchestrator.template.normal import normal, resolved
+from orchestrator.template.parameters import pseudo_parameters
+from orchestrator.template.template import Draft, in_order
+
+
+def normal_form(source: str, *, file: str, settings: Settings) -> dict[str, Any]:
+    """Return a template as the engine reads it; ``file`` is what problems call it.
+
+    Neither the values of its parameters nor the files that it names are asked for.
+
+    Raises:
+        InvalidInput: it cannot be read; with every problem found.
+    """
+    limits = Limits.of(settings)
+    with evaluation(limits):
+        draft = Draft.read(source, file=file, files={}, limits=limits)
+        template = draft.under(draft.unknown_values())
+    if template.problems:
+        raise InvalidInput(in_order(template.problems))
+    return normal(draft)
+
+
+def decided_form(job: StackJob, settings: Settings) -> dict[str, Any]:
+    """Return a job's template as its conditions leave it under the values that its parameters have.
+
+    Parameters on which nothing of that depends may have no value.
+
+    Raises:
+        InvalidInput: it cannot be read, a value is wrong, or something cannot be decided; with every problem found.
+    """
+    limits = Limits.of(settings)
+    with evaluation(limits):
+        return _decided(job, settings, limits)
+
+
+def _decided(job: StackJob, settings: Settings, limits: Limits) -> dict[str, Any]:
+    environment, problems = environment_of(job, limits)
+    try:
+        draft = Draft.read(job.template, file=job.template_file, files=job.files, limits=limits)
+    except InvalidInput as error:
+        raise InvalidInput(in_order([*problems, *error.problems])) from error
+    pseudo = dict.fromkeys(pseudo_parameters(draft.version), UNKNOWN)
+    known = {"OS::project_id": job.project, "AWS::Region": settings.aws_region}
+    settled = draft.settle(environment, pseudo={**pseudo, **known}, offline=True)
+    template = draft.under(settled.parameters.values, settled.parameters.hidden)
+    problems += [*settled.problems, *template.problems]
+    if problems:
+        raise InvalidInput(in_order(problems))
+    values = settled.parameters.values
+    return resolved(template, [name for name in draft.parameters if values[name] is UNKNOWN])

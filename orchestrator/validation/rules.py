@@ -1,0 +1,159 @@
+"""What can be wrong with a template that can be read: one function for each kind of finding, each of them pure."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from orchestrator.definition import StackDefinition, is_unknown
+from orchestrator.errors import NotVerified, Problem, cut
+from orchestrator.model.graph import CircularDependency, Graph
+from orchestrator.model.nearest import Nearest
+from orchestrator.plugins.asking import AskedClients
+from orchestrator.plugins.properties import (
+    EVERY_ATTRIBUTE,
+    PropertyError,
+    PropertyNotVerified,
+    check_properties,
+)
+from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.validating import property_faults
+from orchestrator.template.definitions import SNAPSHOT, OutputDefinition, ResolveError, ResourceDefinition
+from orchestrator.template.template import Template
+
+Types = Mapping[str, type[Resource]]
+
+#: Longer lists of attributes are cut in sentences for people.
+_SHOWN_ATTRIBUTES: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedType:
+    """What must be known of a resource's type to check whoever refers to it."""
+
+    #: What people call it.
+    name: str
+    attributes: Collection[str]
+    accepts_anything: bool = False
+    #: Of the attributes that nobody may ask for: what to do instead.
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+def cycle_problems(template: Template) -> Iterator[Problem]:
+    """Yield a problem if resources require each other."""
+    known = template.resources.keys()
+    graph = Graph({name: each.requirements & known for name, each in template.resources.items()})
+    try:
+        graph.in_order()
+    except CircularDependency as error:
+        path = template.resources[error.cycle[0]].path
+        yield template.problem(path, str(error), "take one of these references or depends_on away")
+
+
+def type_problem(
+    template: Template, definition: ResourceDefinition, actual: str, types: Types, nearest: Nearest
+) -> Problem:
+    """Return the problem with a resource whose type is not installed."""
+    offered = [name for name, kind in types.items() if not kind.support_status.is_hidden]
+    hint = nearest.hint(actual, offered, "'isotherm resource-type list' shows those there are")
+    path = (*definition.path, definition.dialect.type)
+    return template.problem(path, f"there is no resource type {cut(actual)!r}", hint)
+
+
+def support_problems(
+    template: Template, definition: ResourceDefinition, actual: str, kind: type[Resource] | None
+) -> Iterator[Problem]:
+    """Yield a problem if the type of a resource is not supported."""
+    if kind is not None and kind.support_status.is_refused:
+        status = kind.support_status
+        since = f" since {status.version}" if status.version else ""
+        message = f"the resource type {cut(actual)!r} is not supported{since}"
+        yield template.problem((*definition.path, definition.dialect.type), message, status.advice)
+
+
+def policy_problems(
+    template: Template, definition: ResourceDefinition, kind: type[Resource] | None
+) -> Iterator[Problem]:
+    """Yield what is wrong with the deletion policy and the update policy of a resource."""
+    words = definition.dialect
+    if definition.deletion_policy == SNAPSHOT:
+        message = f"a resource of type {cut(definition.type)!r} leaves no snapshot behind when it is deleted"
+        hint = "no resource type does yet; use Delete or Retain"
+        yield template.problem((*definition.path, words.deletion_policy), message, hint)
+    if kind is None or not definition.update_policy:
+        return
+    path = (*definition.path, words.update_policy)
+    schema = kind.update_policy_schema
+    if not schema:
+        message = f"a resource of type {cut(definition.type)!r} has no update policy"
+        yield template.problem(path, message, "take it away")
+        return
+    for fault in check_properties(schema, definition.update_policy):
+        yield template.problem((*path, *fault.path), fault.message, fault.hint)
+
+
+def attribute_problems(
+    template: Template,
+    holder: ResourceDefinition | OutputDefinition,
+    asked: Mapping[str, AskedType],
+    nearest: Nearest,
+) -> Iterator[Problem]:
+    """Yield a problem for each attribute that is asked of a resource whose type does not have it."""
+    for name, attribute in sorted(holder.required_attributes, key=repr):
+        kind, wanted = asked.get(name), attribute[0]
+        if kind is not None and (refused := kind.refused.get(str(wanted))) is not None:
+            message = f"the attribute {cut(str(wanted))!r} of resource {name!r} is not supported"
+            yield template.problem(holder.place_of(name, attribute), message, refused)
+        if kind is None or kind.accepts_anything or wanted in kind.attributes or wanted in EVERY_ATTRIBUTE:
+            continue
+        hint = nearest.hint(str(wanted), kind.attributes, f"attributes: {_listed(kind.attributes)}")
+        message = f"resource {name!r} ({cut(kind.name)}) has no attribute {cut(str(wanted))!r}"
+        yield template.problem(holder.place_of(name, attribute), message, hint)
+
+
+def _listed(attributes: Collection[str]) -> str:
+    shown = sorted(islice(attributes, _SHOWN_ATTRIBUTES))
+    more = ", ..." if len(attributes) > len(shown) else ""
+    return f"{', '.join(map(cut, shown)) or 'none'}{more}"
+
+
+def property_problems(
+    template: Template,
+    definition: ResourceDefinition,
+    kind: type[Resource],
+    stack: StackDefinition,
+    hidden: Collection[str],
+    *,
+    clients: AskedClients | None = None,
+) -> Iterator[Problem]:
+    """Yield what is wrong with the properties of a resource, as far as their values are known.
+
+    Raises:
+        NotVerified: another system was to be asked by ``clients``, and does not tell.
+    """
+    place = (*definition.path, definition.dialect.properties)
+    try:
+        faults = _faults_of(definition, kind, stack, clients)
+    except ResolveError as error:
+        yield error.problem
+        return
+    except PropertyNotVerified as error:
+        told = definition.tellable(error.fault, hidden)
+        raise NotVerified(template.problem((*place, *told.path), told.message, told.hint)) from error
+    for fault in faults:
+        told = definition.tellable(fault, hidden)
+        yield template.problem((*place, *told.path), told.message, told.hint)
+
+
+def _faults_of(
+    definition: ResourceDefinition,
+    kind: type[Resource],
+    stack: StackDefinition,
+    clients: AskedClients | None,
+) -> list[PropertyError]:
+    whole = definition.properties_expression
+    if whole.is_call and is_unknown(whole.resolve(stack)):
+        return []
+    given = definition.resolve_properties(stack)
+    definition.resolve_metadata(stack)
+    return property_faults(kind, given, clients=clients)

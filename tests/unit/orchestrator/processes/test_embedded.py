@@ -1,0 +1,47 @@
+"""The threads of embedded mode do not wait for each other's plugins."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from orchestrator.config.settings import Settings
+from orchestrator.processes.embedded import Embedded
+from orchestrator.store import migrations
+from orchestrator.store.traversals.operation_rows import NewOperation
+
+
+def test_a_plugin_that_hangs_over_what_is_lost_does_not_hold_up_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(_env_file=None, state_directory=tmp_path)  # type: ignore[call-arg]  # pydantic-settings takes it
+    migrations.upgrade(settings.effective_database_url)
+    embedded = Embedded(settings)
+    coordinator, ledger = embedded.runtime.coordinator, embedded.runtime.store.ledger
+    operation = NewOperation(
+        id="1", cause="c", stack_id="s", stack="s", project="p", action="CREATE", shown=None
+    )
+    ledger.open(operation, owner="nobody", lease_seconds=-1_000_000, mine=lambda _: False)
+    go, swept = threading.Event(), threading.Semaphore(0)
+    told: list[str] = []
+    sweep = coordinator.sweep
+
+    def hang(lost: tuple[str, ...]) -> None:
+        told.extend(lost)
+        go.wait()
+
+    def counted(**arguments: bool) -> object:
+        try:
+            return sweep(**arguments)
+        finally:
+            swept.release()
+
+    monkeypatch.setattr(coordinator._brackets, "unwind", hang)
+    monkeypatch.setattr(coordinator, "sweep", counted)
+    embedded.start()
+    try:
+        assert all(swept.acquire(timeout=10) for _ in range(4))
+        assert told == ["1"]
+    finally:
+        go.set()
+        embedded.close()
