@@ -15,17 +15,11 @@ import psutil
 
 from orchestrator.caches.admin import CacheAdmin
 from orchestrator.config.settings import Settings
-from orchestrator.engine.breakpoints import (
-    UNSET_HOOK,
-    check_kind,
-    clear_hooks,
-    hook_view,
-    unset_hook,
-)
+from orchestrator.engine.breakpoints import UNSET_HOOK, check_kind, clear_hooks, unset_hook
 from orchestrator.engine.health import mark_healthy, mark_unhealthy
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.signals import Signals
-from orchestrator.engine.snapshots import snapshot_view
+from orchestrator.engine.update_plan import update_plan
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND
 from orchestrator.model.messages import (
     ADOPT_TASK,
@@ -56,13 +50,15 @@ from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.nodes.statistics import NodeTally
 from orchestrator.planning.adoption import adopted_rows
 from orchestrator.planning.preparation import prepare, prepare_update, wishes
-from orchestrator.plugins.clients import ClientPlugins, Clients
+from orchestrator.plugins.clients import ClientPlugins
 from orchestrator.plugins.constraint_caches import ConstraintCaches
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.processes.embedded import Embedded
 from orchestrator.processes.embedded_database import prepare_database
 from orchestrator.processes.job_client import QueueDesk
+from orchestrator.queries.breakpoints import hook_view
 from orchestrator.queries.observer import Observer
+from orchestrator.queries.snapshots import snapshot_view
 from orchestrator.queries.stacks import Showing, stack_view, warnings_in
 from orchestrator.sinks.admin import forget_sink, sink_views
 from orchestrator.store.stacks.tallies import done_of
@@ -75,6 +71,7 @@ from orchestrator.views.stacks import (
     ResourceView,
     SnapshotView,
     StackView,
+    UpdatePlan,
 )
 
 #: By what is done with a stack as it is: the task that asks for it.
@@ -116,10 +113,6 @@ class Service(Showing):
             return cls(settings, store=store, embedded=None)
         prepare_database(settings, store)
         return cls(settings, store=store, embedded=Embedded(settings, store=store))
-
-    @property
-    def _clients(self) -> Clients | None:
-        return self._embedded.runtime.clients if self._embedded is not None else None
 
     def close(self) -> None:
         """Let steps under way end, and close the store; what is not done stays as it is."""
@@ -186,6 +179,21 @@ class Service(Showing):
             prepare_update(told, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
         stack_id = self._desk.take(UPDATE_TASK, job, stack=name)
         return self._begun(stack_id, job.job_id)
+
+    def plan_update(self, job: StackJob) -> UpdatePlan:
+        """Return what an update would do, and do nothing.
+
+        Raises:
+            NotFound: there is no such stack.
+            InvalidInput: something is wrong with the job.
+            Conflict: the stack is being deleted, or is suspended, or a lifecycle plugin would refuse.
+            NotVerified: another system was to be asked, and does not answer.
+        """
+        stack = self._find(job.name)
+        # Distributed, other systems are asked by the coordinator that carries the update out.
+        clients = self._embedded.runtime.clients if self._embedded is not None else None
+        state = stack_view(stack).state
+        return update_plan(self._store, stack, job, self.settings, clients=clients, state=state)
 
     def cancel(self, name: str, *, rollback: bool = True) -> StackView:
         """End what is under way on a stack, and return it as it is then: on its way back, or failed.

@@ -21,9 +21,8 @@ from orchestrator.config.settings import load_settings
 from orchestrator.engine.job_errors import refusal_of
 from orchestrator.engine.jobs import KINDS
 from orchestrator.errors import HooksNotLoaded, IsothermError, Unavailable
-from orchestrator.model.messages import FINISH_TASK, SWEEP_TASK, CheckOrder
+from orchestrator.model.messages import FINISH_TASK, SWEEP_TASK, WATCH_TASK, CheckOrder
 from orchestrator.model.names import is_name
-from orchestrator.nodes.rpc.messages import WATCH_TASK
 from orchestrator.processes.runtime import Runtime
 from orchestrator.queue.celery_app import QueuePublisher, default_app
 from orchestrator.queue.celery_worker import at_the_beginning, at_the_end, queues_of, worker_name

@@ -60,7 +60,7 @@ def preview(
 def show_preview(shell: Shell, job: "StackJob", form: str) -> None:
     """Show what a create would make of a job."""
     # The language and the resource types' schemas: more than the other commands want to load.
-    from orchestrator.validation.report import preview_job
+    from orchestrator.engine.stack_preview import preview_job
 
     view = preview_job(job, shell.settings)
     warn(view.warnings, form)

@@ -1,9 +1,12 @@
 """How much a template may ask for: what the settings allow, handed to whoever reads or evaluates one."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from orchestrator.config.settings import Settings
+
+#: No document or value may be nested deeper than this, whatever the settings say: functions over data are recursive.
+DEEPEST: Final = 200
 
 
 def _default(setting: str) -> Any:

@@ -8,8 +8,8 @@ from prometheus_client import Counter, Histogram
 from prometheus_client.core import Metric
 
 from hooks.values.states import ACTIONS
+from orchestrator.model.breakpoints import HOOK
 from orchestrator.store.history.observing import ObservedEvent
-from orchestrator.store.nodes.stopping import HOOK
 from orchestrator.views.facts import LOST, RETRY
 
 #: Of so many actions under way it is known when they began.

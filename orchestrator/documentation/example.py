@@ -10,12 +10,12 @@ from orchestrator.documentation.group import least_given, put, schema_at
 from orchestrator.documentation.schema import plain
 from orchestrator.documentation.wrapping import VERSION, resource_name
 from orchestrator.model.messages import StackJob
-from orchestrator.planning.preparation import examine_job
 from orchestrator.plugins.constraints import AllowedValues, Constraint, Length, Modulo, Range
 from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.template import writer
+from orchestrator.validation.job import examine_job
 
 #: Longer examples show nothing any more.
 _LONGEST: Final = 20_000

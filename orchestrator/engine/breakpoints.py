@@ -1,37 +1,21 @@
 """Where a stack's resources stand at hooks, and how people let them on."""
 
 import glob
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from orchestrator.errors import Conflict, InvalidInput, Problem
 from orchestrator.model.messages import CheckOrder
-from orchestrator.store.nodes.breakpoints import Standing
+from orchestrator.queries.breakpoints import hook_view
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.resource_registry import HOOKS
 from orchestrator.views.stacks import HookView
 
-#: How many of the resources that a stack waits for are named in one sentence.
-MOST_NAMED: Final = 5
 #: What a signal says that lets a resource past a hook.
 UNSET_HOOK: Final = "unset_hook"
-
-
-def hook_view(standing: Standing) -> HookView:
-    """Return what the faces show of a node that stands at a hook."""
-    return HookView(
-        resource=standing.path, uuid=standing.resource_id, kind=standing.hook, since=standing.since
-    )
-
-
-def waits_for(standing: Sequence[HookView]) -> str:
-    """Return in words what a stack waits for."""
-    named = ", ".join(f"{each.resource} ({each.kind})" for each in standing[:MOST_NAMED])
-    more = f" and {len(standing) - MOST_NAMED} more" if len(standing) > MOST_NAMED else ""
-    return f"paused until these hooks are cleared: {named}{more}"
 
 
 def check_kind(kind: object, *, path: str) -> str:
@@ -92,8 +76,3 @@ def unset_hook(
     if not cleared:
         raise Conflict(f"resource {resource!r} does not stand at the hook {kind}")
     return orders
-
-
-def hooks_by_row(store: Store, stack_id: str) -> Mapping[str, str]:
-    """Return the hooks at which the resources of a stack, and of those in it, stand, by the ids of their rows."""
-    return {standing.resource_id: standing.hook for standing in store.hooks.standing(stack_id)}

@@ -27,7 +27,6 @@ from orchestrator.store.stacks.snapshots import Entry, NewSnapshot, SnapshotRow
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.template_resource import kind_of_type
-from orchestrator.views.stacks import SnapshotView
 
 log = structlog.get_logger()
 
@@ -218,16 +217,3 @@ class _Kept:
             settings=settings,
             now=0.0,
         )
-
-
-def snapshot_view(row: SnapshotRow, entries: Sequence[Entry] = ()) -> SnapshotView:
-    """Return what is shown of a snapshot: never what it holds, which may be secret."""
-    return SnapshotView(
-        id=row.id,
-        name=row.name,
-        action=row.action,
-        status=row.status,
-        reason=row.reason,
-        created_at=row.created_at,
-        resources=tuple((entry.name, entry.type) for entry in entries),
-    )

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, LazyFiles, NodeData, ResourceProxy, StackDefinition, is_unknown
+from orchestrator.engine.stack_preview import KNOWN_LATER, kept
 from orchestrator.errors import IsothermError
 from orchestrator.model.actions import CHECK, SNAPSHOT, is_suspended
 from orchestrator.model.graph import Graph
@@ -25,7 +26,6 @@ from orchestrator.template.definitions import RETAIN, ResolveError, ResourceDefi
 from orchestrator.template.expressions import Expression
 from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.template_resource import kind_of_type
-from orchestrator.validation.report import KNOWN_LATER, kept
 from orchestrator.validation.rules import Types
 from orchestrator.views.stacks import PropertyChange, ResourcePlan, UpdatePlan
 

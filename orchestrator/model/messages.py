@@ -36,6 +36,8 @@ DELETE_SNAPSHOT_TASK = "stack.delete_snapshot"
 RESTORE_TASK = "stack.restore"
 FINISH_TASK = "stack.finish"
 SWEEP_TASK = "coordinator.sweep"
+#: Has a coordinator look after machines.
+WATCH_TASK = "node.watch"
 
 #: The names of the queues.
 STACKS_QUEUE, CHECKS_QUEUE, COORDINATOR_QUEUE = "stacks", "checks", "coordinator"

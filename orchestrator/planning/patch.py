@@ -8,10 +8,10 @@ from typing import Any
 from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import EnvironmentSource, StackJob
-from orchestrator.planning.preparation import environment_of
 from orchestrator.template.locations import base_between
 from orchestrator.template.named_files import named_files
 from orchestrator.template.template import Draft
+from orchestrator.validation.job import environment_of
 
 
 def upon_existing(given: StackJob, present: StackJob, limits: Limits) -> StackJob:

@@ -7,12 +7,12 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles
 from orchestrator.model.messages import EnvironmentSource, StackJob
-from orchestrator.planning.preparation import environment_of
 from orchestrator.store.store import Store
 from orchestrator.template.locations import FilesFrom
 from orchestrator.template.nested_templates import environment_within
 from orchestrator.template.resource_registry import Registry
 from orchestrator.template.template import Template
+from orchestrator.validation.job import environment_of
 
 
 def load_template(store: Store, template_id: str, context: Mapping[str, Any], settings: Settings) -> Template:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from orchestrator.store.nodes.stopping import HOOK
+from orchestrator.model.breakpoints import HOOK
 from orchestrator.views.facts import EventFact
 from orchestrator.views.operations import (
     SPAN_HELD,

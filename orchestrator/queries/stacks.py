@@ -2,40 +2,26 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from orchestrator.config.hooks import lifecycle_plugins
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
-from orchestrator.engine.breakpoints import (
-    hook_view,
-    hooks_by_row,
-    waits_for,
-)
-from orchestrator.engine.snapshots import snapshot_view
-from orchestrator.engine.stack_actions import refuse_suspended
-from orchestrator.engine.update_preview import DryRun
 from orchestrator.errors import NotFound, Problem
-from orchestrator.lifecycle.engine_plugin import joined
-from orchestrator.lifecycle.frozen_stacks import definition_shown, stack_shown
-from orchestrator.lifecycle.previews import advice_of
+from orchestrator.model.breakpoints import paused_until
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.model.graph import Graph
 from orchestrator.model.messages import (
     StackJob,
 )
 from orchestrator.model.tags import has_tags
-from orchestrator.placement.joining import engine_of
-from orchestrator.planning.comparison import compare, job_of_template, refuse_deleted
+from orchestrator.planning.comparison import job_of_template
 from orchestrator.planning.stored_templates import load_template
-from orchestrator.plugins.clients import Clients
-from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.queries.breakpoints import hook_view, hooks_by_row, waits_for
 from orchestrator.queries.history import event_view, traversal_view
 from orchestrator.queries.outputs import outputs_of
 from orchestrator.queries.resource_tree import in_tree_order
+from orchestrator.queries.snapshots import snapshot_view
 from orchestrator.queries.stack_document import document_of
-from orchestrator.store.nodes.stopping import paused_until
 from orchestrator.store.stacks.annotations import Said
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
@@ -50,7 +36,6 @@ from orchestrator.views.stacks import (
     SnapshotView,
     StackView,
     TraversalView,
-    UpdatePlan,
 )
 
 
@@ -121,40 +106,6 @@ class Showing:
         for row in self._store.stacks.resources_in_tree(stack.root_id):
             rows[row.stack_id].append(row)
         return document_of(stack, definition, rows, Limits.of(self.settings))
-
-    @property
-    def _clients(self) -> Clients | None:
-        """The clients by which this process may ask other systems; None if that is left to coordinators."""
-        return None
-
-    def plan_update(self, job: StackJob) -> UpdatePlan:
-        """Return what an update would do, and do nothing.
-
-        Raises:
-            NotFound: there is no such stack.
-            InvalidInput: something is wrong with the job.
-            Conflict: the stack is being deleted, or is suspended, or a lifecycle plugin would refuse.
-            NotVerified: another system was to be asked, and does not tell.
-        """
-        stack = self._find(job.name)
-        refuse_deleted(stack)
-        refuse_suspended(stack)
-        types = ResourceTypes.load()
-        told = replace(job, name=stack.name)
-        compared = compare(self._store, stack, told, types, self.settings, clients=self._clients)
-        limits, content = Limits.of(self.settings), self._store.templates.file
-        asked = self._clients.of(stack.project) if self._clients else None
-        tags = stack.tags if job.tags is None else job.tags
-        plan = DryRun(compared, types, limits, content, asked).plan(stack_view(stack).state, tags)
-        engine = engine_of(self.settings, store=lambda: self._store, types=lambda: types)
-        advice = advice_of(
-            joined(lifecycle_plugins(self.settings), engine),
-            partial(definition_shown, compared.prepared, tags=tags),
-            stack_shown(self._store, stack, self.settings),
-            "UPDATE",
-            {*compared.prepared.types.values(), *(row.type for row in compared.rows)},
-        )
-        return replace(plan, warnings=(*plan.warnings, *advice.warnings), annotations=advice.annotations)
 
     def resources(self, name: str, *, depth: int = 0) -> list[ResourceView]:
         """Return a stack's resources, the oldest first, and those of one age by their names.

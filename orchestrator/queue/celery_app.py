@@ -36,9 +36,9 @@ from orchestrator.model.messages import (
     SUSPEND_TASK,
     SWEEP_TASK,
     UPDATE_TASK,
+    WATCH_TASK,
     CheckOrder,
 )
-from orchestrator.nodes.rpc.messages import WATCH_TASK
 from orchestrator.queue.celery_worker import note_worker_name
 from orchestrator.store import migrations
 from orchestrator.tracing.tracer import require_tracing

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-from orchestrator.config.limits import Limits
+from orchestrator.config.limits import DEEPEST, Limits
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.template.reader import DEEPEST
 
 #: What all calls in one value may give together, in characters and parts; a part is worth several characters.
 MOST_IN_A_VALUE: Final = 32 * 1024 * 1024

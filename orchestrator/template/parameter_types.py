@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
+from orchestrator.config.limits import DEEPEST
 from orchestrator.template.functions.base import kind_of
-from orchestrator.template.reader import DEEPEST
 
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 
+from orchestrator.config.limits import DEEPEST
 from orchestrator.errors import MOST_PROBLEMS, cut
 from orchestrator.template.reading import Fault, Reading, Unreadable, Where
 from orchestrator.template.scalars import (
@@ -23,8 +24,6 @@ from orchestrator.template.scalars import (
     tagged_value,
 )
 
-#: No document may be nested deeper than this, whatever the settings say: functions over data are recursive.
-DEEPEST: Final = 200
 #: A key or a value takes far more memory than its characters in the text: where these are few, the others are counted.
 #: A small limit is for characters.
 _BYTES_PER_NODE: Final = 4

@@ -7,11 +7,11 @@ from orchestrator.config.settings import Settings
 from orchestrator.definition import UNKNOWN
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import StackJob
-from orchestrator.planning.preparation import environment_of
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.template.normal import normal, resolved
 from orchestrator.template.parameters import pseudo_parameters
 from orchestrator.template.template import Draft, in_order
+from orchestrator.validation.job import environment_of
 
 
 def normal_form(source: str, *, file: str, settings: Settings) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from orchestrator.model.actions import CHECK
+from orchestrator.model.breakpoints import HOOK, paused_until
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE
-from orchestrator.store.nodes.stopping import HOOK, paused_until
 from orchestrator.views.facts import LOST, RETRY, EventFact, Facts, NodeFact
 from orchestrator.views.operations import (
     BLOCKED,

@@ -10,8 +10,8 @@ from tornado.web import HTTPError, url
 from orchestrator.dashboard.access import ACTIONS, refusal
 from orchestrator.dashboard.handlers.base import DataHandler, told
 from orchestrator.dashboard.orders import carry_out, check_order, read_order, unfit
-from orchestrator.engine.breakpoints import hook_view
 from orchestrator.errors import IsothermError
+from orchestrator.queries.breakpoints import hook_view
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.views.stacks import HookView

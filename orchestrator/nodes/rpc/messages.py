@@ -8,8 +8,6 @@ from cache.node_state.requests import SCHEMA_VERSION
 
 #: The task that carries a mutation, on the queue of its node.
 NODE_TASK: Final = "node.call"
-#: The task that has a coordinator look after nodes.
-WATCH_TASK: Final = "node.watch"
 
 
 def node_queue(node: str) -> str:

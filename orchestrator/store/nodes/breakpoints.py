@@ -6,13 +6,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from orchestrator.model.breakpoints import HOOK
 from orchestrator.model.messages import CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.nodes import Nodes
-from orchestrator.store.nodes.stopping import HOOK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,17 +1,15 @@
 """Write down that a node stands at a hook: before its action, or after it and before anybody learns of that."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
 
+from orchestrator.model.breakpoints import HOOK, paused_until
 from orchestrator.store import tables
 from orchestrator.store.database import Database
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
-
-#: The action of events that tell where a resource stops, and that it is let on: nothing was done to it.
-HOOK: Final = "HOOK"
 
 
 def stop_at_hook(
@@ -63,8 +61,3 @@ def stop_at_hook(
     }
     connection.execute(sa.text(statements.event_at(now)), paused)
     return status
-
-
-def paused_until(hook: str) -> str:
-    """Return why a resource gets no further, in Heat's words: tools look for them in events."""
-    return f"paused until Hook {hook} is cleared"

@@ -25,10 +25,10 @@ from orchestrator.model.messages import (
     STACKS_QUEUE,
     SUSPEND_TASK,
     UPDATE_TASK,
+    WATCH_TASK,
     CheckOrder,
     StackJob,
 )
-from orchestrator.nodes.rpc.messages import WATCH_TASK
 from orchestrator.plugins.resource import Resource
 from orchestrator.processes.runtime import Runtime
 from orchestrator.queue.celery_app import ROUTES, default_app, make_app

@@ -14,12 +14,12 @@ from orchestrator.documentation.site import PageFormat, pages
 from orchestrator.documentation.wrapping import wrapping_template
 from orchestrator.errors import PluginMistake
 from orchestrator.model.messages import StackJob
-from orchestrator.planning.preparation import examine_job
 from orchestrator.plugins.constraints import AllowedValues, Constraint, Length, Modulo, Range
 from orchestrator.plugins.groups import Operator
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.support import Support, SupportStatus
+from orchestrator.validation.job import examine_job
 from tests.unit.orchestrator.documentation.reading import broken_links, read
 
 NAMES = ("name", "size", "value", "given", "a_given", "2", "on", "type:", "日本", "OS::stack_name", "x y")

@@ -21,8 +21,8 @@ from orchestrator.documentation.site import PageFormat, pages
 from orchestrator.documentation.wrapping import wrapping_template
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import StackJob
-from orchestrator.planning.preparation import examine_job
 from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.validation.job import examine_job
 from tests.unit.orchestrator.documentation.reading import broken_links, read
 from tests.unit.orchestrator.plugins.conftest import Install, install
 

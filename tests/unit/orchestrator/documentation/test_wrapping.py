@@ -9,11 +9,11 @@ from orchestrator.cli.formats import as_json, as_yaml
 from orchestrator.config.settings import Settings
 from orchestrator.documentation.wrapping import resource_name, wrapping_template
 from orchestrator.model.messages import StackJob
-from orchestrator.planning.preparation import examine_job
 from orchestrator.plugins.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
+from orchestrator.validation.job import examine_job
 from orchestrator.validation.report import validate_job
 
 TYPES = ResourceTypes.load()

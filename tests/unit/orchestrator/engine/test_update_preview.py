@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.engine.health import mark_unhealthy
+from orchestrator.engine.stack_preview import KNOWN_LATER
 from orchestrator.engine.update_preview import DryRun
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import StackJob
@@ -20,7 +21,6 @@ from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource
 from orchestrator.store import tables
 from orchestrator.template.hiding import HIDDEN
-from orchestrator.validation.report import KNOWN_LATER
 from orchestrator.views.stacks import ResourcePlan, UpdatePlan
 from tests.scenarios.world import World
 

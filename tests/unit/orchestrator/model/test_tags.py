@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.config.settings import Settings
+from orchestrator.engine.stack_preview import preview_job
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import StackJob
 from orchestrator.model.tags import LONGEST_TAG, MOST_TAGS, are_tags, check_tags, has_tags, is_tag, read_tags
 from orchestrator.planning.preparation import prepare
-from orchestrator.validation.report import preview_job
 
 TAGS = st.lists(st.text("ab é", min_size=1, max_size=4).map(str.strip).filter(bool), max_size=6)
 EMPTY = "heat_template_version: 2021-04-16\n"

@@ -8,6 +8,7 @@ import pytest
 
 from cache.node_state.errors import StateStoreFailed
 from orchestrator.config.settings import Settings
+from orchestrator.engine.stack_preview import preview_job
 from orchestrator.errors import Conflict
 from orchestrator.lifecycle.engine_plugin import Engine
 from orchestrator.model.messages import StackJob
@@ -17,7 +18,6 @@ from orchestrator.store import migrations
 from orchestrator.store.machines.machines import Said
 from orchestrator.store.machines.reservations import NewClaim
 from orchestrator.store.store import Store
-from orchestrator.validation.report import preview_job
 from tests.scenarios.placing import TYPES, PretendedNodes, instance
 
 AWAY = "nobody can tell which nodes there are: the store is away"

@@ -10,11 +10,11 @@ from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import StackJob
-from orchestrator.planning.preparation import examine_job
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.sandbox import budget
 from orchestrator.template.definitions import ResolveError
 from orchestrator.template.template import Template
+from orchestrator.validation.job import examine_job
 
 
 class Clock:

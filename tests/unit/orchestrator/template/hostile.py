@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from orchestrator.config.settings import Settings
+from orchestrator.engine.stack_preview import preview_job
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.planning.preparation import plan_job
 from orchestrator.plugins.registry import ResourceTypes
-from orchestrator.validation.report import preview_job, validate_job
+from orchestrator.validation.report import validate_job
 
 VERSION = "heat_template_version: wallaby\n"
 NONE = "OS::Heat::None"

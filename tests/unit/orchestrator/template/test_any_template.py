@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import NodeData, ResourceProxy, StackDefinition
+from orchestrator.engine.stack_preview import preview_job
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.planning.preparation import Prepared, plan_job, wanted_attributes
@@ -24,7 +25,7 @@ from orchestrator.template.dialects import dialect_of
 from orchestrator.template.functions.registry import all_functions
 from orchestrator.template.versions import FORMATS
 from orchestrator.validation.normal_form import decided_form, normal_form
-from orchestrator.validation.report import preview_job, validate_job
+from orchestrator.validation.report import validate_job
 from tests.unit.orchestrator.template.functions.test_any_function import ARGUMENTS, PURE, VALUES, versions_of
 from tests.unit.orchestrator.template.rich import ENVIRONMENT, TEXTS, job_of
 

@@ -14,10 +14,10 @@ from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import StackJob
-from orchestrator.planning.preparation import examine_job
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.template.environment import Environment
 from orchestrator.template.files import load_stack
+from orchestrator.validation.job import examine_job
 
 CORPUS = Path(__file__).parents[4].parent / "shared" / "corpus" / "heat-templates"
 FILES = sorted(

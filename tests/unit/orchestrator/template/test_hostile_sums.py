@@ -6,10 +6,11 @@ import pytest
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
+from orchestrator.engine.stack_preview import preview_job
 from orchestrator.errors import MOST_PROBLEMS, InvalidInput
 from orchestrator.model.messages import StackJob
 from orchestrator.template.files import load_stack
-from orchestrator.validation.report import preview_job, validate_job
+from orchestrator.validation.report import validate_job
 from tests.unit.orchestrator.template.hostile import (
     FACES,
     NONE,

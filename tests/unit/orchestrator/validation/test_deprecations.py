@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from orchestrator.cli.main import isotherm
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
+from orchestrator.engine.stack_preview import preview_job
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import StackJob
 from orchestrator.planning.preparation import prepare
@@ -20,7 +21,7 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.support import Support, SupportStatus
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.validation.deprecations import MOST_WARNINGS
-from orchestrator.validation.report import preview_job, validate_job
+from orchestrator.validation.report import validate_job
 
 DEPRECATED = SupportStatus(status=Support.DEPRECATED, version="5.0", message="use network")
 HIDDEN = SupportStatus(status=Support.HIDDEN, version="6.0", previous=DEPRECATED)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import EnvironmentSource, StackJob
-from orchestrator.planning.preparation import examine_job, prepare, wishes
+from orchestrator.planning.preparation import prepare, wishes
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.validation.examiner import Examined
+from orchestrator.validation.job import examine_job
 
 SETTINGS = Settings()
 TYPES = ResourceTypes.load()

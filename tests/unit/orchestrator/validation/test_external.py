@@ -9,7 +9,6 @@ import pytest
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, NotVerified
 from orchestrator.model.messages import StackJob
-from orchestrator.planning.preparation import examine_job
 from orchestrator.plugins import custom
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.clients import ClientPlugin, Clients
@@ -19,6 +18,7 @@ from orchestrator.plugins.properties import Property, PropertyType
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
 from orchestrator.validation.external import AT_ONCE, asks_outside
+from orchestrator.validation.job import examine_job
 
 
 class Images(ClientPlugin):

@@ -8,9 +8,10 @@ from hooks.errors import Refusal
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
 from orchestrator.config.settings import Settings
+from orchestrator.engine.stack_preview import KNOWN_LATER, preview_job
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import StackJob
-from orchestrator.validation.report import KNOWN_LATER, preview_job, validate_job
+from orchestrator.validation.report import validate_job
 from orchestrator.views.stacks import ResourcePreview
 from tests.unit.orchestrator.template.test_nested_templates import INNER
 from tests.unit.orchestrator.validation.test_examiner import job

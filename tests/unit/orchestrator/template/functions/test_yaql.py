@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.config.limits import Limits
+from orchestrator.config.limits import DEEPEST, Limits
 from orchestrator.definition import StackDefinition
 from orchestrator.sandbox import child, process
 from orchestrator.template import yaql_evaluation
@@ -16,7 +16,6 @@ from orchestrator.template.document import Positions
 from orchestrator.template.functions import yaql as yaql_module
 from orchestrator.template.functions.base import FunctionError, Scope
 from orchestrator.template.functions.yaql import Yaql
-from orchestrator.template.reader import DEEPEST
 from orchestrator.template.reading import Reading
 from orchestrator.template.versions import WALLABY
 from orchestrator.template.yaql_faults import LARGEST_VALUE, MOST_VALUES, Reason

@@ -1,0 +1,107 @@
+"""Preview a create: the resources, parameters and outputs that a job would make, without a database."""
+
+from contextlib import closing
+from typing import Any, Final
+
+from hooks.stack import FrozenStack
+from orchestrator.config.limits import Limits
+from orchestrator.config.settings import Settings
+from orchestrator.lifecycle.frozen_stacks import definition_shown
+from orchestrator.lifecycle.previews import advice_of
+from orchestrator.model.messages import StackJob
+from orchestrator.model.names import check_project, check_stack_name
+from orchestrator.model.tags import check_tags
+from orchestrator.placement.joining import previewing_plugins
+from orchestrator.planning.preparation import prepared_of
+from orchestrator.plugins.clients import Clients
+from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.sandbox.budget import TooMuch, evaluation, keep
+from orchestrator.template.definitions import ResolveError, ResourceDefinition
+from orchestrator.template.expressions import Expression
+from orchestrator.validation.deprecations import outdated_warnings
+from orchestrator.validation.examiner import Examined
+from orchestrator.validation.job import examine_job
+from orchestrator.views.stacks import ResourcePreview, StackPreview
+
+#: What stands for a value that only a resource still to be made can tell.
+KNOWN_LATER: Final = "(known once it exists)"
+
+
+def preview_job(job: StackJob, settings: Settings, clients: Clients | None = None) -> StackPreview:
+    """Return what a create would make of a job, without a database and without storing anything.
+
+    Other systems are asked by ``clients``, or by those that the settings make; and so are the lifecycle plugins that
+    are enabled here.
+
+    Raises:
+        InvalidInput: with every problem found; a create would refuse the same.
+        Conflict: a lifecycle plugin would refuse.
+        NotVerified: another system was to be asked, and does not tell.
+    """
+    check_stack_name(job.name)
+    check_project(job.project)
+    check_tags(job.tags)
+    with evaluation(Limits.of(settings)), closing(clients or Clients(settings)) as asked:
+        types = ResourceTypes.load()
+        examined = examine_job(job, types, settings, clients=asked)
+        template = examined.template
+
+        def shown() -> FrozenStack:
+            return definition_shown(prepared_of(job, examined, types), tags=job.tags or ())
+
+        with previewing_plugins(settings) as plugins:
+            advice = advice_of(plugins, shown, None, "CREATE", frozenset(examined.types.values()))
+        return StackPreview(
+            name=job.name,
+            description=template.description,
+            tags=job.tags or (),
+            parameters=examined.parameters.shown(),
+            resources=_resources(examined),
+            disabled=tuple(sorted(template.disabled)),
+            outputs={
+                name: kept(_shown(output.expression, examined)) for name, output in template.outputs.items()
+            },
+            warnings=(*outdated_warnings(examined, types), *advice.warnings),
+            annotations=advice.annotations,
+        )
+
+
+def _resources(examined: Examined) -> tuple[ResourcePreview, ...]:
+    return tuple(_resource(name, each, examined) for name, each in examined.template.resources.items())
+
+
+def _resource(name: str, definition: ResourceDefinition, examined: Examined) -> ResourcePreview:
+    nested = examined.nested.get(name)
+    return ResourcePreview(
+        name=name,
+        type=definition.type,
+        actual_type=examined.types[name],
+        action="CREATE" if definition.external_id is None else "ADOPT",
+        properties=_properties(_shown(definition.properties_expression, examined)),
+        requires=tuple(sorted(definition.requirements)),
+        deletion_policy=definition.deletion_policy,
+        resources=_resources(nested) if nested else (),
+    )
+
+
+def _properties(shown: Any) -> dict[str, Any]:
+    """Return properties by name; those of which only the whole can be told stand under ``*``."""
+    if isinstance(shown, dict):
+        return {name: kept(value) for name, value in shown.items()}
+    return {} if shown is None else {"*": kept(shown)}
+
+
+def _shown(expression: Expression, examined: Examined) -> Any:
+    try:
+        return expression.shown(examined.blank, examined.parameters.hidden, later=KNOWN_LATER)
+    except ResolveError as error:
+        return f"(error: {error.problem.message})"
+
+
+def kept(value: Any) -> Any:
+    """Return a value that is to be shown; in place of one that is too much to keep, why it is left out."""
+    try:
+        keep(value)
+    except TooMuch as error:
+        return f"(left out: this value {error})"
+    return value

@@ -1,0 +1,30 @@
+"""Breakpoints at which the resources of a stack stand, as faces show them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from orchestrator.store.nodes.breakpoints import Standing
+from orchestrator.store.store import Store
+from orchestrator.views.stacks import HookView
+
+#: How many of the resources that a stack waits for are named in one sentence.
+MOST_NAMED: Final = 5
+
+
+def hook_view(standing: Standing) -> HookView:
+    """Return what the faces show of a node that stands at a hook."""
+    return HookView(
+        resource=standing.path, uuid=standing.resource_id, kind=standing.hook, since=standing.since
+    )
+
+
+def waits_for(standing: Sequence[HookView]) -> str:
+    """Return in words what a stack waits for."""
+    named = ", ".join(f"{each.resource} ({each.kind})" for each in standing[:MOST_NAMED])
+    more = f" and {len(standing) - MOST_NAMED} more" if len(standing) > MOST_NAMED else ""
+    return f"paused until these hooks are cleared: {named}{more}"
+
+
+def hooks_by_row(store: Store, stack_id: str) -> Mapping[str, str]:
+    """Return the hooks at which the resources of a stack, and of those in it, stand, by the ids of their rows."""
+    return {standing.resource_id: standing.hook for standing in store.hooks.standing(stack_id)}
