@@ -49,7 +49,7 @@ def worker(shell: Shell, concurrency: int | None, pool: str, loglevel: str | Non
     """
     settings = _settings_with_logs(shell, loglevel)
     # Brings celery in, which only the commands of this module (and the doctor) pay for.
-    from orchestrator.queue.celery_app import run_worker
+    from orchestrator.queue.processes import run_worker
 
     raise click.exceptions.Exit(run_worker(settings, concurrency=concurrency, pool=pool, name=name))
 
@@ -66,7 +66,7 @@ def coordinator(shell: Shell, concurrency: int | None, loglevel: str | None, nam
     and go on when one is lost.
     """
     settings = _settings_with_logs(shell, loglevel)
-    from orchestrator.queue.celery_app import run_coordinator
+    from orchestrator.queue.processes import run_coordinator
 
     raise click.exceptions.Exit(run_coordinator(settings, concurrency=concurrency, name=name))
 

@@ -15,6 +15,6 @@ def __getattr__(name: str) -> Any:
     if name != "app":
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    from orchestrator.queue.celery_app import app
+    from orchestrator.queue.celery_app import default_app
 
-    return app
+    return default_app()

@@ -1,4 +1,4 @@
-"""The Celery app: queues, routes, serializers, and the processes that work on them.
+"""The Celery app: queues, routes, serializers, and the publisher of checks.
 
 Every queue is reached through the broker's default exchange, by its name alone. There is no binding that a broker
 which lost its memory could forget: what is sent next arrives.
@@ -9,13 +9,10 @@ from functools import cache
 from typing import Any
 
 from celery import Celery
-from celery.utils.nodenames import default_nodename, host_format
 from kombu.entity import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES
 
-from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugins
 from orchestrator.config.settings import Settings, load_settings
-from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import (
     ADOPT_TASK,
     CANCEL_TASK,
@@ -40,8 +37,6 @@ from orchestrator.model.messages import (
     CheckOrder,
 )
 from orchestrator.queue.celery_worker import note_worker_name
-from orchestrator.store import migrations
-from orchestrator.tracing.tracer import require_tracing
 
 #: Which queue each task travels on.
 ROUTES = {
@@ -156,13 +151,6 @@ def default_app() -> Celery:
     return make_app(load_settings())
 
 
-def __getattr__(name: str) -> Celery:
-    """Make ``app`` on demand, for ``celery -A orchestrator.queue:app ...``."""
-    if name == "app":
-        return default_app()
-    raise AttributeError(name)
-
-
 class QueuePublisher:
     """Sends orders over the broker: checks to the workers, ends to a coordinator."""
 
@@ -203,83 +191,3 @@ def send_job(app: Celery, task: str, job: Mapping[str, Any], *, stack: str) -> N
         kwargsrepr=repr({"stack": stack}),
         ignore_result=True,
     )
-
-
-def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: str | None) -> int:
-    """Work on checks until told to stop; return the exit code.
-
-    Raises:
-        InvalidInput: there is no broker to work for, or tracing is switched on and cannot be done.
-        HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
-        Unavailable: the database has another schema than this version needs.
-    """
-    require_broker(settings)
-    migrations.require(settings.effective_database_url)
-    require_tracing(settings)
-    # Checks begin operations on stacks in stacks.
-    lifecycle_plugins(settings)
-    app = default_app()
-    app.conf.imports = ("workers.tasks",)
-    worker = app.Worker(
-        queues=[CHECKS_QUEUE],
-        concurrency=concurrency,
-        pool=pool,
-        hostname=node_name(name or "worker"),
-        loglevel=settings.log_level,
-        without_mingle=True,
-        without_gossip=True,
-    )
-    worker.start()
-    return int(worker.exitcode or 0)
-
-
-def run_coordinator(settings: Settings, *, concurrency: int | None, name: str | None) -> int:
-    """Work on stack jobs and sweeps, with the beat that orders the sweeps, until told to stop; return the exit code.
-
-    Raises:
-        InvalidInput: there is no broker to work for, or tracing is switched on and cannot be done.
-        HooksNotLoaded: a lifecycle plugin or an event sink cannot be used.
-        Unavailable: the database has another schema than this version needs.
-    """
-    require_broker(settings)
-    migrations.require(settings.effective_database_url)
-    require_tracing(settings)
-    # Here, once: child processes that cannot load them would be started again and again.
-    all_at_once(lambda: lifecycle_plugins(settings), lambda: event_sinks(settings))
-    app = default_app()
-    app.conf.imports = ("orchestrator.tasks",)
-    app.conf.worker_prefetch_multiplier = 1
-    worker = app.Worker(
-        queues=[STACKS_QUEUE, COORDINATOR_QUEUE],
-        concurrency=concurrency or 2,
-        pool="prefork",
-        hostname=node_name(name or "coordinator"),
-        loglevel=settings.log_level,
-        beat=True,
-        scheduler=BEAT,
-        schedule_filename="",
-        without_mingle=True,
-        without_gossip=True,
-    )
-    worker.start()
-    return int(worker.exitcode or 0)
-
-
-def node_name(name: str) -> str:
-    """Return the name that Celery's tools show: ``name@host``, unless the host was named too."""
-    return str(host_format(default_nodename(name if "@" in name else f"{name}@%h")))
-
-
-def require_broker(settings: Settings) -> None:
-    """Refuse to start a process that works for a broker where there is none.
-
-    Raises:
-        InvalidInput: there is none.
-    """
-    if settings.embedded:
-        problem = Problem(
-            path="settings.broker_url",
-            message="there is no broker: in embedded mode the command that creates a stack does the work itself",
-            hint="set ISOTHERM_BROKER_URL, for example redis://localhost:6379/0",
-        )
-        raise InvalidInput([problem])

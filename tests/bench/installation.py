@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 300.0
 
 RAW_WORKER = """
 import tests.bench.noop
-from orchestrator.queue.celery_app import run_worker
+from orchestrator.queue.processes import run_worker
 from orchestrator.config.settings import load_settings
 run_worker(load_settings(), concurrency=%d, pool="prefork", name="raw")
 """

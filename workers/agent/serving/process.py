@@ -20,7 +20,8 @@ from orchestrator.nodes.rpc.messages import NODE_TASK, node_queue
 from orchestrator.nodes.rpc.names import agent_directory, agent_worker, check_node_name
 from orchestrator.nodes.rpc.sealing import Seal
 from orchestrator.nodes.rpc.state_cache import MEMORY, make_node_state_cache, where
-from orchestrator.queue.celery_app import make_app, node_name, require_broker
+from orchestrator.queue.celery_app import make_app
+from orchestrator.queue.processes import node_name, require_broker
 from workers.agent.agent import Agent
 from workers.agent.serving.reads import Reads
 from workers.agent.serving.tenancy import Tenancy
