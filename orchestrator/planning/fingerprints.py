@@ -1,7 +1,11 @@
-"""What tells one definition of a stack in a stack from another: an update visits only where it differs."""
+"""Fingerprints of definitions: of what was applied to a resource, and of a nested stack.
+
+An update compares them with what is desired, and visits only where they differ.
+"""
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgpack
 
@@ -31,3 +35,14 @@ def _files_of(template: Template) -> Iterator[str]:
             key = template.files.key(name) if isinstance(template.files, FilesFrom) else name
             if key is not None:
                 yield key
+
+
+def definition_hash(type_name: str, properties: Mapping[str, Any], type_version: int) -> str:
+    """Return the same for the same type, version of the type's code, and resolved properties."""
+    parts = [type_name, type_version, sorted(properties.items())]
+    return hashlib.sha256(msgpack.packb(parts)).hexdigest()
+
+
+def metadata_hash(metadata: Mapping[str, Any]) -> str:
+    """Return the same for the same resolved metadata."""
+    return hashlib.sha256(msgpack.packb(sorted(metadata.items()))).hexdigest()

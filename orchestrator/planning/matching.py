@@ -12,7 +12,7 @@ from orchestrator.errors import IsothermError
 from orchestrator.model.actions import is_suspended
 from orchestrator.model.graph import Graph
 from orchestrator.model.plan import Match, Row, Wish
-from orchestrator.planning.definition_hash import definition_hash, metadata_hash
+from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.planning.preparation import Prepared
 from orchestrator.store.stacks.presences import Presence
 from orchestrator.store.stacks.resource_history import History

@@ -17,7 +17,7 @@ from orchestrator.definition import (
 from orchestrator.errors import IsothermError
 from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.model.messages import CONVERGE
-from orchestrator.planning.definition_hash import definition_hash, metadata_hash
+from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.plugins.properties import PropertyNotVerified
 from orchestrator.plugins.resource import (
     NothingDone,
