@@ -3,7 +3,7 @@
 A *yes* is the id that a name stands for, and is kept for a while. A *no* is never kept: what is missing may be made
 the next second; it also ends an earlier yes, and one that somebody asked for before and has not stored yet
 (:mod:`cache.stores.fill_locks`). One asks for all workers at once: the threads of its process share its answer, also
-a no (:mod:`cache.constraints.single_flight`), and other processes find it in the store. Nothing that happens to the
+a no (:mod:`cache.stores.single_flight`), and other processes find it in the store. Nothing that happens to the
 store is an error here.
 
 dogpile's own ``get_or_create`` is not used: it gives an old answer while another asks anew, dates an answer by its
@@ -19,10 +19,10 @@ from typing import Any
 
 from cache.constraints.answers import Answers, new_token
 from cache.constraints.counters import Counters, Counts
-from cache.constraints.single_flight import Flight, Flights
 from cache.stores.fail_open import PAUSE_SECONDS
 from cache.stores.keys import key_of
 from cache.stores.regions import MAX_ENTRIES, masked
+from cache.stores.single_flight import Flight, Flights
 
 EXPIRATION_SECONDS = 60.0
 #: How long a worker that was killed while it asked may hold up the others.

@@ -16,7 +16,6 @@ from typing import Final
 
 import structlog
 
-from cache.constraints.single_flight import Flight, Flights
 from cache.node_state.counts import Tally
 from cache.node_state.entry import Entry, joined, only
 from cache.node_state.errors import (
@@ -29,6 +28,7 @@ from cache.node_state.errors import (
 from cache.node_state.requests import Snapshot, SnapshotRequest
 from cache.node_state.store import Fill, Kept, Look, NodeStateStore, Tokens
 from cache.node_state.verdict import Hit, Miss, Question, judge, lease_in, refusal
+from cache.stores.single_flight import Flight, Flights
 
 #: Asks a node: its name, what for, and how long at most, in seconds. Raises a NodeError.
 Fetch = Callable[[str, SnapshotRequest, float], Snapshot]

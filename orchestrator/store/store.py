@@ -6,9 +6,9 @@ from orchestrator.store.database import Clock, Database
 from orchestrator.store.history.census import Census
 from orchestrator.store.history.event_log import EventLog
 from orchestrator.store.history.events import Events
-from orchestrator.store.history.horizon import Horizon
 from orchestrator.store.history.observing import Observations
 from orchestrator.store.history.past import Past
+from orchestrator.store.horizon import Horizon
 from orchestrator.store.installation.cache_counters import CacheCounters, CacheFlushes
 from orchestrator.store.installation.jobs_in_flight import TakenJobs
 from orchestrator.store.installation.machine_cache_counters import NodeCounters

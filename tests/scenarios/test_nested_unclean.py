@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.store.traversals.unclean import UNCLEAN
+from orchestrator.store.stacks.unclean import UNCLEAN
 from tests.scenarios.telling import reason, states
 from tests.scenarios.test_nested import BIG_PAIR, FILES, names, root, stacks
 from tests.scenarios.test_unclean import stuck

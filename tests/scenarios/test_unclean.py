@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.plugins.resource import Resource, ResourceFailure
-from orchestrator.store.traversals.unclean import LEFT, UNCLEAN
+from orchestrator.store.stacks.unclean import LEFT, UNCLEAN
 from tests.scenarios.telling import reason, rows_of, states
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.world import World

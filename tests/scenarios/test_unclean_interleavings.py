@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.store.traversals.unclean import UNCLEAN
+from orchestrator.store.stacks.unclean import UNCLEAN
 from tests.scenarios.telling import reason
 from tests.scenarios.test_interleavings import fates, play
 from tests.scenarios.test_unclean import stuck

@@ -11,7 +11,7 @@ import httpx
 
 from hooks.http.failures import is_distrust, retry_after_seconds
 from orchestrator.errors import IsothermError, cut
-from workers.check.masking import masked
+from workers.clients.masking import masked
 
 #: What may be over the next time.
 _PASSING: Final = frozenset(

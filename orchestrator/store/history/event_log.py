@@ -31,7 +31,7 @@ class EventLog:
         self._observations = observations
 
     def look(self) -> int:
-        """Return the highest id up to which no event is missing (:mod:`orchestrator.store.history.horizon`)."""
+        """Return the highest id up to which no event is missing (:mod:`orchestrator.store.horizon`)."""
         return self._observations.horizon.look()
 
     def read(self, after: int, *, up_to: int, limit: int) -> list[ObservedEvent]:

@@ -10,7 +10,7 @@ from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
-from orchestrator.store.history.horizon import SETTLED_SECONDS, Horizon
+from orchestrator.store.horizon import SETTLED_SECONDS, Horizon
 
 #: How long somebody who asks waits for transactions under way that may still write an event before what he is shown.
 _PATIENCE_SECONDS = 0.5

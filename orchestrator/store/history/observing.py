@@ -14,7 +14,7 @@ from orchestrator.errors import NotFound
 from orchestrator.model.messages import END
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.history.horizon import Horizon
+from orchestrator.store.horizon import Horizon
 from orchestrator.store.nodes.orders import numbers_of
 from orchestrator.store.stacks.tallies import Tally, tallies
 from orchestrator.views.facts import EventFact, Facts, NodeFact

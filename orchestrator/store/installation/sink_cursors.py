@@ -10,7 +10,7 @@ from hooks.events import Event
 from orchestrator.model.codec import Codec, UnreadableSecret
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.history.horizon import Horizon
+from orchestrator.store.horizon import Horizon
 from orchestrator.store.purging.unneeded import SINK_PATIENCE_SECONDS, waits
 
 #: How many events are read at once.

@@ -17,7 +17,7 @@ from orchestrator.store.nodes.failing import fail_traversal, hold_stack
 from orchestrator.store.nodes.orders import NodeOrders, numbers_of, text_of
 from orchestrator.store.nodes.requirements import both
 from orchestrator.store.nodes.stopping import stop_at_hook
-from orchestrator.store.traversals.unclean import goes_on, hold_back
+from orchestrator.store.stacks.unclean import goes_on, hold_back
 from orchestrator.views.facts import RETRY
 
 #: The status a resource has after a step.

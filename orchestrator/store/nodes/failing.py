@@ -8,8 +8,8 @@ from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time
 from orchestrator.store.stack_events import insert_event
+from orchestrator.store.stacks.in_service import serves
 from orchestrator.store.stacks.snapshots import fail_snapshot
-from orchestrator.store.traversals.in_service import serves
 
 
 def hold_stack(connection: sa.Connection, traversal_id: str) -> str | None:

@@ -11,7 +11,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.stacks.stacks import NodeCounts, StackRow, stack_rows
 from orchestrator.store.stacks.tallies import Tally, tallies, under_way
-from orchestrator.store.traversals.unclean import unclean
+from orchestrator.store.stacks.unclean import unclean
 
 #: How many of those that are being worked on are told.
 ACTIVE: Final = 10

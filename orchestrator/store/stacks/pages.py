@@ -9,7 +9,7 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.nearest import Nearest
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.history.horizon import Horizon
+from orchestrator.store.horizon import Horizon
 from orchestrator.store.stacks.nested_stacks import chunked
 from orchestrator.store.stacks.tallies import Tally, tallies
 from orchestrator.views.operations import OVER, StackPage, StackSummary

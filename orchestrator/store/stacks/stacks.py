@@ -14,7 +14,7 @@ from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.traversals.in_service import DEFINING, serves
+from orchestrator.store.stacks.in_service import DEFINING, serves
 
 #: How many ids one statement looks for.
 _AT_ONCE = 500

@@ -16,10 +16,10 @@ from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.failing import fail_traversal, hold_stack
 from orchestrator.store.stack_events import insert_event
+from orchestrator.store.stacks.checking import faults_of
+from orchestrator.store.stacks.in_service import DEFINING, leads_to_nothing
 from orchestrator.store.stacks.snapshots import complete_snapshot
-from orchestrator.store.traversals.checking import faults_of
-from orchestrator.store.traversals.in_service import DEFINING, leads_to_nothing
-from orchestrator.store.traversals.unclean import LEFT, UNCLEAN, unclean_of
+from orchestrator.store.stacks.unclean import LEFT, UNCLEAN, unclean_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,9 @@ from orchestrator.store.database import Database, bulk_insert, database_time, re
 from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
 from orchestrator.store.stack_events import insert_event
+from orchestrator.store.stacks.in_service import DEFINING
 from orchestrator.store.stacks.sinks import write_stack_sinks
 from orchestrator.store.stacks.snapshots import fail_snapshot, insert_snapshot
-from orchestrator.store.traversals.in_service import DEFINING
 from orchestrator.store.traversals.new_traversal import Fenced, NewTraversal
 from orchestrator.store.traversals.operation_starting import begin_operation
 

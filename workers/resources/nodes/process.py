@@ -12,7 +12,7 @@ from orchestrator.plugins.properties import Attribute, CacheMode, Property, Prop
 from orchestrator.plugins.resource import PropertyChanges, ResourceFailure, Wait
 from workers.agent.commands.readiness import ReadyWhen
 from workers.agent.files.allowed import fault_of_path
-from workers.check.masking import masked
+from workers.clients.masking import masked
 from workers.resources.nodes.command import parse_command, parse_env, parse_signal
 from workers.resources.nodes.node_resource import SETTLED, SETTLING, NodeResource, Unfinished
 from workers.resources.nodes.placing import PLACING_PROPERTIES

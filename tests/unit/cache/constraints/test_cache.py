@@ -46,7 +46,7 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
         waiting.release()
         return futures.wait(*args)
 
-    monkeypatch.setattr("cache.constraints.single_flight.wait", wait)
+    monkeypatch.setattr("cache.stores.single_flight.wait", wait)
     return waiting
 
 

@@ -13,7 +13,7 @@ from orchestrator.model.codec import Codec
 from orchestrator.sinks.pumps import Pumps
 from orchestrator.store import tables
 from orchestrator.store.database import Database
-from orchestrator.store.history.horizon import Horizon
+from orchestrator.store.horizon import Horizon
 from orchestrator.store.installation.sink_cursors import SinkCursors
 
 PATIENCE_SECONDS = 20.0

@@ -14,7 +14,7 @@ from orchestrator.model.codec import Codec
 from orchestrator.sinks.teller import Teller
 from orchestrator.store import tables
 from orchestrator.store.database import Database
-from orchestrator.store.history.horizon import Horizon
+from orchestrator.store.horizon import Horizon
 from orchestrator.store.installation.sink_cursors import CursorClaim, CursorRow, SinkCursors
 from tests.unit.orchestrator.store.conftest import FakeClock
 

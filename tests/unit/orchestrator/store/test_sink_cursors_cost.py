@@ -8,7 +8,7 @@ import pytest
 from orchestrator.model.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database
-from orchestrator.store.history.horizon import Horizon
+from orchestrator.store.horizon import Horizon
 from orchestrator.store.installation.sink_cursors import SinkCursors
 
 STACKS = 20

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.model.messages import CLEANUP, CONVERGE, END, CheckOrder
 from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Ending
-from orchestrator.store.traversals.unclean import UNCLEAN
+from orchestrator.store.stacks.unclean import UNCLEAN
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import (
     begin_delete,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from pydantic import Field
 
+from workers.agent.hypervisors.acceleration import fault_of_kvm
 from workers.agent.hypervisors.disk_image import DiskImages, ImageFile
 from workers.agent.hypervisors.hypervisor import (
     CannotDo,
@@ -40,7 +41,6 @@ from workers.agent.hypervisors.libvirt.domain_view import (
     memory_mib_of,
     unless_gone,
 )
-from workers.agent.hypervisors.qemu.acceleration import fault_of_kvm
 from workers.agent.hypervisors.records import InstanceRecords
 from workers.agent.names import fault_of_name
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from workers.agent.hypervisors.acceleration import fault_of_kvm
 from workers.agent.hypervisors.disk_image import DiskImages, ImageFile
 from workers.agent.hypervisors.hypervisor import (
     Hypervisor,
@@ -22,7 +23,6 @@ from workers.agent.hypervisors.hypervisor import (
     NodeData,
 )
 from workers.agent.hypervisors.kernel import node_of_kernel
-from workers.agent.hypervisors.qemu.acceleration import fault_of_kvm
 from workers.agent.hypervisors.qemu.machine_room import MachineRoom, notes_at_rest
 from workers.agent.hypervisors.qemu.machine_watch import MachineWatch
 from workers.agent.hypervisors.qemu.running_machine import RunningMachine

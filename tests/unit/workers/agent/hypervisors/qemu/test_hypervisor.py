@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 import pytest
 
 from tests.unit.workers.agent.hypervisors.contract import HypervisorContract, one
+from workers.agent.hypervisors.acceleration import boot_disk, fault_of_kvm
 from workers.agent.hypervisors.hypervisor import (
     CannotDo,
     Disk,
@@ -21,7 +22,6 @@ from workers.agent.hypervisors.hypervisor import (
     InstanceSpec,
     InstanceState,
 )
-from workers.agent.hypervisors.qemu.acceleration import boot_disk, fault_of_kvm
 from workers.agent.hypervisors.qemu.hypervisor import Qemu, QemuOptions
 from workers.agent.hypervisors.qemu.virtual_machine import Emulator, machine_command
 

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from orchestrator.model.messages import CLEANUP, JOIN
 from orchestrator.store import tables
 from orchestrator.store.database import Database
-from orchestrator.store.traversals.checking import failures_of, shortened
-from orchestrator.store.traversals.in_service import DEFINING
+from orchestrator.store.stacks.checking import failures_of, shortened
+from orchestrator.store.stacks.in_service import DEFINING
 
 #: What a stack's reason says then, before each resource with its own.
 UNCLEAN: Final = "the definition is in service, but what it does not want could not all be taken away: "

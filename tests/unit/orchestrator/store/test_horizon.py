@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from orchestrator.store import migrations
 from orchestrator.store.database import SESSION, Database, retrying
 from orchestrator.store.history.events import Events
-from orchestrator.store.history.horizon import SETTLED_SECONDS, Horizon
+from orchestrator.store.horizon import SETTLED_SECONDS, Horizon
 from tests.unit.orchestrator.store.conftest import FakeClock
 
 Connection = psycopg.Connection[Any]
