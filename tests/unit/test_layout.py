@@ -89,3 +89,41 @@ def test_every_entry_point_leads_to_a_module_of_the_wheel(wheel: zipfile.ZipFile
     modules = {f"{target.replace('.', '/')}.py" for target in targets}
     assert targets
     assert modules <= set(wheel.namelist())
+
+
+def layers_of(container: str) -> list[list[str]]:
+    """Return the rooms of a package from the top down, those of one floor together, as import-linter holds them."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = [each["layers"] for each in contracts if each.get("containers") == [container]]
+    return [[room.strip() for room in layer.split("|")] for layer in layers]
+
+
+def modules_and_rooms(package: str) -> tuple[set[str], set[str]]:
+    """Return the loose modules of a package, and its packages."""
+    paths = [path.relative_to(package) for path in tracked_files() if path.is_relative_to(package)]
+    loose = {path.stem for path in paths if path.suffix == ".py" and len(path.parts) == 1}
+    return loose, {path.parts[0] for path in paths if path.suffix == ".py" and len(path.parts) > 1}
+
+
+def test_five_modules_stand_loose_in_orchestrator_and_all_others_are_in_rooms() -> None:
+    loose, rooms = modules_and_rooms("orchestrator")
+    floors = layers_of("orchestrator")
+    print(f"loose modules: {len(loose)}; rooms: {len(rooms)}; floors: {len(floors)}")
+    assert loose == {"__init__", "errors", "definition", "service", "tasks"}
+    assert rooms | loose - {"__init__"} == {room for floor in floors for room in floor}
+
+
+@pytest.mark.parametrize(
+    ("package", "loose"),
+    [
+        (
+            "orchestrator/store",
+            {"__init__", "database", "direct", "horizon", "stack_events", "store", "tables"},
+        ),
+        ("workers", {"__init__", "tasks"}),
+        ("cache", {"__init__"}),
+        ("hooks", {"__init__", "errors", "events", "hook", "lifecycle", "stack"}),
+    ],
+)
+def test_rooms_hold_what_is_not_named_here(package: str, loose: set[str]) -> None:
+    assert modules_and_rooms(package)[0] == loose
