@@ -45,21 +45,21 @@ from orchestrator.model.messages import (
 )
 from orchestrator.model.purge import Purge, Removed
 from orchestrator.nodes.admin import NodeAdmin
-from orchestrator.nodes.inquiry import NodeAsking
+from orchestrator.nodes.inquiry import NodeInquiry
 from orchestrator.nodes.rpc.client import NodeClient
-from orchestrator.nodes.statistics import NodeTally
+from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.planning.adoption import adopted_rows
-from orchestrator.planning.preparation import prepare, prepare_update, wishes
+from orchestrator.planning.preparation import desired_of, prepare, prepare_update
 from orchestrator.plugins.clients import ClientPlugins
 from orchestrator.plugins.constraint_caches import ConstraintCaches
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.processes.embedded import Embedded
 from orchestrator.processes.embedded_database import prepare_database
-from orchestrator.processes.job_client import QueueDesk
+from orchestrator.processes.job_client import JobClient
 from orchestrator.queries.breakpoints import hook_view
 from orchestrator.queries.observer import Observer
 from orchestrator.queries.snapshots import snapshot_view
-from orchestrator.queries.stacks import Showing, stack_view, warnings_in
+from orchestrator.queries.stacks import StackQueries, stack_view, warnings_in
 from orchestrator.sinks.admin import forget_sink, sink_views
 from orchestrator.store.stacks.tallies import done_of
 from orchestrator.store.store import Store
@@ -81,7 +81,7 @@ _OPERATE_TASKS = {CHECK: CHECK_STACK_TASK, SUSPEND: SUSPEND_TASK, RESUME: RESUME
 FIRST_PAUSE_SECONDS: Final = 0.02
 
 
-class Service(Showing):
+class Service(StackQueries):
     """Stacks, for faces: every name is looked up in the settings' project.
 
     Args:
@@ -98,7 +98,7 @@ class Service(Showing):
         self._embedded = embedded
         self._counts_looks = counts_looks
         #: Where jobs are handed in.
-        self._desk: Embedded | QueueDesk = embedded or QueueDesk(settings, store)
+        self._jobs: Embedded | JobClient = embedded or JobClient(settings, store)
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
@@ -141,7 +141,7 @@ class Service(Showing):
         if self._embedded is None:
             # Refused here if it can be: with positions, at once, and without troubling anybody.
             prepare(job, ResourceTypes.load(), self.settings)
-        stack_id = self._desk.take(CREATE_TASK, job, stack=job.name)
+        stack_id = self._jobs.submit(CREATE_TASK, job, stack=job.name)
         return self._begun(stack_id, job.job_id)
 
     def adopt(self, job: AdoptJob) -> StackView:
@@ -156,8 +156,8 @@ class Service(Showing):
             # As in create.
             types = ResourceTypes.load()
             prepared = prepare(job, types, self.settings)
-            adopted_rows(prepared, wishes(prepared), job.resources, types)
-        stack_id = self._desk.take(ADOPT_TASK, job, stack=job.name)
+            adopted_rows(prepared, desired_of(prepared), job.resources, types)
+        stack_id = self._jobs.submit(ADOPT_TASK, job, stack=job.name)
         return self.stack(stack_id)
 
     def update(self, job: StackJob) -> StackView:
@@ -177,7 +177,7 @@ class Service(Showing):
             before = self._store.traversals.context(stack.traversal_id)["parameters"]
             told = replace(job, name=stack.name)
             prepare_update(told, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
-        stack_id = self._desk.take(UPDATE_TASK, job, stack=name)
+        stack_id = self._jobs.submit(UPDATE_TASK, job, stack=name)
         return self._begun(stack_id, job.job_id)
 
     def plan_update(self, job: StackJob) -> UpdatePlan:
@@ -205,7 +205,7 @@ class Service(Showing):
         """
         stack = self._find(name)
         job = CancelJob(name=stack.id, project=self.settings.project, rollback=rollback)
-        stack_id = self._desk.take(CANCEL_TASK, job, stack=stack.name)
+        stack_id = self._jobs.submit(CANCEL_TASK, job, stack=stack.name)
         return self._begun(stack_id, job.job_id)
 
     def operate(self, action: str, name: str) -> StackView:
@@ -218,7 +218,7 @@ class Service(Showing):
         """
         stack = self._find(name)
         job = OperateJob(action=action, name=stack.id, project=self.settings.project)
-        stack_id = self._desk.take(_OPERATE_TASKS[action], job, stack=stack.name)
+        stack_id = self._jobs.submit(_OPERATE_TASKS[action], job, stack=stack.name)
         return self.stack(stack_id)
 
     def take_snapshot(self, name: str, snapshot: str = "") -> StackView:
@@ -232,7 +232,7 @@ class Service(Showing):
         """
         stack = self._find(name)
         job = SnapshotJob(name=stack.id, snapshot=snapshot, project=self.settings.project)
-        return self.stack(self._desk.take(SNAPSHOT_TASK, job, stack=stack.name))
+        return self.stack(self._jobs.submit(SNAPSHOT_TASK, job, stack=stack.name))
 
     def restore(
         self, name: str, snapshot: str, *, timeout_minutes: float | None = None, rollback: bool = False
@@ -253,7 +253,7 @@ class Service(Showing):
             rollback=rollback,
             project=self.settings.project,
         )
-        return self.stack(self._desk.take(RESTORE_TASK, job, stack=stack.name))
+        return self.stack(self._jobs.submit(RESTORE_TASK, job, stack=stack.name))
 
     def delete_snapshot(self, name: str, snapshot: str) -> SnapshotView | None:
         """Delete a snapshot; return it as it is then: on its way, or failed. None: it is gone.
@@ -266,7 +266,7 @@ class Service(Showing):
         stack = self._find(name)
         row = self._store.snapshots.find(stack.id, snapshot)
         job = SnapshotJob(name=stack.id, snapshot=row.id, project=self.settings.project)
-        self._desk.take(DELETE_SNAPSHOT_TASK, job, stack=stack.name)
+        self._jobs.submit(DELETE_SNAPSHOT_TASK, job, stack=stack.name)
         left = [each for each in self._store.snapshots.all(stack.id) if each.id == row.id]
         return snapshot_view(left[0]) if left else None
 
@@ -295,7 +295,7 @@ class Service(Showing):
         if stack.deleted_at is not None:
             return None
         job = DeleteJob(name=stack.id, project=self.settings.project, abandon=abandon)
-        stack_id = self._desk.take(DELETE_TASK, job, stack=stack.name)
+        stack_id = self._jobs.submit(DELETE_TASK, job, stack=stack.name)
         return self._begun(stack_id, job.job_id)
 
     def _begun(self, stack_id: str, job_id: str) -> StackView:
@@ -336,7 +336,7 @@ class Service(Showing):
             publish_or_leave(self._publisher(), signals.tell(stack, resource, details))
             return None
         job = SignalJob(name=stack.id, resource=resource, details=details, project=self.settings.project)
-        changed = self._desk.take(SIGNAL_TASK, job, stack=stack.name)
+        changed = self._jobs.submit(SIGNAL_TASK, job, stack=stack.name)
         return None if changed == stack.id else self._begun(changed, job.job_id)
 
     def mark_unhealthy(
@@ -478,9 +478,13 @@ class Service(Showing):
         """
         timeout_seconds = self.settings.node_state_cache.rpc_timeout_seconds
         counters = self._store.node_counters
-        tally = NodeTally.of(self.settings, counters) if self._counts_looks else NodeTally.silent(counters)
+        tally = (
+            NodeStatistics.of(self.settings, counters)
+            if self._counts_looks
+            else NodeStatistics.silent(counters)
+        )
         return NodeAdmin(
-            NodeAsking(NodeClient.of(self.settings), timeout_seconds=timeout_seconds),
+            NodeInquiry(NodeClient.of(self.settings), timeout_seconds=timeout_seconds),
             self._store.machines,
             lambda names: self._store.reservations.promised(names, stack_id="").totals,
             tally,

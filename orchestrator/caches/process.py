@@ -12,7 +12,7 @@ import structlog
 
 from cache.constraints.cache import Description
 from cache.constraints.counters import Counts
-from orchestrator.caches.statistics import EVERY_SECONDS, CacheTally
+from orchestrator.caches.statistics import EVERY_SECONDS, CacheStatistics
 from orchestrator.plugins.clients import RemembersYes
 from orchestrator.store.installation.cache_counters import Flushes
 
@@ -109,7 +109,7 @@ class ProcessCaches:
         self._heeded: dict[str, float] = {}
         #: Until then some answer that only this process has may be young enough to be given.
         self._until = float("-inf")
-        self.tally = CacheTally(self._take, counted.add, every_seconds=every_seconds, then=self.heed)
+        self.tally = CacheStatistics(self._take, counted.add, every_seconds=every_seconds, then=self.heed)
 
     def of(self, client: str) -> Cache | None:
         """Return the cache of a client plugin, made when it is first asked for; None if it has none.

@@ -27,7 +27,7 @@ PATIENCE_SECONDS = 2.0
 Deltas = Mapping[str, Counts]
 
 
-class CacheTally:
+class CacheStatistics:
     """One thread that tells. Make it after a fork, not before, as the store that it tells.
 
     Args:

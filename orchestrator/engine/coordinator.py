@@ -17,13 +17,13 @@ from orchestrator.config.log_context import about_order
 from orchestrator.config.settings import Settings
 from orchestrator.engine.auto_purge import Housekeeping
 from orchestrator.engine.breakpoints import UNSET_HOOK, unset_hook
-from orchestrator.engine.idle_nested_stacks import Resting
+from orchestrator.engine.idle_nested_stacks import IdleNestedStacks
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.scaling import Scaler
 from orchestrator.engine.signals import Signals
 from orchestrator.engine.snapshots import begin_to_let_go, let_go, restorable, take_snapshot
 from orchestrator.engine.stack_actions import operate, refuse_suspended
-from orchestrator.engine.traversal_starter import Beginnings
+from orchestrator.engine.traversal_starter import TraversalStarter
 from orchestrator.errors import (
     Conflict,
     IsothermError,
@@ -47,7 +47,7 @@ from orchestrator.model.nested_stack import AtRest, Fence, NestedJob
 from orchestrator.model.plan import plan_create
 from orchestrator.planning.adoption import adopted_rows, refuse_owned
 from orchestrator.planning.comparison import job_of_template, refuse_deleted, refuse_nested
-from orchestrator.planning.preparation import plan_job, prepare, wishes
+from orchestrator.planning.preparation import desired_of, plan_job, prepare
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource
 from orchestrator.store.stacks.snapshots import SnapshotRow
@@ -92,7 +92,7 @@ class Coordinator:
         self._name = name
         self._tracing = tracing
         self._brackets = Brackets(store, plugins, settings, owner=name, is_dead=is_dead)
-        self._begin = Beginnings(
+        self._begin = TraversalStarter(
             store, types, settings, publisher, self._brackets, clients=self._clients, tracing=tracing
         )
         self._housekeeping = Housekeeping(store, settings)
@@ -133,11 +133,11 @@ class Coordinator:
     def _begin_adoption(self, job: StackJob, entries: Mapping[str, Any]) -> NewTraversal:
         clients = None if isinstance(job, NestedJob) else self._clients
         prepared = prepare(job, self._types, self._settings, stack_id=_id_of_new_stack(job), clients=clients)
-        wished = wishes(prepared)
-        adopted = adopted_rows(prepared, wished, entries, self._types)
+        desired_resources = desired_of(prepared)
+        adopted = adopted_rows(prepared, desired_resources, entries, self._types)
         there = [row.physical_id for row in adopted.values()]
-        refuse_owned(wished, adopted, self._store.stacks.owners(there, project=job.project))
-        return self._begin.create(job, prepared, plan_create(wished, action="ADOPT"), adopted)
+        refuse_owned(desired_resources, adopted, self._store.stacks.owners(there, project=job.project))
+        return self._begin.create(job, prepared, plan_create(desired_resources, action="ADOPT"), adopted)
 
     def take_over(self, job: NestedJob, entries: Mapping[str, Any]) -> str:
         """Make a stack in a stack of objects that are there already, unless it is there; return the traversal's id.
@@ -443,7 +443,7 @@ class Coordinator:
             # The resource that the stack is waits for this.
             publish_or_leave(self._publisher, self._store.nodes.wake_resource(ending.parent_resource))
             # Where none waits, because a signal changed the stack, others are told what there is now.
-            resting = Resting(self, self._store, self._types, self._settings)
+            resting = IdleNestedStacks(self, self._store, self._types, self._settings)
             resting.record_attributes(ending.parent_resource)
         self._tracing.ended(ending)
         self._store.traversals.finish_end(ending)

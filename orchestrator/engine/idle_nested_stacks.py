@@ -12,7 +12,7 @@ from orchestrator.definition import (
     ResourceProxy,
     StackDefinition,
 )
-from orchestrator.engine.nested_stacks import ChangesStacks, Children
+from orchestrator.engine.nested_stacks import ChangesStacks, NestedStacks
 from orchestrator.errors import NotFound
 from orchestrator.planning.matching import node_data_of
 from orchestrator.plugins.properties import convert_properties
@@ -49,7 +49,7 @@ def resource_of(
     )
 
 
-class Resting:
+class IdleNestedStacks:
     """Rebuilds resources that are stacks from their rows."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Resting:
         settings: Settings,
     ) -> None:
         self._store, self._types, self._settings = store, types, settings
-        self._children = Children(coordinator, store, settings)
+        self._children = NestedStacks(coordinator, store, settings)
 
     def stack_resource(self, row: ResourceRow, parent: StackRow, now: float) -> StackResource | None:
         """Return a resource that is a stack, able to change that as long as nobody works on it; None if it is none."""

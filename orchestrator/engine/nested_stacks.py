@@ -96,7 +96,7 @@ class Seen:
     hidden: frozenset[str]
 
 
-class Children:
+class NestedStacks:
     """Hands out the one stack that a resource is."""
 
     def __init__(self, coordinator: ChangesStacks, store: Store, settings: Settings) -> None:
@@ -161,7 +161,7 @@ class ResourceChild:
 
     def __init__(
         self,
-        all_children: Children,
+        all_children: NestedStacks,
         resource_id: str,
         occasion: Callable[[], Occasion],
         seen: Seen,

@@ -12,7 +12,7 @@ from typing import Any, Final
 import structlog
 
 from orchestrator.config.settings import Settings
-from orchestrator.engine.idle_nested_stacks import Resting
+from orchestrator.engine.idle_nested_stacks import IdleNestedStacks
 from orchestrator.engine.nested_stacks import ChangesStacks, TakenOver
 from orchestrator.engine.signals import SIGNAL_TRIES, UNSIGNALLED, signalled
 from orchestrator.errors import Conflict
@@ -60,7 +60,7 @@ class Scaler:
         settings: Settings,
     ) -> None:
         self._store, self._types, self._settings = store, types, settings
-        self._resting = Resting(coordinator, store, types, settings)
+        self._resting = IdleNestedStacks(coordinator, store, types, settings)
 
     def signal(
         self, stack: StackRow, resource: str, details: Mapping[str, Any], *, job_id: str = ""

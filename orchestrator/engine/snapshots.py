@@ -17,7 +17,7 @@ from orchestrator.engine.stack_actions import Begin, operation, refuse_busy, ref
 from orchestrator.errors import Conflict, cut
 from orchestrator.model.actions import SNAPSHOT
 from orchestrator.model.messages import SnapshotJob
-from orchestrator.model.plan import Wish
+from orchestrator.model.plan import DesiredResource
 from orchestrator.planning.comparison import refuse_nested
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.resource import Resource, ResourceFailure, ResourceState
@@ -100,14 +100,16 @@ def restorable(store: Store, stack: StackRow, snapshot: str) -> SnapshotRow:
     return row
 
 
-def with_entries(wishes: Sequence[Wish], entries: Sequence[Entry]) -> list[Wish]:
+def with_entries(
+    desired_resources: Sequence[DesiredResource], entries: Sequence[Entry]
+) -> list[DesiredResource]:
     """Return the wishes, each with what a snapshot holds of it: its node is told to bring that back in the end."""
     held = {(entry.name, entry.type): entry for entry in entries}
     return [
-        replace(wish, fragment={**wish.fragment, "restore": [held[wish.name, wish.type].entry]})
-        if (wish.name, wish.type) in held
-        else wish
-        for wish in wishes
+        replace(desired, fragment={**desired.fragment, "restore": [held[desired.name, desired.type].entry]})
+        if (desired.name, desired.type) in held
+        else desired
+        for desired in desired_resources
     ]
 
 

@@ -48,7 +48,7 @@ from orchestrator.tracing.tracer import OFF, Tracing
 PUBLISHED_AT_ONCE = 500
 
 
-class Beginnings:
+class TraversalStarter:
     """Begins operations. Whatever died, each is whole or absent; what was not published the sweep finds."""
 
     def __init__(
@@ -126,9 +126,17 @@ class Beginnings:
         )
         if snapshot is not None:
             compared = replace(
-                compared, wishes=with_entries(compared.wishes, self._store.snapshots.entries(snapshot))
+                compared,
+                desired_resources=with_entries(
+                    compared.desired_resources, self._store.snapshots.entries(snapshot)
+                ),
             )
-        prepared, wished, rows, matches = compared.prepared, compared.wishes, compared.rows, compared.matches
+        prepared, desired_resources, rows, matches = (
+            compared.prepared,
+            compared.desired_resources,
+            compared.rows,
+            compared.matches,
+        )
         self._refuse_too_many(job, prepared)
         # A stack that never was complete never took over what it was to adopt.
         never_ours = action == "ROLLBACK" and stack.completed_template_id is None
@@ -137,12 +145,16 @@ class Beginnings:
         told = functools.cache(self._cleanups(stack, rows, compared.history.planned, prepared.registry, kept))
         plan_of = planned_by(
             [plan_row(row) for row in rows],
-            lambda there: plan_update(wished, matches, there, action=action, told=told),
+            lambda there: plan_update(desired_resources, matches, there, action=action, told=told),
         )
         taken_back = {row.id for row in rows if row.replaced_by} & {
             match.row.id for match in matches.values() if match.row
         }
-        made = {wish.resource_id: wish.type for wish in wished if matches[wish.name].row is None}
+        made = {
+            desired.resource_id: desired.type
+            for desired in desired_resources
+            if matches[desired.name].row is None
+        }
         new = self._new_traversal(job, prepared, plan_of({}), made)
         new = replace(
             new,

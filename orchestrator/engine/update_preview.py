@@ -13,7 +13,7 @@ from orchestrator.engine.stack_preview import KNOWN_LATER, kept
 from orchestrator.errors import IsothermError
 from orchestrator.model.actions import CHECK, SNAPSHOT, is_suspended
 from orchestrator.model.graph import Graph
-from orchestrator.model.plan import Match, Wish
+from orchestrator.model.plan import DesiredResource, Match
 from orchestrator.planning.comparison import Comparison
 from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.properties import Property, PropertyError
@@ -78,10 +78,10 @@ class DryRun:
         Raises:
             InvalidInput: evaluating the template takes too long.
         """
-        wishes = {wish.name: wish for wish in self._compared.wishes}
-        order = Graph({name: wish.requires for name, wish in wishes.items()}).in_order()
+        desired_resources = {desired.name: desired for desired in self._compared.desired_resources}
+        order = Graph({name: desired.requires for name, desired in desired_resources.items()}).in_order()
         with evaluation(self._limits):
-            planned = [self._planned(wishes[name]) for name in order]
+            planned = [self._planned(desired_resources[name]) for name in order]
         return UpdatePlan(
             name=self._compared.prepared.name,
             state=state,
@@ -93,70 +93,72 @@ class DryRun:
 
     # -- what is wished for ------------------------------------------------------------------------------------
 
-    def _planned(self, wish: Wish) -> ResourcePlan:
-        match = self._compared.matches[wish.name]
+    def _planned(self, desired: DesiredResource) -> ResourcePlan:
+        match = self._compared.matches[desired.name]
         if match.row is None:
-            return self._made(wish)
+            return self._made(desired)
         row = self._rows[match.row.id]
-        planned = self._changed(wish, match, row)
+        planned = self._changed(desired, match, row)
         if planned.action == UNCHANGED and match.node_data is not None:
             data = NodeData.from_wire(match.node_data)
             # What nobody asked for until now is not on record.
-            if wish.wanted <= data.attributes.keys():
-                self._proxies[wish.name] = replace(self._proxies[wish.name], data=data)
+            if desired.wanted <= data.attributes.keys():
+                self._proxies[desired.name] = replace(self._proxies[desired.name], data=data)
         return planned
 
-    def _made(self, wish: Wish) -> ResourcePlan:
+    def _made(self, desired: DesiredResource) -> ResourcePlan:
         """Tell of a resource that becomes another one, or is new altogether."""
-        before = [row for row in self._compared.rows if row.name == wish.name and row.action != "INIT"]
+        before = [row for row in self._compared.rows if row.name == desired.name and row.action != "INIT"]
         if not before:
-            return _plan_of(wish, CREATE)
+            return _plan_of(desired, CREATE)
         row = before[-1]
-        if row.type != wish.type:
-            return _plan_of(wish, REPLACE, f"its type was {row.type}")
+        if row.type != desired.type:
+            return _plan_of(desired, REPLACE, f"its type was {row.type}")
         if row.action == "DELETE":
-            return _plan_of(wish, CREATE, f"what had its name is {row.action}_{row.status}")
-        return _plan_of(wish, REPLACE, "its external_id is another one")
+            return _plan_of(desired, CREATE, f"what had its name is {row.action}_{row.status}")
+        return _plan_of(desired, REPLACE, "its external_id is another one")
 
-    def _changed(self, wish: Wish, match: Match, row: ResourceRow) -> ResourcePlan:
+    def _changed(self, desired: DesiredResource, match: Match, row: ResourceRow) -> ResourcePlan:
         state = f"it is {row.action}_{row.status}"
-        definition = self._compared.prepared.template.resources[wish.name]
+        definition = self._compared.prepared.template.resources[desired.name]
         if definition.external_id is not None:
-            return _plan_of(wish, UNCHANGED if row.status == "COMPLETE" else UPDATE, "it is not ours")
+            return _plan_of(desired, UNCHANGED if row.status == "COMPLETE" else UPDATE, "it is not ours")
         # What is not adopted yet is adopted first.
         is_adopted = row.action == "ADOPT" and row.status != "COMPLETE"
         if is_adopted or (row.status == "FAILED" and issubclass(self._kind(row.type), StackResource)):
-            return _plan_of(wish, UPDATE, state)
+            return _plan_of(desired, UPDATE, state)
         if row.action == "INIT":
-            return _plan_of(wish, CREATE)
+            return _plan_of(desired, CREATE)
         failed = row.status == "FAILED" and row.action not in (CHECK, SNAPSHOT)
         if failed or match.told.get("replace"):
-            return _plan_of(wish, REPLACE, match.told.get("replace") or state)
+            return _plan_of(desired, REPLACE, match.told.get("replace") or state)
         if row.properties is None:
-            return _plan_of(wish, CREATE, state)
-        planned = _doubted(match, row, self._compared_with(definition, wish, row))
+            return _plan_of(desired, CREATE, state)
+        planned = _doubted(match, row, self._compared_with(definition, desired, row))
         was = self._compared.history.applied.get(row.id, {}).get("child")
-        if planned.action == UNCHANGED and wish.fragment.get("child") != was:
-            planned = _plan_of(wish, UPDATE, "the definition of its stack changes")
-        if planned.action == UNCHANGED and row.type != wish.type:
-            planned = _plan_of(wish, UPDATE, f"its type was {row.type}, in whose place this one is")
+        if planned.action == UNCHANGED and desired.fragment.get("child") != was:
+            planned = _plan_of(desired, UPDATE, "the definition of its stack changes")
+        if planned.action == UNCHANGED and row.type != desired.type:
+            planned = _plan_of(desired, UPDATE, f"its type was {row.type}, in whose place this one is")
         if planned.action == UNCHANGED and match.new_metadata:
-            planned = _plan_of(wish, UPDATE, "its metadata change")
+            planned = _plan_of(desired, UPDATE, "its metadata change")
         if row.status == "IN_PROGRESS":
             reason = "; ".join(part for part in (planned.reason, state) if part)
             action = UPDATE if planned.action == UNCHANGED else planned.action
             planned = replace(planned, action=action, reason=reason)
         return planned
 
-    def _compared_with(self, definition: ResourceDefinition, wish: Wish, row: ResourceRow) -> ResourcePlan:
+    def _compared_with(
+        self, definition: ResourceDefinition, desired: DesiredResource, row: ResourceRow
+    ) -> ResourcePlan:
         """Tell what the difference between what is wished and what was applied comes to."""
-        kind = self._kind(wish.type)
+        kind = self._kind(desired.type)
         try:
-            return _judged(wish, tuple(self._changes(definition, row, kind)), kind)
+            return _judged(desired, tuple(self._changes(definition, row, kind)), kind)
         except ResolveError as error:
-            return _plan_of(wish, REFUSE, error.problem.message)
+            return _plan_of(desired, REFUSE, error.problem.message)
         except PropertyError as error:
-            return _plan_of(wish, REFUSE, definition.tellable(error, self._hidden).told)
+            return _plan_of(desired, REFUSE, definition.tellable(error, self._hidden).told)
 
     def _changes(
         self, definition: ResourceDefinition, row: ResourceRow, kind: type[Resource]
@@ -261,7 +263,9 @@ def _doubted(match: Match, row: ResourceRow, planned: ResourcePlan) -> ResourceP
     return replace(planned, action=action, reason="; ".join(reasons))
 
 
-def _judged(wish: Wish, changes: tuple[PropertyChange, ...], kind: type[Resource]) -> ResourcePlan:
+def _judged(
+    desired: DesiredResource, changes: tuple[PropertyChange, ...], kind: type[Resource]
+) -> ResourcePlan:
     """Return what changes of properties come to."""
     certain = {change.name: change.meaning for change in changes if change.is_certain}
     may_replace = [change.name for change in changes if not change.is_certain and change.meaning != UPDATE]
@@ -271,21 +275,23 @@ def _judged(wish: Wish, changes: tuple[PropertyChange, ...], kind: type[Resource
     ):
         names = [name for name, means in certain.items() if means == meaning]
         if names:
-            return _plan_of(wish, meaning, words.format(", ".join(names)), changes)
+            return _plan_of(desired, meaning, words.format(", ".join(names)), changes)
     reasons = []
     if certain and kind.needs_replace is not Resource.needs_replace:
         reasons.append("its type may decide to replace it")
     if may_replace:
         reasons.append(f"replaced if this changes: {', '.join(may_replace)}")
     if changes and not certain:
-        return _plan_of(wish, DEPENDS, "; ".join(["only if what it depends on changes", *reasons]), changes)
-    return _plan_of(wish, UPDATE if certain else UNCHANGED, "; ".join(reasons), changes)
+        return _plan_of(
+            desired, DEPENDS, "; ".join(["only if what it depends on changes", *reasons]), changes
+        )
+    return _plan_of(desired, UPDATE if certain else UNCHANGED, "; ".join(reasons), changes)
 
 
 def _plan_of(
-    wish: Wish, action: str, reason: str = "", changes: tuple[PropertyChange, ...] = ()
+    desired: DesiredResource, action: str, reason: str = "", changes: tuple[PropertyChange, ...] = ()
 ) -> ResourcePlan:
-    return ResourcePlan(name=wish.name, type=wish.type, action=action, reason=reason, changes=changes)
+    return ResourcePlan(name=desired.name, type=desired.type, action=action, reason=reason, changes=changes)
 
 
 def _meaning(prop: Property | None) -> str:

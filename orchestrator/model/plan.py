@@ -23,7 +23,7 @@ JOINS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class DesiredResource:
     """What the template wants of one resource."""
 
     name: str
@@ -115,35 +115,35 @@ class Plan:
         return tuple(node for node in self.nodes if node.state == "ready")
 
 
-def plan_create(wishes: Sequence[Wish], *, action: str = "CREATE") -> Plan:
+def plan_create(desired_resources: Sequence[DesiredResource], *, action: str = "CREATE") -> Plan:
     """Plan the creation of every wished resource (or its adoption), each after what it requires.
 
     Raises:
         CircularDependency: the wishes require each other in a circle.
     """
-    by_name = {wish.name: wish for wish in wishes}
+    by_name = {desired.name: desired for desired in desired_resources}
     weave = _Weave()
-    for name in Graph({wish.name: wish.requires for wish in wishes}).in_order():
-        wish = by_name[name]
+    for name in Graph({desired.name: desired.requires for desired in desired_resources}).in_order():
+        desired = by_name[name]
         weave.add(
             name,
             PlannedNode(
                 no=0,
                 key=name,
                 phase=CONVERGE,
-                resource_id=wish.resource_id,
+                resource_id=desired.resource_id,
                 action=action,
-                fragment=wish.fragment,
-                wanted=tuple(sorted(wish.wanted, key=repr)),
+                fragment=desired.fragment,
+                wanted=tuple(sorted(desired.wanted, key=repr)),
             ),
-            wish.requires,
+            desired.requires,
             data=True,
         )
     return Plan(action=action, nodes=weave.finished())
 
 
 def plan_update(
-    wishes: Sequence[Wish],
+    desired_resources: Sequence[DesiredResource],
     matches: Mapping[str, Match],
     rows: Sequence[Row],
     *,
@@ -160,8 +160,8 @@ def plan_update(
     Raises:
         CircularDependency: the wishes require each other in a circle.
     """
-    by_name = {wish.name: wish for wish in wishes}
-    order = Graph({wish.name: wish.requires for wish in wishes}).in_order()
+    by_name = {desired.name: desired for desired in desired_resources}
+    order = Graph({desired.name: desired.requires for desired in desired_resources}).in_order()
     visited: set[str] = set()
     for name in order:
         if not matches[name].clean or not visited.isdisjoint(by_name[name].requires):
@@ -169,30 +169,30 @@ def plan_update(
     given = {other for name in visited for other in by_name[name].requires} - visited
     weave = _Weave()
     for name in order:
-        wish, match = by_name[name], matches[name]
+        desired, match = by_name[name], matches[name]
         if name in given:
-            weave.add_done(name, wish, match)
+            weave.add_done(name, desired, match)
         elif name in visited:
-            weave.add(name, _converging(wish, match), wish.requires, data=True)
-    wished = {match.row.id: name for name, match in matches.items() if match.row}
-    _plan_cleanup(weave, rows, wished, visited, told)
+            weave.add(name, _converging(desired, match), desired.requires, data=True)
+    desired_rows = {match.row.id: name for name, match in matches.items() if match.row}
+    _plan_cleanup(weave, rows, desired_rows, visited, told)
     return Plan(action=action, nodes=weave.finished())
 
 
-def _converging(wish: Wish, match: Match) -> PlannedNode:
-    fragment = dict(wish.fragment)
+def _converging(desired: DesiredResource, match: Match) -> PlannedNode:
+    fragment = dict(desired.fragment)
     if match.row:
         fragment |= {"old": True, **match.told}
     if match.adopting:
         fragment["adopting"] = match.adopting
     return PlannedNode(
         no=0,
-        key=wish.name,
+        key=desired.name,
         phase=CONVERGE,
-        resource_id=match.row.id if match.row else wish.resource_id,
+        resource_id=match.row.id if match.row else desired.resource_id,
         action="UPDATE" if match.row else "CREATE",
         fragment=fragment,
-        wanted=tuple(sorted(wish.wanted, key=repr)),
+        wanted=tuple(sorted(desired.wanted, key=repr)),
         quiet=match.clean,
         node_data=match.node_data,
     )
@@ -201,7 +201,7 @@ def _converging(wish: Wish, match: Match) -> PlannedNode:
 def _plan_cleanup(
     weave: "_Weave",
     rows: Sequence[Row],
-    wished: Mapping[str, str],
+    desired_rows: Mapping[str, str],
     visited: Collection[str],
     told: Callable[[str], Mapping[str, Any]] | None,
 ) -> None:
@@ -210,7 +210,7 @@ def _plan_cleanup(
         row.id: row
         for row in rows
         if (row.action, row.status) != ("DELETE", "COMPLETE")
-        and (row.id not in wished or wished[row.id] in visited)
+        and (row.id not in desired_rows or desired_rows[row.id] in visited)
     }
     graph = Graph({row.id: frozenset(row.requires) & there.keys() for row in there.values()}).reversed()
     for row_id in graph.in_order():
@@ -222,7 +222,7 @@ def _plan_cleanup(
             resource_id=row.id,
             action="DELETE",
             fragment={**(told(row_id) if told else row.fragment), "retried": True},
-            quiet=row_id in wished,
+            quiet=row_id in desired_rows,
         )
         after = {_cleanup_of(other) for other in graph.requirements[row_id]}
         if row.name in visited:
@@ -295,14 +295,14 @@ class _Weave:
             if self._nodes[number].done:
                 self._nodes[number].dependents.append(node.no)
 
-    def add_done(self, name: str, wish: Wish, match: Match) -> None:
+    def add_done(self, name: str, desired: DesiredResource, match: Match) -> None:
         """Add a node for its data alone."""
         node = PlannedNode(
             no=0,
             key=name,
             phase=CONVERGE,
             resource_id=match.row.id if match.row else None,
-            wanted=tuple(sorted(wish.wanted, key=repr)),
+            wanted=tuple(sorted(desired.wanted, key=repr)),
             done=True,
             node_data=match.node_data,
         )

@@ -11,10 +11,10 @@ from cache.node_state.lease import Lease
 from cache.node_state.requests import OK, Snapshot
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.model.nearest import Nearest
-from orchestrator.nodes.inquiry import Answer, NodeAsking, reached
+from orchestrator.nodes.inquiry import Answer, NodeInquiry, reached
 from orchestrator.nodes.presentation import instance_views, node_view, resident_view, section_views
 from orchestrator.nodes.rpc.saying import said_of
-from orchestrator.nodes.statistics import NodeTally
+from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.store.machines.machines import MachineRow, Machines, Said
 from orchestrator.views.nodes import FAILING, UP, AskedView, InstancesView, NodeDetails, NodeStats, NodeView
 
@@ -41,10 +41,10 @@ class NodeAdmin:
 
     def __init__(
         self,
-        asking: NodeAsking,
+        asking: NodeInquiry,
         machines: Machines,
         promised: Callable[[Sequence[str]], Promised],
-        tally: NodeTally,
+        tally: NodeStatistics,
         *,
         booted_at: float | None = None,
     ) -> None:

@@ -40,7 +40,7 @@ class Nodes(Protocol):
         """Ask a node, whatever is remembered, and remember nothing."""
 
 
-class NodeAsking:
+class NodeInquiry:
     """Asks nodes.
 
     Args:

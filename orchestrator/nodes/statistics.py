@@ -32,7 +32,7 @@ _told: "WeakKeyDictionary[NodeStateCache, Mapping[str, float]]" = WeakKeyDiction
 _telling: Final = threading.Lock()
 
 
-class NodeTally:
+class NodeStatistics:
     """Tells what this process counted, each once; safe for threads.
 
     Args:

@@ -18,7 +18,7 @@ from orchestrator.model.messages import OperateJob
 from orchestrator.nodes.admin import DRAINED
 from orchestrator.nodes.inquiry import EVERYTHING
 from orchestrator.nodes.rpc.saying import said_of
-from orchestrator.nodes.statistics import NodeTally
+from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.store.machines.machines import MachineRow, StackOnNode
 from orchestrator.store.store import Store
 
@@ -58,7 +58,7 @@ class NodeWatcher:
         store: Store,
         nodes: Nodes,
         check: Callable[[OperateJob], object],
-        tally: NodeTally,
+        tally: NodeStatistics,
         *,
         every_seconds: float,
         refresh_after_seconds: float,

@@ -27,7 +27,7 @@ _EVERYTHING: Final = SnapshotRequest(everything=True, bootid=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SurveyedNode:
+class InventoryNode:
     """What is known of one node."""
 
     #: None: it has no agent at the moment.
@@ -40,10 +40,10 @@ class SurveyedNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class Inventory:
     """All nodes at one moment; what is promised of them is in the ledger, and changes."""
 
-    nodes: Mapping[str, SurveyedNode]
+    nodes: Mapping[str, InventoryNode]
     #: What the rows that are on them are called there: what runs under such a name is in the ledger.
     ours: frozenset[str] = field(default_factory=frozenset)
 
@@ -51,7 +51,7 @@ class Survey:
         """Return the nodes as the solver wants them, by what is promised of them now."""
         return {name: self._host(name, node, promised) for name, node in self.nodes.items()}
 
-    def _host(self, name: str, node: SurveyedNode, promised: Promised) -> Host:
+    def _host(self, name: str, node: InventoryNode, promised: Promised) -> Host:
         closed = promised.drained.get(name) or node.closed
         if node.lease is None:
             return Host(name=name, labels=node.labels, closed=closed)
@@ -75,7 +75,7 @@ class Survey:
         )
 
     def _room(
-        self, name: str, node: SurveyedNode, lease: Lease, promised: Promised
+        self, name: str, node: InventoryNode, lease: Lease, promised: Promised
     ) -> tuple[dict[str, int], dict[str, int]]:
         """Return how much memory and how many processors there may be promised in all, and how much more.
 
@@ -125,7 +125,7 @@ class Survey:
         )
 
     @staticmethod
-    def _storage_of(node: SurveyedNode, unit: str) -> tuple[Mapping[str, Any] | None, str]:
+    def _storage_of(node: InventoryNode, unit: str) -> tuple[Mapping[str, Any] | None, str]:
         """Return what a node said of a storage unit, and why it cannot be used."""
         if node.lease is None or node.snapshot is None:
             return None, ""
@@ -138,7 +138,7 @@ class Survey:
         return data, ""
 
 
-def _fault(node: SurveyedNode, key: str) -> str:
+def _fault(node: InventoryNode, key: str) -> str:
     """Return why a section cannot be told; empty if it can, or nobody asked."""
     if node.snapshot is None:
         return ""
@@ -150,7 +150,7 @@ def _fault(node: SurveyedNode, key: str) -> str:
 
 def survey(
     nodes: Nodes, machines: Iterable[MachineRow], *, measured: bool, max_age_seconds: float
-) -> dict[str, SurveyedNode]:
+) -> dict[str, InventoryNode]:
     """Return what is known of all nodes that there are, or were, in alphabetical order.
 
     Args:
@@ -174,11 +174,13 @@ def survey(
     }
 
 
-def _surveyed(lease: Lease | None, row: MachineRow | None, told: Snapshot | NodeError | None) -> SurveyedNode:
+def _surveyed(
+    lease: Lease | None, row: MachineRow | None, told: Snapshot | NodeError | None
+) -> InventoryNode:
     if lease is None:
         since = "" if row is None else f"; it was last heard of {max(0.0, row.now - row.seen_at):.0f} s ago"
         labels = {} if row is None else row.said.get("labels", {})
-        return SurveyedNode(lease=None, labels=labels, closed=f"its agent is not there{since}")
+        return InventoryNode(lease=None, labels=labels, closed=f"its agent is not there{since}")
     if isinstance(told, NodeError):
-        return SurveyedNode(lease=lease, labels=lease.labels, closed=str(told))
-    return SurveyedNode(lease=lease, labels=lease.labels, snapshot=told)
+        return InventoryNode(lease=lease, labels=lease.labels, closed=str(told))
+    return InventoryNode(lease=lease, labels=lease.labels, snapshot=told)

@@ -9,8 +9,8 @@ from hooks.stack import FrozenStack
 from orchestrator.lifecycle.engine_plugin import Engine
 from orchestrator.nodes.rpc.saying import said_of
 from orchestrator.placement.host import Host, demand_of
-from orchestrator.placement.inventory import Survey, survey
-from orchestrator.placement.requests import Fate, NotTellable, Wishes, group_of, wishes_of
+from orchestrator.placement.inventory import Inventory, survey
+from orchestrator.placement.requests import Fate, NotTellable, PlacementRequests, group_of, requests_of
 from orchestrator.placement.rules import GROUP_TYPE, Group
 from orchestrator.placement.solver import Answer, Item, Question, Unplaceable, place
 from orchestrator.store.machines.reservations import GroupRow, NewClaim, Promised, membership
@@ -61,10 +61,10 @@ class Planner:
         #: given up if nothing comes of it, and another may be made then.
         self._begun = {name for name in claimed if (row := there.get(name)) is not None and not row.on_node}
         types = engine.types()
-        self.wishes: Wishes = wishes_of(stack, current, types, claimed=claimed, action=action)
-        self._rows = group_rows(engine, stack, self.wishes)
+        self.requests: PlacementRequests = requests_of(stack, current, types, claimed=claimed, action=action)
+        self._rows = group_rows(engine, stack, self.requests)
         self._kinds = {each.id: each.kind for each in self._rows.values()}
-        self._survey: Survey | None = None
+        self._survey: Inventory | None = None
         self._max_age_seconds = max_age_seconds
 
     def decide(self) -> Found:
@@ -86,13 +86,13 @@ class Planner:
         groups = self._groups(promised)
         try:
             answer = place(self._question(promised, hosts, groups, either=Fate.MADE))
-            made = {wish.name for wish in self.wishes.wishes if wish.fate is not Fate.STAYS}
+            made = {request.name for request in self.requests.requests if request.fate is not Fate.STAYS}
         except Unplaceable:
-            if all(wish.fate is not Fate.EITHER for wish in self.wishes.wishes):
+            if all(request.fate is not Fate.EITHER for request in self.requests.requests):
                 raise
             # There is no room beside what may as well be changed where it is.
             answer = place(self._question(promised, hosts, groups, either=Fate.STAYS))
-            made = {wish.name for wish in self.wishes.wishes if wish.fate is Fate.MADE}
+            made = {request.name for request in self.requests.requests if request.fate is Fate.MADE}
         return Found(answer=answer, amounts=self._amounts(answer, made, promised), promised=promised)
 
     def claim(self, seconds: float) -> Found:
@@ -119,11 +119,13 @@ class Planner:
 
     # -- what is known -----------------------------------------------------------------------------------------
 
-    def _surveyed(self) -> Survey:
+    def _surveyed(self) -> Inventory:
         """Return what is known of all nodes, which is asked once for the whole decision."""
         if self._survey is None:
             store = self._engine.store()
-            measured = any(demand_of(wish.asks) or wish.asks.hypervisor for wish in self.wishes.wishes)
+            measured = any(
+                demand_of(request.asks) or request.asks.hypervisor for request in self.requests.requests
+            )
             nodes = survey(
                 self._engine.nodes(),
                 store.machines.all(),
@@ -131,7 +133,7 @@ class Planner:
                 max_age_seconds=self._max_age_seconds,
             )
             ours = self._ledger.names_on(list(nodes)) if measured else frozenset[str]()
-            self._survey = Survey(nodes=nodes, ours=ours)
+            self._survey = Inventory(nodes=nodes, ours=ours)
         return self._survey
 
     def _know_machines(self, found: Found) -> None:
@@ -146,7 +148,10 @@ class Planner:
     def _all_kinds(self) -> list[str]:
         """Return the memberships whose members in other stacks matter."""
         own = {
-            kind for wish in self.wishes.wishes for kind in wish.amounts(self._stack.id, {}) if ":" in kind
+            kind
+            for request in self.requests.requests
+            for kind in request.amounts(self._stack.id, {})
+            if ":" in kind
         }
         return sorted({*own, *self._kinds.values()})
 
@@ -155,14 +160,14 @@ class Planner:
         members = promised.members
         own = [
             replace(group, elsewhere=members.get(membership(self._stack.id, name), ()))
-            for name, group in self.wishes.groups.items()
+            for name, group in self.requests.groups.items()
         ]
         others = [
             group_of(
                 row.name,
                 row.properties,
                 self._engine.types(),
-                members=[wish.name for wish in self.wishes.wishes if each in wish.asks.groups],
+                members=[request.name for request in self.requests.requests if each in request.asks.groups],
                 elsewhere=members.get(row.kind, ()),
             )
             for each, row in self._rows.items()
@@ -176,30 +181,30 @@ class Planner:
     ) -> Question:
         """Return the question; ``either`` is what becomes of those of which only their types can tell."""
         items, staying = [], set()
-        for wish in self.wishes.wishes:
-            fate = either if wish.fate is Fate.EITHER else wish.fate
-            stays = wish.node if fate is Fate.STAYS else ""
+        for request in self.requests.requests:
+            fate = either if request.fate is Fate.EITHER else request.fate
+            stays = request.node if fate is Fate.STAYS else ""
             # What is there and not in the ledger is there all the same.
-            had = promised.own.get((wish.name, wish.node), demand_of(wish.asks)) if stays else {}
-            items.append(Item(name=wish.name, asks=wish.asks, stays=stays, promised=had))
-            staying |= {wish.name} if stays else set()
-        ties = [tie for tie in self.wishes.ties if not staying.issuperset(tie)]
+            had = promised.own.get((request.name, request.node), demand_of(request.asks)) if stays else {}
+            items.append(Item(name=request.name, asks=request.asks, stays=stays, promised=had))
+            staying |= {request.name} if stays else set()
+        ties = [tie for tie in self.requests.ties if not staying.issuperset(tie)]
         return Question(stack=self._stack.id, items=items, hosts=hosts, ties=ties, groups=groups)
 
     def _amounts(self, answer: Answer, made: Collection[str], promised: Promised) -> Amounts:
         """Return what is to be claimed: nothing for what stays as it is on record."""
         amounts: Amounts = {}
-        for wish in self.wishes.wishes:
-            place_of = (wish.name, answer.nodes[wish.name])
-            wanted, had = wish.amounts(self._stack.id, self._kinds), promised.own.get(place_of)
+        for request in self.requests.requests:
+            place_of = (request.name, answer.nodes[request.name])
+            wanted, had = request.amounts(self._stack.id, self._kinds), promised.own.get(place_of)
             if had is None:
                 amounts[place_of] = wanted
-            elif wish.name in made:
+            elif request.name in made:
                 # It is beside what it replaces for a while.
                 amounts[place_of] = {
                     kind: wanted.get(kind, 0) + had.get(kind, 0) for kind in {**had, **wanted}
                 }
-            elif wish.name in self._begun or any(had.get(kind) != each for kind, each in wanted.items()):
+            elif request.name in self._begun or any(had.get(kind) != each for kind, each in wanted.items()):
                 amounts[place_of] = wanted
         return amounts
 
@@ -216,7 +221,7 @@ class Planner:
             for kind, amount in amounts.items():
                 of_node[kind] = of_node.get(kind, 0) + max(0, amount - (had or {}).get(kind, 0))
         surveyed = self._surveyed().nodes
-        some = Survey(
+        some = Inventory(
             nodes={node: surveyed[node] for node in needed if node in surveyed}, ours=self._surveyed().ours
         )
         hosts = some.hosts(now)
@@ -228,20 +233,20 @@ class Planner:
         )
 
 
-def group_rows(engine: Engine, stack: FrozenStack, wishes: Wishes) -> dict[str, GroupRow]:
+def group_rows(engine: Engine, stack: FrozenStack, requests: PlacementRequests) -> dict[str, GroupRow]:
     """Return the groups of other stacks that resources name by their ids.
 
     Raises:
         NotTellable: there is no such group.
     """
-    ids = wishes.group_ids
+    ids = requests.group_ids
     if not ids:
         return {}
     rows = engine.store().reservations.groups(ids, project=stack.project, kind=GROUP_TYPE)
     missing = [each for each in ids if each not in rows]
     if missing:
-        wish = next(wish for wish in wishes.wishes if missing[0] in wish.asks.groups)
+        request = next(request for request in requests.requests if missing[0] in request.asks.groups)
         raise NotTellable(
-            f"{wish.name} is to be in placement group {missing[0]!r}, which project {stack.project!r} does not have"
+            f"{request.name} is to be in placement group {missing[0]!r}, which project {stack.project!r} does not have"
         )
     return rows

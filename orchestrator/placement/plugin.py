@@ -17,7 +17,7 @@ from hooks.stack import FrozenStack
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.lifecycle.engine_plugin import EnginePlugin
 from orchestrator.placement.planner import Found, Planner, group_rows
-from orchestrator.placement.requests import NotTellable, is_placed, wishes_of
+from orchestrator.placement.requests import NotTellable, is_placed, requests_of
 from orchestrator.placement.solver import Unplaceable
 from orchestrator.store.machines.reservations import MARGIN_SECONDS
 
@@ -76,7 +76,9 @@ class Placement(EnginePlugin):
         seconds = context.timeout_seconds or 60.0 * settings.stack_timeout_minutes
         try:
             planner = self._planner(context, stack, current_stack, action)
-            return _said(planner, planner.claim(seconds + MARGIN_SECONDS) if planner.wishes.wishes else None)
+            return _said(
+                planner, planner.claim(seconds + MARGIN_SECONDS) if planner.requests.requests else None
+            )
         except Unplaceable as error:
             if action == "ADOPT":
                 # What is adopted is somewhere already, and only its type knows where.
@@ -101,7 +103,7 @@ class Placement(EnginePlugin):
             return None
         try:
             planner = self._planner(context, stack, current_stack, action)
-            return _said(planner, planner.decide() if planner.wishes.wishes else None)
+            return _said(planner, planner.decide() if planner.requests.requests else None)
         except (Unavailable, InvalidInput) as error:
             return Annotations(warnings=(f"where it would be placed cannot be told: {error}",))
         except Unplaceable as error:
@@ -128,11 +130,11 @@ class Placement(EnginePlugin):
     def _wanted(self, stack: FrozenStack) -> dict[str, dict[str, int]] | None:
         """Return what each resource takes from now on; None if nobody can tell any more."""
         try:
-            wishes = wishes_of(stack, None, self.engine.types())
-            kinds = {each: row.kind for each, row in group_rows(self.engine, stack, wishes).items()}
+            requests = requests_of(stack, None, self.engine.types())
+            kinds = {each: row.kind for each, row in group_rows(self.engine, stack, requests).items()}
         except NotTellable:
             return None
-        return {wish.name: wish.amounts(stack.id, kinds) for wish in wishes.wishes}
+        return {request.name: request.amounts(stack.id, kinds) for request in requests.requests}
 
     def _planner(
         self, context: LifecycleContext, stack: FrozenStack, current: FrozenStack | None, action: str
@@ -152,8 +154,8 @@ class Placement(EnginePlugin):
 
 def _said(planner: Planner, found: Found | None) -> Annotations:
     if found is None:
-        return Annotations(warnings=planner.wishes.warnings)
+        return Annotations(warnings=planner.requests.warnings)
     return Annotations(
-        warnings=(*planner.wishes.warnings, *found.answer.warnings),
+        warnings=(*planner.requests.warnings, *found.answer.warnings),
         resources={name: {"node": node} for name, node in found.answer.nodes.items()},
     )

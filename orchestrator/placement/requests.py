@@ -43,7 +43,7 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class PlacementRequest:
     """A resource that is to be on a node."""
 
     name: str
@@ -62,10 +62,10 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class PlacementRequests:
     """All that a stack asks of nodes."""
 
-    wishes: tuple[Wish, ...]
+    requests: tuple[PlacementRequest, ...]
     #: Instances, each with a volume that it requires.
     ties: tuple[tuple[str, str], ...] = ()
     #: The groups of the stack itself, by name.
@@ -76,7 +76,7 @@ class Wishes:
     @property
     def group_ids(self) -> tuple[str, ...]:
         """The groups of other stacks."""
-        return tuple(sorted({each for wish in self.wishes for each in wish.asks.groups}))
+        return tuple(sorted({each for request in self.requests for each in request.asks.groups}))
 
 
 def is_placed(kind: type[Resource] | None) -> bool:
@@ -85,14 +85,14 @@ def is_placed(kind: type[Resource] | None) -> bool:
     return kind is not None and kind.asks_of_node.__func__ is not Resource.asks_of_node.__func__  # type: ignore[attr-defined]
 
 
-def wishes_of(
+def requests_of(
     stack: FrozenStack,
     current: FrozenStack | None,
     types: Types,
     *,
     claimed: Mapping[str, str] | None = None,
     action: str = "",
-) -> Wishes:
+) -> PlacementRequests:
     """Return what a stack asks of nodes.
 
     Args:
@@ -117,7 +117,7 @@ def wishes_of(
             asks[resource.name] = asked
             warnings += _untold_sizes(resource)
     there = {} if current is None else current.resources
-    wishes = []
+    requests = []
     for name, asked in asks.items():
         resource, present = stack.resources[name], there.get(name)
         fate, node = Fate.MADE, ""
@@ -125,13 +125,13 @@ def wishes_of(
             node = present.on_node or _claimed(present, claimed or {})
             fate = _fate(types[resource.type], resource, present, action) if node else Fate.MADE
         groups = tuple(_groups_of(resource, stack))
-        wishes.append(Wish(name=name, asks=asked, fate=fate, node=node, groups=groups))
+        requests.append(PlacementRequest(name=name, asks=asked, fate=fate, node=node, groups=groups))
     members: dict[str, list[str]] = {}
-    for wish in wishes:
-        for name in wish.groups:
-            members.setdefault(name, []).append(wish.name)
-    return Wishes(
-        wishes=tuple(wishes),
+    for request in requests:
+        for name in request.groups:
+            members.setdefault(name, []).append(request.name)
+    return PlacementRequests(
+        requests=tuple(requests),
         ties=tuple(_ties(stack, asks)),
         groups={
             name: group_of(name, stack.resources[name].properties, types, members=names)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from orchestrator.errors import InvalidInput, Problem, cut
 from orchestrator.model.nearest import Nearest
-from orchestrator.model.plan import Wish
+from orchestrator.model.plan import DesiredResource
 from orchestrator.planning.preparation import Prepared
 from orchestrator.plugins.stack_resource import ENTRIES, StackResource
 from orchestrator.store.traversals.new_traversal import Adopted
@@ -20,7 +20,7 @@ _MAPS: Final = ("metadata", "resource_data")
 
 
 def adopted_rows(
-    prepared: Prepared, wishes: Sequence[Wish], entries: Mapping[str, Any], types: Types
+    prepared: Prepared, desired_resources: Sequence[DesiredResource], entries: Mapping[str, Any], types: Types
 ) -> dict[str, Adopted]:
     """Return what is there of each wish, by the id of the row to be made.
 
@@ -30,15 +30,17 @@ def adopted_rows(
     Raises:
         InvalidInput: with a problem for each wish without an entry, and for each entry that does not fit.
     """
-    reader = _Reader(prepared, wishes, entries, types)
-    rows = {wish.resource_id: reader.read(wish) for wish in wishes}
+    reader = _Reader(prepared, desired_resources, entries, types)
+    rows = {desired.resource_id: reader.read(desired) for desired in desired_resources}
     if reader.problems:
         raise InvalidInput(reader.problems)
     return rows
 
 
 def refuse_owned(
-    wishes: Sequence[Wish], adopted: Mapping[str, Adopted], owners: Mapping[tuple[str, str], str]
+    desired_resources: Sequence[DesiredResource],
+    adopted: Mapping[str, Adopted],
+    owners: Mapping[tuple[str, str], str],
 ) -> None:
     """Refuse objects that a stack has already: two stacks would change and delete them.
 
@@ -48,18 +50,18 @@ def refuse_owned(
         InvalidInput: with a problem for each such object.
     """
     owned = [
-        (wish, owners[wish.type, adopted[wish.resource_id].physical_id])
-        for wish in wishes
-        if (wish.type, adopted[wish.resource_id].physical_id) in owners
+        (desired, owners[desired.type, adopted[desired.resource_id].physical_id])
+        for desired in desired_resources
+        if (desired.type, adopted[desired.resource_id].physical_id) in owners
     ]
     if owned:
         raise InvalidInput(
             Problem(
-                path=f"resources.{wish.name}.resource_id",
+                path=f"resources.{desired.name}.resource_id",
                 message=f"the object belongs to the stack {owner!r}",
                 hint="abandon that stack first",
             )
-            for wish, owner in owned
+            for desired, owner in owned
         )
 
 
@@ -67,36 +69,40 @@ class _Reader:
     """Reads the entries of an adopt file, and gathers what is wrong with them."""
 
     def __init__(
-        self, prepared: Prepared, wishes: Sequence[Wish], entries: Mapping[str, Any], types: Types
+        self,
+        prepared: Prepared,
+        desired_resources: Sequence[DesiredResource],
+        entries: Mapping[str, Any],
+        types: Types,
     ) -> None:
         self.problems: list[Problem] = []
         self._prepared, self._entries, self._types = prepared, entries, types
-        wished = {wish.name for wish in wishes}
-        self._spare = [name for name in entries if name not in wished]
+        names = {desired.name for desired in desired_resources}
+        self._spare = [name for name in entries if name not in names]
         self._nearest = Nearest()
         #: The names of those read so far, by type and physical id.
         self._taken: dict[tuple[str, str], str] = {}
 
-    def read(self, wish: Wish) -> Adopted:
+    def read(self, desired: DesiredResource) -> Adopted:
         """Return what the file says of a resource, as far as it is right."""
-        entry = self._entries.get(wish.name)
+        entry = self._entries.get(desired.name)
         if not isinstance(entry, Mapping):
-            hint = self._nearest.hint(wish.name, self._spare, "every resource of the template needs one")
-            found = "is no map" if wish.name in self._entries else "is missing"
-            self._fault(wish.name, "", f"the entry of the adopt file {found}", hint)
+            hint = self._nearest.hint(desired.name, self._spare, "every resource of the template needs one")
+            found = "is no map" if desired.name in self._entries else "is missing"
+            self._fault(desired.name, "", f"the entry of the adopt file {found}", hint)
             return Adopted(physical_id="")
-        kind = kind_of_type(self._types, wish.type)
+        kind = kind_of_type(self._types, desired.type)
         if kind is not None and issubclass(kind, StackResource):
-            return self._stack(wish, entry)
-        for field, message, hint in self._faults(wish, entry):
-            self._fault(wish.name, field, message, hint)
+            return self._stack(desired, entry)
+        for field, message, hint in self._faults(desired, entry):
+            self._fault(desired.name, field, message, hint)
         return Adopted(
             physical_id=str(entry.get("resource_id")),
             metadata=entry.get("metadata") or {},
             data=entry.get("resource_data") or {},
         )
 
-    def _stack(self, wish: Wish, entry: Mapping[str, Any]) -> Adopted:
+    def _stack(self, desired: DesiredResource, entry: Mapping[str, Any]) -> Adopted:
         """Return what the file says of a resource that is a stack: the stack is a new one, and has the row's id."""
         for field in (*_MAPS, "resources"):
             value = entry.get(field)
@@ -104,18 +110,18 @@ class _Reader:
                 continue
             found = "nothing" if value is None else type(value).__name__
             hint = "entries of what is in the stack, by name" if field == "resources" else ""
-            self._fault(wish.name, field, f"expected a map, found {found}", hint)
+            self._fault(desired.name, field, f"expected a map, found {found}", hint)
         data = entry.get("resource_data") or {}
         return Adopted(
-            physical_id=wish.resource_id,
+            physical_id=desired.resource_id,
             metadata=entry.get("metadata") or {},
             data={**data, ENTRIES: entry.get("resources")},
         )
 
-    def _faults(self, wish: Wish, entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    def _faults(self, desired: DesiredResource, entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         """Yield field, message and hint of everything that is wrong with an entry."""
         physical_id, kind = entry.get("resource_id"), entry.get("type")
-        known = {wish.type, self._prepared.template.resources[wish.name].type}
+        known = {desired.type, self._prepared.template.resources[desired.name].type}
         if kind is not None and kind not in known:
             expected = " or ".join(repr(each) for each in sorted(known))
             yield "type", f"expected {expected}, as in the template, found {cut(repr(kind))}", ""
@@ -124,8 +130,8 @@ class _Reader:
             hint = "put it in quotes" if isinstance(physical_id, int) else "what never was made is created"
             yield "resource_id", f"expected the id of the object that is there, a text, found {found}", hint
         else:
-            other = self._taken.setdefault((wish.type, physical_id), wish.name)
-            if other != wish.name:
+            other = self._taken.setdefault((desired.type, physical_id), desired.name)
+            if other != desired.name:
                 yield "resource_id", f"the resource {other!r} has the same one", "one object, one resource"
         for field in _MAPS:
             value = entry.get(field)

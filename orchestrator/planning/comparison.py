@@ -8,7 +8,7 @@ from orchestrator.config.garbage import paused_collection
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import EnvironmentSource, StackJob
-from orchestrator.model.plan import Match, Wish
+from orchestrator.model.plan import DesiredResource, Match
 from orchestrator.planning.matching import Matcher
 from orchestrator.planning.preparation import Prepared, prepare_update
 from orchestrator.plugins.clients import Clients
@@ -23,7 +23,7 @@ class Comparison:
     """A new definition that was found to be sound, and for each of its resources what is there already."""
 
     prepared: Prepared
-    wishes: Sequence[Wish]
+    desired_resources: Sequence[DesiredResource]
     rows: Sequence[ResourceRow]
     history: History
     #: By the names of the wishes.
@@ -34,7 +34,7 @@ class Comparison:
     @property
     def other_types(self) -> Mapping[str, str]:
         """The types that take the place of those of rows, by the row's id."""
-        matched = ((wish.type, self.matches[wish.name].row) for wish in self.wishes)
+        matched = ((desired.type, self.matches[desired.name].row) for desired in self.desired_resources)
         return {row.id: name for name, row in matched if row is not None and row.type != name}
 
     @property
@@ -66,7 +66,7 @@ def compare(
     """
     context = store.traversals.context(stack.traversal_id)
     before = context["parameters"] if keeps_immutable else {}
-    prepared, wishes = prepare_update(
+    prepared, desired_resources = prepare_update(
         job,
         types,
         settings,
@@ -81,12 +81,12 @@ def compare(
     rows = store.stacks.resources(stack.id)
     return Comparison(
         prepared=prepared,
-        wishes=wishes,
+        desired_resources=desired_resources,
         rows=rows,
         history=history,
         matches=Matcher(
             prepared,
-            wishes,
+            desired_resources,
             rows,
             history,
             types,

@@ -11,7 +11,7 @@ from orchestrator.definition import NodeData, ResourceProxy, StackDefinition, is
 from orchestrator.errors import IsothermError
 from orchestrator.model.actions import is_suspended
 from orchestrator.model.graph import Graph
-from orchestrator.model.plan import Match, Row, Wish
+from orchestrator.model.plan import DesiredResource, Match, Row
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.planning.preparation import Prepared
 from orchestrator.store.stacks.presences import Presence
@@ -32,7 +32,7 @@ class Matcher:
     def __init__(
         self,
         prepared: Prepared,
-        wishes: Sequence[Wish],
+        desired_resources: Sequence[DesiredResource],
         rows: Sequence[ResourceRow],
         history: History,
         types: Types,
@@ -50,7 +50,7 @@ class Matcher:
         self._by_id = {row.id: row for row in rows}
         self._refresh, self._renews = refresh, renews
         self._template, self._types, self._history = prepared.template, types, history
-        self._wishes = {wish.name: wish for wish in wishes}
+        self._wishes = {desired.name: desired for desired in desired_resources}
         self._rows: dict[str, list[ResourceRow]] = {}
         for row in rows:
             self._rows.setdefault(row.name, []).append(row)
@@ -71,20 +71,20 @@ class Matcher:
 
     def matches(self) -> dict[str, Match]:
         """Return what is there of each wish, by name."""
-        graph = Graph({name: wish.requires for name, wish in self._wishes.items()})
+        graph = Graph({name: desired.requires for name, desired in self._wishes.items()})
         return {name: self._match(self._wishes[name]) for name in graph.in_order()}
 
-    def _match(self, wish: Wish) -> Match:
-        rows = [row for row in self._rows.get(wish.name, ()) if self._fits(wish, row)]
-        clean = [row for row in rows if self._is_clean(wish, row)]
+    def _match(self, desired: DesiredResource) -> Match:
+        rows = [row for row in self._rows.get(desired.name, ()) if self._fits(desired, row)]
+        clean = [row for row in rows if self._is_clean(desired, row)]
         if not rows:
             return Match()
-        row = self._first(wish, rows) or max(clean or rows, key=standing)
-        self._chosen[wish.name] = row
+        row = self._first(desired, rows) or max(clean or rows, key=standing)
+        self._chosen[desired.name] = row
         data = node_data_of(row)
         if _is_there(row):
-            self._proxies[wish.name] = replace(self._proxies[wish.name], data=data)
-        new_metadata = self._has_new_metadata(wish, row)
+            self._proxies[desired.name] = replace(self._proxies[desired.name], data=data)
+        new_metadata = self._has_new_metadata(desired, row)
         return Match(
             row=plan_row(row),
             clean=row in clean,
@@ -92,16 +92,16 @@ class Matcher:
             new_metadata=new_metadata,
             adopting=self._adopting(row),
             told=self._told(
-                row, is_other=row not in clean and (new_metadata or self._may_be_other(wish, row))
+                row, is_other=row not in clean and (new_metadata or self._may_be_other(desired, row))
             ),
         )
 
-    def _first(self, wish: Wish, rows: Sequence[ResourceRow]) -> ResourceRow | None:
+    def _first(self, desired: DesiredResource, rows: Sequence[ResourceRow]) -> ResourceRow | None:
         """Return the row that was there before updates renewed it, where that is brought back; else None.
 
         By their definitions, such rows cannot be told from each other.
         """
-        kind = kind_of_type(self._types, wish.type)
+        kind = kind_of_type(self._types, desired.type)
         if self._renews or kind is None or not kind.renewed_by_updates:
             return None
         return min(rows, key=lambda row: (not _is_sound(row), row.created_at, row.replaced_by is None))
@@ -133,35 +133,35 @@ class Matcher:
             told["replace"] = "every update makes another one"
         return told
 
-    def _may_be_other(self, wish: Wish, row: ResourceRow) -> bool:
+    def _may_be_other(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether another type or other code applied what is on record, or somebody may still change it."""
         if row.id in self._history.unsettled:
             return True
-        kind = kind_of_type(self._types, wish.type)
+        kind = kind_of_type(self._types, desired.type)
         if kind is None or row.properties is None:
             return True
-        return row.definition_hash != definition_hash(wish.type, row.properties, kind.type_version)
+        return row.definition_hash != definition_hash(desired.type, row.properties, kind.type_version)
 
     def _is_renewed(self, row: ResourceRow) -> bool:
         kind = kind_of_type(self._types, row.type)
         return self._renews and kind is not None and kind.renewed_by_updates
 
-    def _fits(self, wish: Wish, row: ResourceRow) -> bool:
+    def _fits(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether the row can become what is wished at all."""
         before = self._history.planned.get(row.id, {}).get("definition", {})
         return (
-            (row.type == wish.type or self._takes_its_place(wish, row))
+            (row.type == desired.type or self._takes_its_place(desired, row))
             and row.action != "DELETE"
-            and before.get("e") == wish.fragment["definition"].get("e")
+            and before.get("e") == desired.fragment["definition"].get("e")
         )
 
-    def _takes_its_place(self, wish: Wish, row: ResourceRow) -> bool:
+    def _takes_its_place(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether the type that is wished is the row's under another name, and can read what was applied."""
-        before, after = kind_of_type(self._types, row.type), kind_of_type(self._types, wish.type)
+        before, after = kind_of_type(self._types, row.type), kind_of_type(self._types, desired.type)
         if before is None or after is None:
             return False
         substitutes = (
-            (before.support_status.substitute, wish.type),
+            (before.support_status.substitute, desired.type),
             (after.support_status.substitute, row.type),
         )
         named = frozenset(row.properties or ())
@@ -171,9 +171,9 @@ class Matcher:
         readable = after.accepts_anything or named <= after.properties_schema.keys()
         return readable and any(substitute == name for substitute, name in substitutes)
 
-    def _has_new_metadata(self, wish: Wish, row: ResourceRow) -> bool:
+    def _has_new_metadata(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether the template says other metadata than it said; also where what it says now cannot be told yet."""
-        definition = self._template.resources[wish.name]
+        definition = self._template.resources[desired.name]
         if not definition.metadata:
             return row.metadata_hash not in (None, NO_METADATA)
         try:
@@ -184,33 +184,33 @@ class Matcher:
 
     # -- clean -------------------------------------------------------------------------------------------------
 
-    def _is_clean(self, wish: Wish, row: ResourceRow) -> bool:
+    def _is_clean(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether visiting the row would change nothing, as long as what it depends on stays as it is."""
         if self._refresh or self._is_renewed(row) or row.id in self._history.unsettled or not _is_sound(row):
             return False
-        if _said(self._history.applied.get(row.id, {})) != _said(wish.fragment):
+        if _said(self._history.applied.get(row.id, {})) != _said(desired.fragment):
             return False
-        required = [self._chosen.get(name) for name in wish.requires]
+        required = [self._chosen.get(name) for name in desired.requires]
         if any(each is None or not _is_there(each) for each in required):
             return False
         if set(row.requires) != {each.id for each in required if each}:
             return False
-        if not wish.wanted <= {tuple(path) for path, _ in row.attributes}:
+        if not desired.wanted <= {tuple(path) for path, _ in row.attributes}:
             return False
         # Of which type it was made, the fingerprint says: the row may have another one that was never applied.
-        return row.definition_hash == self._wanted_hash(wish) and not self._has_new_metadata(wish, row)
+        return row.definition_hash == self._wanted_hash(desired) and not self._has_new_metadata(desired, row)
 
-    def _wanted_hash(self, wish: Wish) -> str | None:
+    def _wanted_hash(self, desired: DesiredResource) -> str | None:
         """Return the fingerprint of what is wished, by what its requirements are now; None if that cannot be told."""
-        definition = self._template.resources[wish.name]
+        definition = self._template.resources[desired.name]
         try:
             external = definition.external_id is not None
             properties = {} if external else definition.resolve_properties(self._stack)
         except IsothermError:
             return None
-        kind = kind_of_type(self._types, wish.type)
+        kind = kind_of_type(self._types, desired.type)
         # It was installed when the job was examined.
-        return None if kind is None else definition_hash(wish.type, properties, kind.type_version)
+        return None if kind is None else definition_hash(desired.type, properties, kind.type_version)
 
 
 def node_data_of(row: ResourceRow) -> NodeData:

@@ -23,7 +23,7 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import StackJob
 from orchestrator.model.names import check_project, check_stack_name
 from orchestrator.model.nested_stack import Family, NestedJob
-from orchestrator.model.plan import Plan, Wish, plan_create
+from orchestrator.model.plan import DesiredResource, Plan, plan_create
 from orchestrator.model.tags import check_tags
 from orchestrator.planning.fingerprints import fingerprint
 from orchestrator.plugins.clients import Clients
@@ -97,7 +97,7 @@ def prepare_update(
     before: Mapping[str, Any],
     clients: Clients | None = None,
     was_accepted: bool = False,
-) -> tuple[Prepared, list[Wish]]:
+) -> tuple[Prepared, list[DesiredResource]]:
     """Check a new definition of a stack whole; ``before`` are the values that its parameters have.
 
     ``was_accepted``: it had this definition once.
@@ -118,7 +118,7 @@ def prepare_update(
     ]
     if problems:
         raise InvalidInput(problems)
-    return prepared, wishes(prepared)
+    return prepared, desired_of(prepared)
 
 
 @paused_collection()
@@ -132,7 +132,7 @@ def plan_job(
         NotVerified: another system was to be asked by ``clients``, and does not tell.
     """
     prepared = prepare(job, types, settings, stack_id=stack_id, clients=clients)
-    return prepared, plan_create(wishes(prepared))
+    return prepared, plan_create(desired_of(prepared))
 
 
 def prepare(
@@ -213,7 +213,9 @@ def _file_problems(template: Template) -> Iterator[Problem]:
         yield template.problem((words.resources,), message, "write the names out, or bring fewer files")
 
 
-def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.uuid4())) -> list[Wish]:
+def desired_of(
+    prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+) -> list[DesiredResource]:
     """Return what the template wants of each resource, with an id for each row to be made."""
     template = prepared.template
     asks = prepared.stored.nesting.asks if prepared.stored.nesting else ()
@@ -230,7 +232,7 @@ def wishes(prepared: Prepared, *, new_id: Callable[[], str] = lambda: str(uuid.u
         if files:
             fragment["files"] = files
         result.append(
-            Wish(
+            DesiredResource(
                 name=name,
                 type=prepared.types[name],
                 resource_id=new_id(),

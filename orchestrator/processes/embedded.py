@@ -72,7 +72,7 @@ class Embedded:
             for thread in self._threads:
                 thread.start()
 
-    def take(self, task: str, job: Job, *, stack: str) -> str:
+    def submit(self, task: str, job: Job, *, stack: str) -> str:
         """Begin what a job says, with all threads at work, and return the id of its stack.
 
         Raises:

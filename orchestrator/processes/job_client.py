@@ -15,13 +15,13 @@ ANSWER_SECONDS = 300.0
 _PAUSE_SECONDS = 0.05
 
 
-class QueueDesk:
+class JobClient:
     """Sends jobs to coordinators and waits until one has begun what they say."""
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings, self._store = settings, store
 
-    def take(self, task: str, job: Job, *, stack: str) -> str:
+    def submit(self, task: str, job: Job, *, stack: str) -> str:
         """Have a job begun, and return the id of its stack; ``stack`` is what people call that.
 
         Raises:

@@ -31,7 +31,7 @@ class Register(Protocol):
         """Remove those that were not heard of for very long."""
 
 
-class Attendance:
+class Registration:
     """One thread that speaks for its process. No fault of the database ends it, and nobody waits for it."""
 
     def __init__(self, register: Register, speaker: Speaker) -> None:

@@ -20,14 +20,14 @@ from orchestrator.engine.publisher import Publisher
 from orchestrator.lifecycle.engine_plugin import Engine, joined
 from orchestrator.model.messages import CheckOrder
 from orchestrator.nodes.rpc.client import NodeClient
-from orchestrator.nodes.statistics import NodeTally
+from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.nodes.watcher import NodeWatcher
 from orchestrator.placement.joining import engine_of
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.constraint_caches import ConstraintCaches
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
-from orchestrator.processes.registration import Attendance
+from orchestrator.processes.registration import Registration
 from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.pumps import Pumps
 from orchestrator.store.installation.processes import Speaker
@@ -162,7 +162,7 @@ class Runtime:
         return tracing_of(self.settings, self.name)
 
     @cached_property
-    def attendance(self) -> Attendance:
+    def attendance(self) -> Registration:
         """What says that this process is there; nothing is said before it is begun."""
         speaker = Speaker(
             name=self.name,
@@ -173,7 +173,7 @@ class Runtime:
             version=version("isotherm"),
             queues=self._queues,
         )
-        return Attendance(self.store.processes, speaker)
+        return Registration(self.store.processes, speaker)
 
     @cached_property
     def node_watcher(self) -> NodeWatcher:
@@ -189,9 +189,9 @@ class Runtime:
         )
 
     @cached_property
-    def node_tally(self) -> NodeTally:
+    def node_tally(self) -> NodeStatistics:
         """What is told of what this process counted of nodes."""
-        return NodeTally.of(self.settings, self.store.node_counters)
+        return NodeStatistics.of(self.settings, self.store.node_counters)
 
     @cached_property
     def pump(self) -> Pumps:

@@ -11,7 +11,7 @@ from orchestrator.queries.details import Recorded, details_of, node_of
 from orchestrator.queries.failure import failure_of
 from orchestrator.queries.graph import picture_of
 from orchestrator.queries.recent import RecentFacts
-from orchestrator.queries.stacks import Showing
+from orchestrator.queries.stacks import StackQueries
 from orchestrator.queries.timeline import timeline_of
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
@@ -68,7 +68,7 @@ class Observer:
         )
         self._store = store
         #: What is shown of stacks besides how they go.
-        self.showing = Showing(settings, store)
+        self.showing = StackQueries(settings, store)
 
     def stacks(self, query: StackQuery) -> StackPage:
         """Return one page of the list of stacks.

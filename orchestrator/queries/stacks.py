@@ -39,7 +39,7 @@ from orchestrator.views.stacks import (
 )
 
 
-class Showing:
+class StackQueries:
     """Reads of stacks, for faces: every name is looked up in the settings' project."""
 
     def __init__(self, settings: Settings, store: Store) -> None:

@@ -115,7 +115,7 @@ class Stack:
         with taking(took):
             stack = self._store.stacks.find(self._name, project=settings.project)
             compared = compare(self._store, stack, job, types, settings)
-            plan_update(compared.wishes, compared.matches, ())
+            plan_update(compared.desired_resources, compared.matches, ())
 
     def _next(self) -> StackJob:
         self._value += 1

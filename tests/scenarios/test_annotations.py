@@ -12,7 +12,7 @@ from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
 from orchestrator.config.settings import Settings
 from orchestrator.plugins.resource import PropertyChanges, Resource
-from orchestrator.queries.stacks import Showing
+from orchestrator.queries.stacks import StackQueries
 from tests.scenarios.test_nested import FILES, root
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World
@@ -120,7 +120,7 @@ def test_people_see_what_plugins_said_of_a_stack_and_its_resources() -> None:
         world.plug(Placement(said))
         world.create(template({"a": value("1"), "b": value("1")}))
         world.settle()
-        showing = Showing(Settings(), world.store)
+        showing = StackQueries(Settings(), world.store)
         assert showing.stack("s").to_dict()["annotations"] == {"placement": {"euros": 7}}
         assert showing.resource("s", "a").to_dict()["annotations"] == {"placement": {"host": "n1"}}
         told = {each.name: each.to_dict()["annotations"] for each in showing.resources("s")}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Conflict
-from orchestrator.placement.inventory import Survey, survey
+from orchestrator.placement.inventory import Inventory, survey
 from orchestrator.placement.plugin import Placement
 from orchestrator.store import tables
 from orchestrator.store.machines.machines import Said
@@ -228,7 +228,7 @@ def test_promises_that_nobody_makes_use_of_yet_count_as_used() -> None:
     placed.create("t", a=instance(memory=10))
     surveyed = survey(placed.nodes, placed.world.store.machines.all(), measured=True, max_age_seconds=0)
     # Of eight.
-    assert Survey(nodes=surveyed).hosts(Promised())["n1"].free["vcpus"] == 5
+    assert Inventory(nodes=surveyed).hosts(Promised())["n1"].free["vcpus"] == 5
 
 
 def test_a_rollback_brings_back_the_room_with_what_it_brings_back() -> None:

@@ -130,10 +130,10 @@ def test_service_becomes_healthy_or_ends(name: str) -> None:
 
 @each_service
 def test_what_a_service_waits_for_can_happen(name: str) -> None:
-    for target, wish in SERVICES[name].get("depends_on", {}).items():
+    for target, desired in SERVICES[name].get("depends_on", {}).items():
         one_shot = SERVICES[target].get("restart") == "no"
-        assert (wish["condition"] == "service_completed_successfully") == one_shot
-        if wish["condition"] == "service_healthy":
+        assert (desired["condition"] == "service_completed_successfully") == one_shot
+        if desired["condition"] == "service_healthy":
             assert "healthcheck" in SERVICES[target]
 
 

@@ -17,7 +17,7 @@ from orchestrator.config.log_context import about_attempt, about_order
 from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles
 from orchestrator.engine.coordinator import Coordinator
-from orchestrator.engine.nested_stacks import Children
+from orchestrator.engine.nested_stacks import NestedStacks
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.errors import PluginMistake
 from orchestrator.model.messages import END, JOIN, CheckOrder
@@ -26,7 +26,7 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
 from orchestrator.store.store import Store
 from orchestrator.tracing.tracer import OFF, Tracing
-from workers.check.context import Surroundings
+from workers.check.context import CheckContext
 from workers.check.heartbeat import Heartbeat
 from workers.check.step import take_step
 
@@ -93,7 +93,7 @@ class Checker:
         )
         self._random = chance or random.Random()  # jitter, no secret
         self._clients = clients or Clients(settings)
-        self._children = Children(
+        self._children = NestedStacks(
             coordinator
             or Coordinator(
                 store=store,
@@ -141,7 +141,7 @@ class Checker:
     def act(self, claim: Claim) -> Outcome:
         """Do what was claimed, in the world; nothing is written down yet."""
         order = claim.order
-        around = Surroundings(
+        around = CheckContext(
             types=self._types,
             settings=self._settings,
             context=self._context(order.traversal_id),

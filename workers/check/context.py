@@ -19,7 +19,7 @@ from orchestrator.template.definitions import ResourceDefinition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class CheckContext:
     """What a step needs besides its claim."""
 
     types: Mapping[str, type[Resource]]

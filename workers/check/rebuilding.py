@@ -25,14 +25,14 @@ from orchestrator.template.definitions import RETAIN, ResourceDefinition
 from orchestrator.template.template_resource import kind_of_type
 from workers.check.adopting import properties_as_found
 from workers.check.changing import is_doubted
-from workers.check.context import Surroundings
+from workers.check.context import CheckContext
 from workers.check.operating import is_external, is_operation
 
 
 class Rebuilding:
     """A claim, and the resource that it is about once that is rebuilt."""
 
-    def __init__(self, claim: Claim, around: Surroundings) -> None:
+    def __init__(self, claim: Claim, around: CheckContext) -> None:
         self.claim = claim
         self.around = around
         self.resource: Resource | None = None

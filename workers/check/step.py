@@ -20,7 +20,7 @@ from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN
 from workers.check.adopting import told_by
 from workers.check.changing import RefusedChange, ReplaceResource, changes_of, is_doubted
-from workers.check.context import Surroundings
+from workers.check.context import CheckContext
 from workers.check.creating import may_have_made
 from workers.check.operating import NotFit, is_operation, operate, refuse_unfit
 from workers.check.outcomes import Outcomes
@@ -29,7 +29,7 @@ from workers.check.outcomes import Outcomes
 POLL_SECONDS = 1.0
 
 
-def take_step(claim: Claim, around: Surroundings) -> Outcome:
+def take_step(claim: Claim, around: CheckContext) -> Outcome:
     """Take one step of the claimed action and say what it left behind; a plugin's exception is an outcome too."""
     step = _Step(claim, around)
     try:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cache.constraints.counters import Counters, Counts
-from orchestrator.caches.statistics import CacheTally, Deltas
+from orchestrator.caches.statistics import CacheStatistics, Deltas
 from orchestrator.errors import Unavailable
 
 
@@ -41,7 +41,7 @@ class Caches:
 
 def test_only_what_was_counted_is_told_and_only_once() -> None:
     record, caches = Record(), Caches()
-    tally = CacheTally(caches.take, record.add)
+    tally = CacheStatistics(caches.take, record.add)
     assert tally.tell()
     assert record.calls == 0
     caches.counters["a"].add("hits")
@@ -53,7 +53,7 @@ def test_only_what_was_counted_is_told_and_only_once() -> None:
 
 def test_what_a_store_that_is_away_did_not_take_is_told_later() -> None:
     record, caches = Record(), Caches()
-    tally = CacheTally(caches.take, record.add)
+    tally = CacheStatistics(caches.take, record.add)
     record.is_away = True
     for _ in range(3):
         caches.counters["a"].add("hits")
@@ -72,7 +72,7 @@ STEPS = ("count a", "count b", "tell", "away", "back")
 @given(st.lists(st.sampled_from(STEPS)))
 def test_whatever_happens_everything_is_told_once(steps: list[str]) -> None:
     record, caches, counted = Record(), Caches(), Counter[str]()
-    tally = CacheTally(caches.take, record.add)
+    tally = CacheStatistics(caches.take, record.add)
     for step in [*steps, "back", "tell"]:
         match step.split():
             case ["count", client]:
@@ -94,14 +94,14 @@ def test_a_fault_that_nobody_foresaw_costs_nothing_but_time() -> None:
             raise fault
         told.append(deltas)
 
-    tally = CacheTally(iter([{"a": Counts(hits=1)}, {}, {"a": Counts(hits=2)}]).__next__, add)
+    tally = CacheStatistics(iter([{"a": Counts(hits=1)}, {}, {"a": Counts(hits=2)}]).__next__, add)
     assert [tally.tell() for _ in range(3)] == [False, False, True]
     assert told == [{"a": Counts(hits=3)}]
 
 
 def test_a_thread_tells_from_time_to_time_and_at_the_end() -> None:
     record, caches = Record(), Caches()
-    tally = CacheTally(caches.take, record.add, every_seconds=0.01)
+    tally = CacheStatistics(caches.take, record.add, every_seconds=0.01)
     tally.start()
     tally.start()
     assert [thread.name for thread in threading.enumerate()].count("cache tally") == 1
@@ -110,7 +110,7 @@ def test_a_thread_tells_from_time_to_time_and_at_the_end() -> None:
     tally.close()
     assert record.totals == {"a": 1}
 
-    last = CacheTally(caches.take, record.add, every_seconds=3600)
+    last = CacheStatistics(caches.take, record.add, every_seconds=3600)
     last.start()
     caches.counters["b"].add("hits")
     last.close()
@@ -121,5 +121,5 @@ def test_a_thread_tells_from_time_to_time_and_at_the_end() -> None:
 
 def test_a_tally_that_never_began_ends_without_a_word() -> None:
     record = Record()
-    CacheTally(lambda: {"a": Counts(hits=1)}, record.add).close()
+    CacheStatistics(lambda: {"a": Counts(hits=1)}, record.add).close()
     assert record.calls == 0

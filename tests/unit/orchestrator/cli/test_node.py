@@ -8,8 +8,8 @@ import pytest
 from cache.node_state.errors import NodeOffline, NoSuchNode, StateStoreFailed
 from orchestrator.config.settings import Settings
 from orchestrator.nodes.admin import NodeAdmin
-from orchestrator.nodes.inquiry import NodeAsking
-from orchestrator.nodes.statistics import NodeTally
+from orchestrator.nodes.inquiry import NodeInquiry
+from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.store import migrations, tables
 from orchestrator.store.machines.machines import Machines
 from orchestrator.store.store import Store
@@ -43,10 +43,10 @@ def nodes(service: FakeService, machines: Machines, store: Store) -> FakeNodes:
     for name in ("n1", "n2", "lost"):
         nodes.add(name, {"uuid-of-server": instance()} if name == "n1" else None)
     service.nodes_held = NodeAdmin(
-        NodeAsking(nodes, timeout_seconds=10),
+        NodeInquiry(nodes, timeout_seconds=10),
         machines,
         lambda names: {(name, kind): n for name, kind, n in PROMISED if name in names},
-        NodeTally(lambda: nodes.cache, store.node_counters),
+        NodeStatistics(lambda: nodes.cache, store.node_counters),
     )
     service.nodes_held.all()
     nodes.remove("lost")
@@ -260,9 +260,9 @@ def test_where_nobody_looks_after_nodes_a_boot_is_told_until_what_is_there_was_c
     terminal: Terminal, service: FakeService, nodes: FakeNodes, store: Store
 ) -> None:
     put_server_on(store, "n1")
-    tally = NodeTally(lambda: nodes.cache, store.node_counters)
+    tally = NodeStatistics(lambda: nodes.cache, store.node_counters)
     service.nodes_held = NodeAdmin(
-        NodeAsking(nodes, timeout_seconds=10), store.machines, lambda _: {}, tally, booted_at=2.0
+        NodeInquiry(nodes, timeout_seconds=10), store.machines, lambda _: {}, tally, booted_at=2.0
     )
     _, first, second = json.loads(terminal.run("node", "list", "-f", "json").stdout)
     assert (first["booted"], second["booted"]) == (True, False)

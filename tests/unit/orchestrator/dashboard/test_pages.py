@@ -13,7 +13,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.dashboard.handlers.stack import TABS
 from orchestrator.errors import Unavailable
 from orchestrator.model.messages import StackJob
-from orchestrator.queries.stacks import Showing
+from orchestrator.queries.stacks import StackQueries
 from orchestrator.service import Service
 from orchestrator.store.store import Store
 from orchestrator.views.stacks import EventView
@@ -178,14 +178,14 @@ def test_a_file_that_cannot_be_ended_is_seen_to_be_incomplete(
     asked: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("orchestrator.dashboard.handlers.stack_data._SAVED_AT_ONCE", 2)
-    read = Showing.events
+    read = StackQueries.events
 
-    def fails_later(self: Showing, name: str, *, after: int = 0, **more: Any) -> list[EventView]:
+    def fails_later(self: StackQueries, name: str, *, after: int = 0, **more: Any) -> list[EventView]:
         if after:
             raise Unavailable("the database is away")
         return read(self, name, after=after, **more)
 
-    monkeypatch.setattr(Showing, "events", fails_later)
+    monkeypatch.setattr(StackQueries, "events", fails_later)
     with asked.stream("GET", "/stack/pair/events-file.json") as saved:
         assert saved.status_code == 200
         with pytest.raises(httpx.RemoteProtocolError):

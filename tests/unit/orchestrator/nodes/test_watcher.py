@@ -15,7 +15,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, NotFound, PluginMistake, Unavailable
 from orchestrator.model.messages import OperateJob, StackJob
 from orchestrator.nodes.rpc.client import NodeClient
-from orchestrator.nodes.statistics import NodeTally
+from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.nodes.watcher import NodeWatcher
 from orchestrator.processes.embedded import Embedded
 from orchestrator.store import migrations, tables
@@ -51,7 +51,7 @@ class Watch:
         self.jobs.append(job)
 
     def look(self) -> None:
-        tally = NodeTally(lambda: self.nodes.cache, self.store.node_counters)
+        tally = NodeStatistics(lambda: self.nodes.cache, self.store.node_counters)
         NodeWatcher(
             self.store, self.nodes, self.check, tally, every_seconds=300, refresh_after_seconds=200
         ).look()

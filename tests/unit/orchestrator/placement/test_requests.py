@@ -7,7 +7,7 @@ import pytest
 
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.unknown import UNKNOWN
-from orchestrator.placement.requests import Fate, NotTellable, Wishes, is_placed, wishes_of
+from orchestrator.placement.requests import Fate, NotTellable, PlacementRequests, is_placed, requests_of
 from orchestrator.placement.rules import GROUP_TYPE, Policy
 from orchestrator.plugins.resource import Resource
 from tests.scenarios.placing import TYPES, PretendedInstance
@@ -31,13 +31,13 @@ def there(name: str, node: str = "n1", **more: Any) -> FrozenResource:
     return FrozenResource(name=name, on_node=node, **values)
 
 
-def read(*wanted: FrozenResource, present: tuple[FrozenResource, ...] = (), **more: Any) -> Wishes:
-    return wishes_of(shown(*wanted), shown(*present), TYPES, **more)
+def read(*wanted: FrozenResource, present: tuple[FrozenResource, ...] = (), **more: Any) -> PlacementRequests:
+    return requests_of(shown(*wanted), shown(*present), TYPES, **more)
 
 
 def fate(wanted: FrozenResource, present: FrozenResource, **more: Any) -> Fate:
-    (wish,) = read(wanted, present=(present,), **more).wishes
-    return wish.fate
+    (request,) = read(wanted, present=(present,), **more).requests
+    return request.fate
 
 
 def test_only_what_says_what_it_asks_for_is_placed() -> None:
@@ -47,7 +47,9 @@ def test_only_what_says_what_it_asks_for_is_placed() -> None:
     found = read(
         resource("a", memory=5), resource("g", GROUP_TYPE, policy="same_host"), resource("o", "Other")
     )
-    assert [(wish.name, wish.asks.memory_mib, wish.fate) for wish in found.wishes] == [("a", 5, Fate.MADE)]
+    assert [(request.name, request.asks.memory_mib, request.fate) for request in found.requests] == [
+        ("a", 5, Fate.MADE)
+    ]
 
 
 def test_members_are_found_by_what_they_require_and_by_ids() -> None:
@@ -77,7 +79,7 @@ def test_a_group_whose_rule_nobody_knows_is_refused(properties: Mapping[str, Any
 
 def test_what_cannot_be_told_is_warned_of() -> None:
     found = read(resource("a", node=UNKNOWN), resource("b", node="******"), resource("c", disks=UNKNOWN))
-    assert [wish.name for wish in found.wishes] == ["c"]
+    assert [request.name for request in found.requests] == ["c"]
     assert [warning.partition(" ")[0] for warning in found.warnings] == ["'a'", "'b'", "'c'"]
 
 

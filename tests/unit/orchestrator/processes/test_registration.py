@@ -2,7 +2,7 @@
 
 import threading
 
-from orchestrator.processes.registration import Attendance
+from orchestrator.processes.registration import Registration
 from orchestrator.store.installation.processes import Speaker
 
 SPEAKER = Speaker(name="worker@host:7:12.50", kind="worker", host="host", pid=7)
@@ -43,7 +43,7 @@ SAY, END = f"say {SPEAKER.name}", f"end {SPEAKER.name}"
 
 def test_it_is_said_at_once_and_at_the_end_however_often_either_comes() -> None:
     book = Book(pause_seconds=3600)
-    attendance = Attendance(book, SPEAKER)
+    attendance = Registration(book, SPEAKER)
     attendance.begin()
     attendance.begin()
     book.wait_for(1)
@@ -54,7 +54,7 @@ def test_it_is_said_at_once_and_at_the_end_however_often_either_comes() -> None:
 
 def test_it_is_said_again_also_after_the_database_was_away() -> None:
     book = Book(pause_seconds=0.001, failures=2)
-    attendance = Attendance(book, SPEAKER)
+    attendance = Registration(book, SPEAKER)
     attendance.begin()
     book.wait_for(4)
     attendance.end()
@@ -64,7 +64,7 @@ def test_it_is_said_again_also_after_the_database_was_away() -> None:
 
 def test_who_never_began_says_nothing_and_does_not_begin_after_its_end() -> None:
     book = Book(pause_seconds=3600)
-    attendance = Attendance(book, SPEAKER)
+    attendance = Registration(book, SPEAKER)
     attendance.end()
     attendance.begin()
     assert book.told == []

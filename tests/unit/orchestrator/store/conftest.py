@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import END, JOIN, CheckOrder
-from orchestrator.model.plan import Wish, plan_create
+from orchestrator.model.plan import DesiredResource, plan_create
 from orchestrator.store import migrations
 from orchestrator.store.database import Database
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome, Timings
@@ -51,8 +51,8 @@ class Bench:
         hooks: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> list[CheckOrder]:
         """Begin a stack of resources that require each other so; return the first orders."""
-        wishes = [
-            Wish(
+        desired_resources = [
+            DesiredResource(
                 name=name,
                 type="Test",
                 resource_id=f"{stack}-{name}",
@@ -62,7 +62,7 @@ class Bench:
             )
             for name, others in requires.items()
         ]
-        plan = plan_create(wishes)
+        plan = plan_create(desired_resources)
         new = NewTraversal(
             id=f"{stack}-t1",
             stack_id=f"{stack}-id",

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from orchestrator.model.event_filter import EventFilter
 from orchestrator.model.messages import CheckOrder
-from orchestrator.model.plan import Wish, plan_create
+from orchestrator.model.plan import DesiredResource, plan_create
 from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Ending
 from orchestrator.store.traversals.new_traversal import Adopted, NewTraversal
@@ -15,8 +15,8 @@ from tests.unit.orchestrator.store.test_update_contract import begin_update, ord
 
 def adopt(bench: Bench, *names: str) -> list[CheckOrder]:
     """Begin to adopt objects of these names; return the first orders."""
-    wishes = [
-        Wish(
+    desired_resources = [
+        DesiredResource(
             name=name,
             type="Test",
             resource_id=f"s-{name}",
@@ -33,7 +33,7 @@ def adopt(bench: Bench, *names: str) -> list[CheckOrder]:
         project="p",
         template_id="none",
         timeout_minutes=60,
-        plan=plan_create(wishes, action="ADOPT"),
+        plan=plan_create(desired_resources, action="ADOPT"),
         context={"name": "s"},
         new_types={f"s-{name}": "Test" for name in names},
         adopted={

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from orchestrator.model.messages import CLEANUP, CONVERGE, END, JOIN, CheckOrder
-from orchestrator.model.plan import Match, Row, Wish, plan_delete, plan_update
+from orchestrator.model.plan import DesiredResource, Match, Row, plan_delete, plan_update
 from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
 from orchestrator.store.traversals.new_traversal import NewTraversal
@@ -46,8 +46,8 @@ def begin_update(
     """
     rows = rows_of(bench)
     by_name = {row.name: row for row in rows}
-    wishes = [
-        Wish(
+    desired_resources = [
+        DesiredResource(
             name=name,
             type="Test",
             resource_id=f"new-{number}-{name}",
@@ -58,10 +58,10 @@ def begin_update(
         for name, others in requires.items()
     ]
     matches = {
-        wish.name: Match(row=by_name.get(wish.name), clean=wish.name in clean, node_data=RECORDED)
-        for wish in wishes
+        desired.name: Match(row=by_name.get(desired.name), clean=desired.name in clean, node_data=RECORDED)
+        for desired in desired_resources
     }
-    plan = plan_update(wishes, matches, rows)
+    plan = plan_update(desired_resources, matches, rows)
     new = NewTraversal(
         id=f"s-t{number}",
         stack_id="s-id",
@@ -71,7 +71,9 @@ def begin_update(
         timeout_minutes=60,
         plan=plan,
         context={},
-        new_types={wish.resource_id: "Test" for wish in wishes if wish.name not in by_name},
+        new_types={
+            desired.resource_id: "Test" for desired in desired_resources if desired.name not in by_name
+        },
         known=[row.id for row in rows] if known is None else known,
         job_id=f"job-{number}",
         other_types={by_name[name].id: kind for name, kind in (other_types or {}).items()},

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import EnvironmentSource, StackJob
-from orchestrator.planning.preparation import prepare, wishes
+from orchestrator.planning.preparation import desired_of, prepare
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.validation.examiner import Examined
 from orchestrator.validation.job import examine_job
@@ -215,12 +215,12 @@ def test_hooks_stand_with_what_is_wished_of_each_resource_that_they_match(hooks:
         "heat_template_version: wallaby\nresources: {ab: {type: OS::Heat::None}, b: {type: OS::Heat::None}}"
     )
     assert problems_of(template, environments=(environment,)) == []
-    wished = {
-        wish.name: wish
-        for wish in wishes(prepare(job(template, environments=(environment,)), TYPES, SETTINGS))
+    desired_resources = {
+        desired.name: desired
+        for desired in desired_of(prepare(job(template, environments=(environment,)), TYPES, SETTINGS))
     }
-    assert wished["ab"].fragment["hooks"] == sorted(hooks.strip("[]").split(", "))
-    assert "hooks" not in wished["b"].fragment
+    assert desired_resources["ab"].fragment["hooks"] == sorted(hooks.strip("[]").split(", "))
+    assert "hooks" not in desired_resources["b"].fragment
 
 
 def test_hooks_that_are_none_are_found_with_their_place_and_the_nearest_name() -> None:

@@ -19,7 +19,7 @@ from orchestrator.plugins.resource import (
     Wait,
 )
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
-from workers.check.context import Surroundings
+from workers.check.context import CheckContext
 from workers.check.step import take_step
 
 
@@ -91,7 +91,7 @@ def step(
         started_at=0.0,
         was=was,
     )
-    around = Surroundings(
+    around = CheckContext(
         types={"Test": kind},
         settings=Settings(),
         context={"id": "1", "name": "s", "project": "p", "parameters": {}},

@@ -17,7 +17,7 @@ from orchestrator.plugins.properties import Attribute, Property, PropertyError, 
 from orchestrator.plugins.resource import Resource
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.template.template import Template
-from workers.check.context import Surroundings
+from workers.check.context import CheckContext
 from workers.check.step import take_step
 
 SETTINGS = Settings()
@@ -77,7 +77,7 @@ def step(
         started_at=0.0,
     )
     context = {"id": "1", "name": "s", "project": "p", "parameters": parameters or {}, "hidden": list(hidden)}
-    around = Surroundings(
+    around = CheckContext(
         types={"Test": kind},
         settings=SETTINGS,
         context=context,
