@@ -9,6 +9,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.planning.comparison import job_of_template
 from orchestrator.queries.stack_document import document_of
+from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_update_faults import die_after_claim, meanwhile, step
 from tests.scenarios.test_updates import done, ids, present, template, value
 from tests.scenarios.world import World
@@ -158,14 +159,14 @@ def test_an_abandon_ends_at_every_moment_of_another_operation_and_unmakes_nothin
     assert world.store.stacks.resources(stack_id) == []
 
 
-@pytest.mark.parametrize("instructions", range(1, 40))
-def test_an_abandon_survives_a_death_at_any_instruction_and_touches_nothing(instructions: int) -> None:
+@die_everywhere
+def test_an_abandon_survives_a_death_at_any_instruction_and_touches_nothing(instruction: int) -> None:
     world = World()
     stack_id = world.create(template(RESOURCES))
     world.settle()
     done(world)
     objects = dict(world.cloud.objects)
-    world.cloud.crash_after(instructions)
+    world.cloud.crash_after(instruction)
     if not world.survive(world.abandon):
         world.abandon()
     while not world.survive(world.settle):
@@ -574,12 +575,12 @@ def test_a_rollback_of_an_update_that_came_before_the_adoption_was_complete_unma
 # -- deaths ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("instructions", range(1, 75))
-def test_an_adoption_survives_a_death_at_any_instruction(instructions: int) -> None:
+@die_everywhere
+def test_an_adoption_survives_a_death_at_any_instruction(instruction: int) -> None:
     orphans = Orphans()
     world = orphans.world
     world.cloud.polls = {"b": 3}
-    world.cloud.crash_after(instructions)
+    world.cloud.crash_after(instruction)
     if not world.survive(lambda: orphans.adopt(job_id="1")):
         orphans.adopt(job_id="1")
     while not world.survive(world.settle):
@@ -590,12 +591,12 @@ def test_an_adoption_survives_a_death_at_any_instruction(instructions: int) -> N
     assert ids(world, world.store.stacks.find("t", project="default").id) == orphans.before
 
 
-@pytest.mark.parametrize("instructions", range(1, 120, 2))
-def test_an_update_of_what_is_half_adopted_survives_a_death_at_any_instruction(instructions: int) -> None:
+@die_everywhere
+def test_an_update_of_what_is_half_adopted_survives_a_death_at_any_instruction(instruction: int) -> None:
     orphans = begun(2)
     world = orphans.world
     said, expected, kept = CHANGES["sizes"]
-    world.cloud.crash_after(instructions)
+    world.cloud.crash_after(instruction)
     if not world.survive(lambda: world.update(template(said), "t", job_id="1")):
         world.update(template(said), "t", job_id="1")
     while not world.survive(world.settle):

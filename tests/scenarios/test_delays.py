@@ -1,7 +1,6 @@
 """Delays: time passes, and nobody waits for it in a worker."""
 
-import pytest
-
+from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.world import World
 from workers.resources.core.delay import Delay
 
@@ -39,12 +38,12 @@ def test_what_depends_on_a_delay_starts_when_it_is_over() -> None:
     assert 60 <= world.now - began <= 71
 
 
-@pytest.mark.parametrize("instructions", range(1, 40, 3))
-def test_whenever_a_worker_dies_the_delay_is_as_long(instructions: int) -> None:
+@die_everywhere
+def test_whenever_a_worker_dies_the_delay_is_as_long(instruction: int) -> None:
     world = World(TYPES)
     began = world.now
     world.create(TEMPLATE)
-    world.cloud.crash_after(instructions)
+    world.cloud.crash_after(instruction)
     world.survive(world.settle)
     world.cloud.crash_at = None
     assert "second" not in world.made_names() or world.now - began >= 60

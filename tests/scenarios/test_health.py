@@ -4,6 +4,7 @@ import pytest
 
 from orchestrator.engine.health import mark_healthy, mark_unhealthy
 from orchestrator.errors import Conflict, NotFound
+from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_operations import CHAIN, CHANGED, at_rest, begun, reason, states, suspended
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.witness import Witness
@@ -99,7 +100,7 @@ def test_what_is_replaced_for_it_is_replaced_once_whatever_comes_in_between(step
     assert states(world, story.id)["a"] in ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 
 
-@pytest.mark.parametrize("instruction", range(1, 40))
+@die_everywhere
 def test_it_is_replaced_once_whatever_dies(instruction: int) -> None:
     story = Story(CHAIN)
     world = story.world

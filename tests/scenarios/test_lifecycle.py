@@ -10,6 +10,7 @@ from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, Unavailable
 from orchestrator.model.messages import StackJob
+from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import Crash, World
 
@@ -75,7 +76,7 @@ def carried_out(world: World, job: StackJob) -> None:
     raise AssertionError("nobody carries the job out")
 
 
-@pytest.mark.parametrize("instruction", range(1, 90))
+@die_everywhere
 def test_whoever_dies_in_a_create_is_followed_by_one_who_goes_on(instruction: int) -> None:
     world = World()
     book = Book()
@@ -96,7 +97,7 @@ def test_whoever_dies_in_a_create_is_followed_by_one_who_goes_on(instruction: in
     assert not any(book.failures)
 
 
-@pytest.mark.parametrize("instruction", range(1, 30))
+@die_everywhere
 def test_whoever_dies_before_the_beginning_and_never_comes_again_is_unwound(instruction: int) -> None:
     world = World()
     book = Book()

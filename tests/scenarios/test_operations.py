@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import OperateJob
+from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_update_faults import step
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.world import World
@@ -219,7 +220,7 @@ def test_a_refresh_with_a_new_definition_brings_that_about() -> None:
     assert present(story.world) == BECOME
 
 
-@pytest.mark.parametrize("instruction", range(1, 40))
+@die_everywhere
 def test_a_refresh_repairs_whatever_dies_on_the_way(instruction: int) -> None:
     story = Story(CHAIN)
     world = story.world
@@ -559,8 +560,8 @@ def test_a_cancel_at_any_moment_leaves_what_can_be_gone_on_with(
     assert ids(world, story.id) == story.before
 
 
-@pytest.mark.parametrize("instruction", range(1, 50))
 @of_each
+@die_everywhere
 def test_an_operation_ends_whatever_dies_at_whatever_instruction(operation: str, instruction: int) -> None:
     story = suspended() if operation == "resume" else Story(CHAIN)
     world = story.world

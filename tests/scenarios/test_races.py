@@ -8,6 +8,7 @@ import pytest
 from hooks.lifecycle import LifecyclePlugin
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import CancelJob, DeleteJob, StackJob
+from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_update_faults import meanwhile, step
 from tests.scenarios.test_updates import Story, present, template, value
 from tests.scenarios.world import World
@@ -68,8 +69,8 @@ def test_a_cancel_gets_through_although_the_update_goes_on_making_replacements()
     assert len(world.cloud.objects) == 15
 
 
-@pytest.mark.parametrize("instructions", range(1, 40, 3))
-def test_a_coordinator_may_die_while_it_takes_a_stack_from_such_an_update(instructions: int) -> None:
+@die_everywhere
+def test_a_coordinator_may_die_while_it_takes_a_stack_from_such_an_update(instruction: int) -> None:
     world = World()
     world.create(many("1"))
     world.settle()
@@ -77,7 +78,7 @@ def test_a_coordinator_may_die_while_it_takes_a_stack_from_such_an_update(instru
     plugin = EveryTime(lambda: step(world))
     world.plug(plugin)
     job = StackJob(name="s", template=many("3"))
-    world.cloud.crash_after(instructions)
+    world.cloud.crash_after(instruction)
     world.survive(lambda: world.coordinator.update(job))
     world.cloud.crash_at = None
     # The job was not acknowledged: it is delivered again.

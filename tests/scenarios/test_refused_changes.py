@@ -4,6 +4,7 @@ import pytest
 
 from orchestrator.plugins.constraints import AllowedValues
 from orchestrator.plugins.properties import Property, PropertyType
+from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_operations import reason, states
 from tests.scenarios.test_update_faults import step
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
@@ -109,7 +110,7 @@ def test_whatever_comes_in_between(steps: int, then: str) -> None:
     assert done(world) == ([("change", "a")] if then == "1" else [])
 
 
-@pytest.mark.parametrize("instruction", range(1, 20))
+@die_everywhere
 def test_whatever_dies_a_corrected_update_changes_it_in_place(instruction: int) -> None:
     story = Strict()
     world = story.world

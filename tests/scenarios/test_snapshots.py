@@ -7,6 +7,7 @@ import pytest
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.purge import Purge
 from orchestrator.store.stacks.snapshots import SnapshotRow
+from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_update_faults import die_after_claim, step
 from tests.scenarios.test_updates import done, ids, present, template, value
 from tests.scenarios.world import World
@@ -180,11 +181,11 @@ def test_another_command_at_every_moment_of_a_snapshot_is_what_counts(steps: int
     assert present(world) == PRESENT_LATER
 
 
-@pytest.mark.parametrize("instructions", range(1, 45))
-def test_a_snapshot_survives_a_death_at_any_instruction(instructions: int) -> None:
+@die_everywhere
+def test_a_snapshot_survives_a_death_at_any_instruction(instruction: int) -> None:
     world = created()
     world.cloud.polls = {"b": 3}
-    world.cloud.crash_after(instructions)
+    world.cloud.crash_after(instruction)
     if not world.survive(lambda: world.snapshot("first", job_id="1")):
         world.snapshot("first", job_id="1")
     while not world.survive(world.settle):
@@ -488,11 +489,11 @@ def test_another_restore_after_a_cancelled_one_brings_back_what_it_is_told_to(st
     assert contents(world) == dict.fromkeys("abd", "late")
 
 
-@pytest.mark.parametrize("instructions", range(1, 150, 2))
-def test_a_restore_survives_a_death_at_any_instruction(instructions: int) -> None:
+@die_everywhere
+def test_a_restore_survives_a_death_at_any_instruction(instruction: int) -> None:
     world = taken()
     world.cloud.polls = {"a": 3}
-    world.cloud.crash_after(instructions)
+    world.cloud.crash_after(instruction)
     if not world.survive(lambda: world.restore("first", job_id="1")):
         world.restore("first", job_id="1")
     while not world.survive(world.settle):
@@ -558,23 +559,23 @@ def test_the_same_job_to_delete_a_snapshot_may_come_twice() -> None:
         world.delete_snapshot("first")
 
 
-@pytest.mark.parametrize("instructions", range(1, 30))
-def test_the_deletion_of_a_snapshot_survives_a_death_at_any_instruction(instructions: int) -> None:
+@die_everywhere
+def test_the_deletion_of_a_snapshot_survives_a_death_at_any_instruction(instruction: int) -> None:
     world = taken()
-    world.cloud.crash_after(instructions)
+    world.cloud.crash_after(instruction)
     if not world.survive(lambda: world.delete_snapshot("first", job_id="1")):
         world.delete_snapshot("first", job_id="1")
     world.cloud.crash_at = None
     assert (snapshots(world), world.cloud.images) == ([], {})
 
 
-@pytest.mark.parametrize("instructions", range(1, 90, 2))
-def test_snapshots_go_with_their_stack_whatever_dies(instructions: int) -> None:
+@die_everywhere
+def test_snapshots_go_with_their_stack_whatever_dies(instruction: int) -> None:
     world = taken()
     world.snapshot("second")
     world.settle()
     stack_id = world.store.stacks.find("s", project="default").id
-    world.cloud.crash_after(instructions)
+    world.cloud.crash_after(instruction)
     if not world.survive(world.delete):
         world.delete()
     while not world.survive(world.settle):

@@ -140,6 +140,7 @@ import pytest
 from orchestrator.errors import Unavailable
 from orchestrator.model.messages import CheckOrder
 from orchestrator.planning.matching import node_data_of
+from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.telling import deliver_all, patched, rows_of, said
 from tests.scenarios.test_update_faults import die_after_claim, step
 from tests.scenarios.test_updates import present, template, value
@@ -307,13 +308,13 @@ def test_what_is_under_way_outside_is_followed_by_whoever_is_there() -> None:
     assert 300 <= world.now - began < 300 + 61
 
 
-@pytest.mark.parametrize("instructions", range(1, 30, 2))
-def test_a_create_that_is_tried_again_is_a_create_throughout(instructions: int) -> None:
+@die_everywhere
+def test_a_create_that_is_tried_again_is_a_create_throughout(instruction: int) -> None:
     """No state on the way says that the resource is, or is being, deleted; wherever a worker dies."""
     world = World()
     world.cloud.failing = {"a": 3}
     stack_id = world.create(template({"a": value("1")}))
-    world.cloud.crash_after(instructions)
+    world.cloud.crash_after(instruction)
     world.survive(world.settle)
     world.cloud.crash_at = None
     world.settle()

@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.plugins.resource import Resource, ResourceFailure
 from orchestrator.store.stacks.unclean import LEFT, UNCLEAN
+from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.telling import reason, rows_of, states
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
 from tests.scenarios.world import World
@@ -149,13 +150,13 @@ def test_a_deletion_of_the_stack_still_stops_where_something_cannot_be_taken_awa
     assert done(world) == [("unmake", "b"), ("unmake", "a")]
 
 
-@pytest.mark.parametrize("instructions", range(1, 60, 4))
-def test_wherever_a_worker_dies_the_same_is_left_and_told(instructions: int) -> None:
+@die_everywhere
+def test_wherever_a_worker_dies_the_same_is_left_and_told(instruction: int) -> None:
     story = Story({"a": "", "b": "depends_on: a", "c": "depends_on: b", "d": value("1")})
     world = story.world
     stuck(world, "c")
     world.update(template({"d": value("2"), "e": "depends_on: d"}))
-    world.cloud.crash_after(instructions)
+    world.cloud.crash_after(instruction)
     world.survive(world.settle)
     world.cloud.crash_at = None
     world.settle()

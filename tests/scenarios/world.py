@@ -5,7 +5,9 @@ matters: before or after each transaction, each call of a plugin, each publicati
 """
 
 import random
+import traceback
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
@@ -37,6 +39,12 @@ from orchestrator.store.tables import metadata
 from workers.check.checker import Checker
 from workers.check.heartbeat import Heartbeat
 
+ROOT = Path(__file__).parents[2]
+#: Whose lines below it are not the engine's.
+OTHERS = {"tests", "site-packages"}
+#: How many lines tell where a process died.
+LINES = 4
+
 
 class Crash(BaseException):
     """The process dies here."""
@@ -44,6 +52,9 @@ class Crash(BaseException):
 
 class Cloud:
     """What exists in the world, and what was done to it, in order."""
+
+    #: Where processes died, in any world, as the lines of the engine that led there.
+    deaths: ClassVar[list[str]] = []
 
     def __init__(self) -> None:
         #: Live objects: physical id -> (the row that made it, its value).
@@ -79,6 +90,7 @@ class Cloud:
         self._count += 1
         if self.crash_at is not None and self._count == self.crash_at:
             self.crash_at = None
+            self.deaths.append(_lines_of_the_engine())
             raise Crash
 
     def crash_after(self, instructions: int) -> None:
@@ -122,6 +134,16 @@ class Cloud:
     def owned_by(self, row: str) -> list[str]:
         """Return the objects that a row made."""
         return [physical_id for physical_id, (maker, _) in self.objects.items() if maker == row]
+
+
+def _lines_of_the_engine() -> str:
+    """Return where the engine is just now, the innermost line first."""
+    lines = []
+    for frame, number in traceback.walk_stack(None):
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(ROOT) and OTHERS.isdisjoint(path.relative_to(ROOT).parts):
+            lines.append(f"{path.relative_to(ROOT)}:{number} in {frame.f_code.co_name}")
+    return " < ".join(lines[:LINES]) or "not in the engine"
 
 
 def cloud_type(cloud: Cloud) -> type[Resource]:  # noqa: C901  # one class, whose methods are one step each
