@@ -20,28 +20,17 @@ from orchestrator.engine.health import mark_healthy, mark_unhealthy
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.signals import Signals
 from orchestrator.engine.update_plan import update_plan
-from orchestrator.model.actions import CHECK, RESUME, SUSPEND
 from orchestrator.model.messages import (
-    ADOPT_TASK,
-    CANCEL_TASK,
-    CHECK_STACK_TASK,
-    CREATE_TASK,
-    DELETE_SNAPSHOT_TASK,
-    DELETE_TASK,
-    RESTORE_TASK,
-    RESUME_TASK,
-    SIGNAL_TASK,
-    SNAPSHOT_TASK,
-    SUSPEND_TASK,
-    UPDATE_TASK,
+    OPERATE_JOBS,
     AdoptJob,
     CancelJob,
     DeleteJob,
-    OperateJob,
+    DeleteSnapshotJob,
     RestoreJob,
     SignalJob,
     SnapshotJob,
     StackJob,
+    UpdateJob,
 )
 from orchestrator.model.purge import Purge, Removed
 from orchestrator.nodes.admin import NodeAdmin
@@ -73,9 +62,6 @@ from orchestrator.views.stacks import (
     StackView,
     UpdatePlan,
 )
-
-#: By what is done with a stack as it is: the task that asks for it.
-_OPERATE_TASKS = {CHECK: CHECK_STACK_TASK, SUSPEND: SUSPEND_TASK, RESUME: RESUME_TASK}
 
 #: How soon a stack is looked at again that was looked at first.
 FIRST_PAUSE_SECONDS: Final = 0.02
@@ -141,7 +127,7 @@ class Service(StackQueries):
         if self._embedded is None:
             # Refused here if it can be: with positions, at once, and without troubling anybody.
             prepare(job, ResourceTypes.load(), self.settings)
-        stack_id = self._jobs.submit(CREATE_TASK, job, stack=job.name)
+        stack_id = self._jobs.submit(job, stack=job.name)
         return self._begun(stack_id, job.job_id)
 
     def adopt(self, job: AdoptJob) -> StackView:
@@ -157,7 +143,7 @@ class Service(StackQueries):
             types = ResourceTypes.load()
             prepared = prepare(job, types, self.settings)
             adopted_rows(prepared, desired_of(prepared), job.resources, types)
-        stack_id = self._jobs.submit(ADOPT_TASK, job, stack=job.name)
+        stack_id = self._jobs.submit(job, stack=job.name)
         return self.stack(stack_id)
 
     def update(self, job: StackJob) -> StackView:
@@ -177,7 +163,7 @@ class Service(StackQueries):
             before = self._store.traversals.context(stack.traversal_id)["parameters"]
             told = replace(job, name=stack.name)
             prepare_update(told, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
-        stack_id = self._jobs.submit(UPDATE_TASK, job, stack=name)
+        stack_id = self._jobs.submit(UpdateJob.of(job), stack=name)
         return self._begun(stack_id, job.job_id)
 
     def plan_update(self, job: StackJob) -> UpdatePlan:
@@ -205,7 +191,7 @@ class Service(StackQueries):
         """
         stack = self._find(name)
         job = CancelJob(name=stack.id, project=self.settings.project, rollback=rollback)
-        stack_id = self._jobs.submit(CANCEL_TASK, job, stack=stack.name)
+        stack_id = self._jobs.submit(job, stack=stack.name)
         return self._begun(stack_id, job.job_id)
 
     def operate(self, action: str, name: str) -> StackView:
@@ -217,8 +203,8 @@ class Service(StackQueries):
             Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         stack = self._find(name)
-        job = OperateJob(action=action, name=stack.id, project=self.settings.project)
-        stack_id = self._jobs.submit(_OPERATE_TASKS[action], job, stack=stack.name)
+        job = OPERATE_JOBS[action](name=stack.id, project=self.settings.project)
+        stack_id = self._jobs.submit(job, stack=stack.name)
         return self.stack(stack_id)
 
     def take_snapshot(self, name: str, snapshot: str = "") -> StackView:
@@ -232,7 +218,7 @@ class Service(StackQueries):
         """
         stack = self._find(name)
         job = SnapshotJob(name=stack.id, snapshot=snapshot, project=self.settings.project)
-        return self.stack(self._jobs.submit(SNAPSHOT_TASK, job, stack=stack.name))
+        return self.stack(self._jobs.submit(job, stack=stack.name))
 
     def restore(
         self, name: str, snapshot: str, *, timeout_minutes: float | None = None, rollback: bool = False
@@ -253,7 +239,7 @@ class Service(StackQueries):
             rollback=rollback,
             project=self.settings.project,
         )
-        return self.stack(self._jobs.submit(RESTORE_TASK, job, stack=stack.name))
+        return self.stack(self._jobs.submit(job, stack=stack.name))
 
     def delete_snapshot(self, name: str, snapshot: str) -> SnapshotView | None:
         """Delete a snapshot; return it as it is then: on its way, or failed. None: it is gone.
@@ -265,8 +251,8 @@ class Service(StackQueries):
         """
         stack = self._find(name)
         row = self._store.snapshots.find(stack.id, snapshot)
-        job = SnapshotJob(name=stack.id, snapshot=row.id, project=self.settings.project)
-        self._jobs.submit(DELETE_SNAPSHOT_TASK, job, stack=stack.name)
+        job = DeleteSnapshotJob(name=stack.id, snapshot=row.id, project=self.settings.project)
+        self._jobs.submit(job, stack=stack.name)
         left = [each for each in self._store.snapshots.all(stack.id) if each.id == row.id]
         return snapshot_view(left[0]) if left else None
 
@@ -295,7 +281,7 @@ class Service(StackQueries):
         if stack.deleted_at is not None:
             return None
         job = DeleteJob(name=stack.id, project=self.settings.project, abandon=abandon)
-        stack_id = self._jobs.submit(DELETE_TASK, job, stack=stack.name)
+        stack_id = self._jobs.submit(job, stack=stack.name)
         return self._begun(stack_id, job.job_id)
 
     def _begun(self, stack_id: str, job_id: str) -> StackView:
@@ -336,7 +322,7 @@ class Service(StackQueries):
             publish_or_leave(self._publisher(), signals.tell(stack, resource, details))
             return None
         job = SignalJob(name=stack.id, resource=resource, details=details, project=self.settings.project)
-        changed = self._jobs.submit(SIGNAL_TASK, job, stack=stack.name)
+        changed = self._jobs.submit(job, stack=stack.name)
         return None if changed == stack.id else self._begun(changed, job.job_id)
 
     def mark_unhealthy(

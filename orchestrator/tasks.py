@@ -19,9 +19,8 @@ from cache.node_state.errors import StateStoreFailed
 from orchestrator.config.log_context import about_job
 from orchestrator.config.settings import load_settings
 from orchestrator.engine.job_errors import refusal_of
-from orchestrator.engine.jobs import KINDS
 from orchestrator.errors import HooksNotLoaded, IsothermError, Unavailable
-from orchestrator.model.messages import FINISH_TASK, SWEEP_TASK, WATCH_TASK, CheckOrder
+from orchestrator.model.messages import FINISH_TASK, JOBS, SWEEP_TASK, WATCH_TASK, CheckOrder
 from orchestrator.model.names import is_name
 from orchestrator.processes.runtime import Runtime
 from orchestrator.queue.celery_app import QueuePublisher, default_app
@@ -49,14 +48,13 @@ def runtime() -> Runtime:
 
 def carry_out(task: str, job: Mapping[str, Any]) -> None:
     """Begin what the job of a task says. A refusal is written down under its id, where the sender looks for it."""
-    kind = KINDS[task]
 
     def begin() -> None:
-        read = kind.read(job)
+        read = JOBS[task].from_wire(job)
         with _told_if_not_loaded():
             # Whoever is to be told is known before anything happens; the pump's own threads may come later.
             runtime().pump.register()
-        kind.begin(runtime().coordinator, read)
+        runtime().coordinator.begin(read)
 
     with about_job(task, job_id=_name_in(job, "job_id"), stack=_name_in(job, "name")):
         _carry_out(job, begin)
@@ -163,7 +161,7 @@ def _task_of(name: str) -> Callable[[Mapping[str, Any]], None]:
     return task
 
 
-for _name in KINDS:
+for _name in JOBS:
     default_app().task(name=_name, **_LATE)(_task_of(_name))
 default_app().task(name=FINISH_TASK)(finish_traversal)
 default_app().task(name=SWEEP_TASK)(sweep)

@@ -148,7 +148,7 @@ def adopt_job(
     else:
         present = replace(definition_in(document, name, file=adopt_file), project=settings.project)
         job = existing_job(present, settings, template=None, **given)
-    return AdoptJob.of(job, document["resources"])
+    return AdoptJob.of(job, resources=document["resources"])
 
 
 def template_text(name: str, settings: "Settings") -> str:

@@ -37,6 +37,8 @@ from orchestrator.model.messages import (
     CancelJob,
     CheckOrder,
     DeleteJob,
+    DeleteSnapshotJob,
+    Job,
     OperateJob,
     RestoreJob,
     SignalJob,
@@ -98,6 +100,15 @@ class Coordinator:
         self._housekeeping = Housekeeping(store, settings)
 
     # -- jobs --------------------------------------------------------------------------------------------------
+
+    def begin(self, job: Job) -> str:
+        """Begin what a job of any kind says; return the id of its stack.
+
+        Raises:
+            IsothermError: what the method for its kind says against it.
+        """
+        stack_id: str = getattr(self, job.method)(job)
+        return stack_id
 
     def create(self, job: StackJob) -> str:
         """Begin a stack; return its id. The same job delivered again returns the same id and begins nothing.
@@ -271,7 +282,7 @@ class Coordinator:
             raise Conflict(f"stack {stack.name!r} is being changed by others; try again")
         return stack.id
 
-    def delete_snapshot(self, job: SnapshotJob) -> str:
+    def delete_snapshot(self, job: DeleteSnapshotJob) -> str:
         """Delete a snapshot; return the stack's id. What cannot be deleted is written down, and may be tried again.
 
         Raises:

@@ -11,7 +11,13 @@ from typing import Any, Final, Protocol
 from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles, StackDefinition
 from orchestrator.errors import Conflict, InvalidInput
-from orchestrator.model.messages import DeleteJob, EnvironmentSource, OperateJob, SnapshotJob
+from orchestrator.model.messages import (
+    OPERATE_JOBS,
+    DeleteJob,
+    EnvironmentSource,
+    OperateJob,
+    SnapshotJob,
+)
 from orchestrator.model.nested_stack import AtRest, Family, Fence, NestedJob, Nesting
 from orchestrator.planning.stored_templates import load_template
 from orchestrator.plugins.resource import ResourceFailure
@@ -262,7 +268,7 @@ class ResourceChild:
         if (row.action, row.status) == (action, "IN_PROGRESS"):
             # Begun by an attempt of which nothing else is left.
             return row.traversal_id
-        job = OperateJob(action=action, name=self.id, project=row.project)
+        job = OPERATE_JOBS[action](name=self.id, project=row.project)
         self._begun(lambda: self._coordinator.operate(job, fence=self._occasion.fence))
         return self._row().traversal_id
 

@@ -6,11 +6,12 @@ bare kombu.
 """
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, Self, get_type_hints
 
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.model.actions import CHECK, RESUME, SUSPEND
 from orchestrator.model.names import NAME, is_name
 from orchestrator.model.tags import TAGS, are_tags, each_once
 
@@ -20,20 +21,8 @@ CONVERGE, CLEANUP, OPERATE, JOIN, END = "converge", "cleanup", "operate", "join"
 #: The phases in which a worker does something to a resource.
 CHECKED_PHASES: Final = (CONVERGE, CLEANUP, OPERATE)
 
-#: The names of the tasks.
+#: The names of the tasks that carry no job; a job's class has that of its own.
 CHECK_TASK = "resource.check"
-CREATE_TASK = "stack.create"
-ADOPT_TASK = "stack.adopt"
-UPDATE_TASK = "stack.update"
-DELETE_TASK = "stack.delete"
-CANCEL_TASK = "stack.cancel"
-SIGNAL_TASK = "stack.signal"
-CHECK_STACK_TASK = "stack.check"
-SUSPEND_TASK = "stack.suspend"
-RESUME_TASK = "stack.resume"
-SNAPSHOT_TASK = "stack.snapshot"
-DELETE_SNAPSHOT_TASK = "stack.delete_snapshot"
-RESTORE_TASK = "stack.restore"
 FINISH_TASK = "stack.finish"
 SWEEP_TASK = "coordinator.sweep"
 #: Has a coordinator look after machines.
@@ -60,6 +49,11 @@ class CheckOrder:
     #: The node data of the direct requirements, each as it is packed in the store (encrypted where a key is
     #: configured). None where they are too many for a message: the check then reads them from the store.
     node_data: tuple[bytes, ...] | None = None
+
+    @property
+    def task(self) -> str:
+        """The name of the task that carries it."""
+        return FINISH_TASK if self.phase == END else CHECK_TASK
 
     def to_wire(self) -> list[Any]:
         """Return plain types, the inverse of :meth:`from_wire`."""
@@ -110,196 +104,6 @@ class EnvironmentSource:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StackJob:
-    """The payload of ``stack.create`` and of ``stack.update``, where the name may also be the stack's id."""
-
-    name: str
-    #: The template's text.
-    template: str
-    #: The template's name, for errors.
-    template_file: str = "template"
-    #: What ``get_file`` reads, under the keys the template uses.
-    files: Mapping[str, str] = field(default_factory=dict)
-    #: In order; later ones win.
-    environments: tuple[EnvironmentSource, ...] = ()
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    timeout_minutes: float | None = None
-    #: Whether a failure brings back what the stack was when it was complete last; of a new stack, nothing is left.
-    rollback: bool = False
-    #: Of an update: whether every resource is compared with what is really there.
-    refresh: bool = False
-    #: Words to find the stack by; None where an update leaves them as they are.
-    tags: tuple[str, ...] | None = None
-    project: str = "default"
-    #: Makes the job one and the same however often it is delivered.
-    job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return plain types, the inverse of :meth:`from_wire`."""
-        return asdict(self)
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain types; unknown fields and wrong types are refused.
-
-        Raises:
-            InvalidInput: with a problem for each field at fault.
-        """
-        return cls(**_stack_fields(data, _CREATE_FIELDS, required=("name", "template"), what="a stack job"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdoptJob(StackJob):
-    """The payload of ``stack.adopt``: a stack whose objects are there already."""
-
-    #: By name, what is there of each resource: ``resource_id``, ``type``, ``metadata``, ``resource_data``.
-    resources: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, job: StackJob, resources: Mapping[str, Any]) -> Self:
-        """Return the job that makes what ``job`` says of what is there already."""
-        return cls(**{each.name: getattr(job, each.name) for each in fields(StackJob)}, resources=resources)
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain types; unknown fields and wrong types are refused.
-
-        Raises:
-            InvalidInput: with a problem for each field at fault.
-        """
-        required = ("name", "template", "resources")
-        return cls(**_stack_fields(data, _ADOPT_FIELDS, required=required, what="an adopt job"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedJob:
-    """What every job says of a stack that is there."""
-
-    #: What a sentence calls it.
-    what: ClassVar[str]
-    required: ClassVar[tuple[str, ...]] = ("name",)
-
-    #: Name or id.
-    name: str
-    project: str = "default"
-    #: Makes the job one and the same however often it is delivered.
-    job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return plain types, the inverse of :meth:`from_wire`."""
-        return asdict(self)
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain types; unknown fields and wrong types are refused.
-
-        Raises:
-            InvalidInput: with a problem for each field at fault.
-        """
-        _refuse_faults(data, _FIELDS[cls.__name__], required=cls.required, what=cls.what)
-        return cls(**{key: value for key, value in data.items() if value is not None})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteJob(NamedJob):
-    """The payload of ``stack.delete``."""
-
-    what: ClassVar[str] = "a delete job"
-
-    #: Whether everything that the stack made is left as it is; only the stack goes.
-    abandon: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CancelJob(NamedJob):
-    """The payload of ``stack.cancel``."""
-
-    what: ClassVar[str] = "a cancel job"
-
-    #: Whether what the stack was when it was complete last is brought back; else it stays as it is, and is FAILED.
-    rollback: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperateJob:
-    """The payload of ``stack.check``, ``stack.suspend`` and ``stack.resume``."""
-
-    #: CHECK, SUSPEND or RESUME: what the task is called says which.
-    action: str
-    name: str
-    project: str = "default"
-    job_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return plain types, of which :meth:`from_wire` makes the job again."""
-        return {"name": self.name, "project": self.project, "job_id": self.job_id}
-
-    @classmethod
-    def from_wire(cls, action: str, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain types; unknown fields and wrong types are refused.
-
-        Raises:
-            InvalidInput: with a problem for each field at fault.
-        """
-        _refuse_faults(data, _STACK_FIELDS, required=("name",), what=f"a {action.lower()} job")
-        return cls(action=action, **{key: value for key, value in data.items() if value is not None})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignalJob(NamedJob):
-    """The payload of ``stack.signal``."""
-
-    what: ClassVar[str] = "a signal job"
-    required: ClassVar[tuple[str, ...]] = ("name", "resource")
-
-    #: The resource that is signalled.
-    resource: str
-    #: What it is told.
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotJob(NamedJob):
-    """The payload of ``stack.snapshot`` and ``stack.delete_snapshot``."""
-
-    what: ClassVar[str] = "a snapshot job"
-
-    #: What the snapshot is to be called, which may be empty; of one that is there, its name or id.
-    snapshot: str = ""
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return plain types, the inverse of :meth:`from_wire`."""
-        wire = asdict(self)
-        return wire if self.snapshot else {key: value for key, value in wire.items() if key != "snapshot"}
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any], *, is_there: bool = False) -> Self:
-        """Rebuild from plain types; unknown fields and wrong types are refused. ``is_there``: it names a snapshot.
-
-        Raises:
-            InvalidInput: with a problem for each field at fault.
-        """
-        job = super(SnapshotJob, cls).from_wire(data)
-        if is_there and not job.snapshot:
-            raise InvalidInput([Problem(path="snapshot", message=f"expected {NAME}, got nothing")])
-        return job
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreJob(NamedJob):
-    """The payload of ``stack.restore``."""
-
-    what: ClassVar[str] = "a restore job"
-    required: ClassVar[tuple[str, ...]] = ("name", "snapshot")
-
-    #: Name or id.
-    snapshot: str
-    timeout_minutes: float | None = None
-    #: Whether a failure brings back what the stack was when it was complete last.
-    rollback: bool = False
-
-
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -333,74 +137,269 @@ class _Shape(NamedTuple):
     fits: Callable[[Any], bool]
 
 
-_TEXT = _Shape("text", _is_text)
-_NAME = _Shape(NAME, is_name)
-#: The name of a stack that is there may also be its id.
-_STACK_FIELDS: Final = {"name": _NAME, "project": _NAME, "job_id": _NAME}
-_DELETE_FIELDS: Final = {**_STACK_FIELDS, "abandon": _Shape("true or false", _is_boolean)}
-_SIGNAL_FIELDS: Final = {
-    **_STACK_FIELDS,
-    "resource": _TEXT,
-    "details": _Shape("a map whose keys are text", _is_map),
-}
-_CANCEL_FIELDS: Final = {**_STACK_FIELDS, "rollback": _Shape("true or false", _is_boolean)}
-_SNAPSHOT_FIELDS: Final = {**_STACK_FIELDS, "snapshot": _NAME}
-_RESTORE_FIELDS: Final = {
-    **_SNAPSHOT_FIELDS,
-    "timeout_minutes": _Shape("a number of minutes", _is_number),
-    "rollback": _Shape("true or false", _is_boolean),
-}
-_CREATE_FIELDS: Final = {
-    **_STACK_FIELDS,
-    # What a new stack may be called is told with the rest of its problems.
-    "name": _TEXT,
-    "template": _TEXT,
-    "template_file": _TEXT,
-    "files": _Shape("a map of text to text", _is_map_of_text),
-    "environments": _Shape("a list of maps with 'file' and 'source', both text", _are_environments),
-    "parameters": _Shape("a map whose keys are text", _is_map),
-    "timeout_minutes": _Shape("a number of minutes", _is_number),
-    "rollback": _Shape("true or false", _is_boolean),
-    "refresh": _Shape("true or false", _is_boolean),
-    "tags": _Shape(TAGS, are_tags),
-}
-_ADOPT_FIELDS: Final = {**_CREATE_FIELDS, "resources": _Shape("a map whose keys are text", _is_map)}
-#: Of the jobs on a stack that is there, by what they are called here.
-_FIELDS: Final = {
-    "DeleteJob": _DELETE_FIELDS,
-    "CancelJob": _CANCEL_FIELDS,
-    "SignalJob": _SIGNAL_FIELDS,
-    "SnapshotJob": _SNAPSHOT_FIELDS,
-    "RestoreJob": _RESTORE_FIELDS,
-}
+#: What the fields of jobs are, when they come from others.
+_Text = Annotated[str, _Shape("text", _is_text)]
+_Name = Annotated[str, _Shape(NAME, is_name)]
+_Flag = Annotated[bool, _Shape("true or false", _is_boolean)]
+_Minutes = Annotated[float | None, _Shape("a number of minutes", _is_number)]
+_Map = Annotated[Mapping[str, Any], _Shape("a map whose keys are text", _is_map)]
+_MapOfText = Annotated[Mapping[str, str], _Shape("a map of text to text", _is_map_of_text)]
+_Tags = Annotated[tuple[str, ...] | None, _Shape(TAGS, are_tags)]
+_Environments = Annotated[
+    tuple[EnvironmentSource, ...],
+    _Shape("a list of maps with 'file' and 'source', both text", _are_environments),
+]
+
+#: Every kind of job, by the name of the task that carries it.
+JOBS: Final[dict[str, type["Job"]]] = {}
 
 
-def _stack_fields(
-    data: Any, fields: Mapping[str, _Shape], *, required: Sequence[str], what: str
-) -> dict[str, Any]:
-    """Return the fields of a job that says what a stack is to be."""
-    _refuse_faults(data, fields, required=required, what=what)
-    environments = tuple(EnvironmentSource(**entry) for entry in data.get("environments") or ())
-    given = {key: value for key, value in data.items() if value is not None}
-    tags = {"tags": each_once(given["tags"])} if "tags" in given else {}
-    return {**given, **tags, "environments": environments}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a coordinator can be asked for. A subclass with a ``task`` is a kind of job, and declares all of it."""
+
+    #: The names of the task that carries it, and of the queue that this travels on.
+    task: ClassVar[str]
+    queue: ClassVar[str] = STACKS_QUEUE
+    #: The coordinator's method that begins what it says.
+    method: ClassVar[str]
+    #: What a sentence calls it.
+    what: ClassVar[str]
+
+    #: The stack's; of one that is there, it may also be its id.
+    name: _Name
+    project: _Name = "default"
+    #: Makes the job one and the same however often it is delivered.
+    job_id: _Name = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def __init_subclass__(cls) -> None:
+        # A class with slots is made twice: the second, which is used, takes the first's place.
+        if "task" in vars(cls):
+            JOBS[cls.task] = cls
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain types, the inverse of :meth:`from_wire`."""
+        return asdict(self)
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from plain types; unknown fields and wrong types are refused.
+
+        Raises:
+            InvalidInput: with a problem for each field at fault.
+        """
+        _refuse_faults(cls, data)
+        return cls(**cls._of_plain({key: value for key, value in data.items() if value is not None}))
+
+    @classmethod
+    def _of_plain(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of the fields given, of plain types that fit them."""
+        return given
 
 
-def _refuse_faults(data: Any, fields: Mapping[str, _Shape], *, required: Sequence[str], what: str) -> None:
-    """Refuse what is no map of these fields; one that is null counts as not given."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackJob(Job):
+    """The payload of ``stack.create``: what a stack is to be."""
+
+    task: ClassVar[str] = "stack.create"
+    method: ClassVar[str] = "create"
+    what: ClassVar[str] = "a stack job"
+
+    #: What a new stack may be called is told with the rest of its problems.
+    name: _Text
+    #: The template's text.
+    template: _Text
+    #: The template's name, for errors.
+    template_file: _Text = "template"
+    #: What ``get_file`` reads, under the keys the template uses.
+    files: _MapOfText = field(default_factory=dict)
+    #: In order; later ones win.
+    environments: _Environments = ()
+    parameters: _Map = field(default_factory=dict)
+    timeout_minutes: _Minutes = None
+    #: Whether a failure brings back what the stack was when it was complete last; of a new stack, nothing is left.
+    rollback: _Flag = False
+    #: Of an update: whether every resource is compared with what is really there.
+    refresh: _Flag = False
+    #: Words to find the stack by; None where an update leaves them as they are.
+    tags: _Tags = None
+
+    @classmethod
+    def of(cls, job: "StackJob", **more: Any) -> Self:
+        """Return the job of this kind that says what ``job`` says, and ``more``."""
+        return cls(**{each.name: getattr(job, each.name) for each in fields(StackJob)}, **more)
+
+    @classmethod
+    def _of_plain(cls, given: dict[str, Any]) -> dict[str, Any]:
+        environments = tuple(EnvironmentSource(**entry) for entry in given.get("environments", ()))
+        tags = {"tags": each_once(given["tags"])} if "tags" in given else {}
+        return {**given, **tags, "environments": environments}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateJob(StackJob):
+    """The payload of ``stack.update``, where the name may also be the stack's id."""
+
+    task: ClassVar[str] = "stack.update"
+    method: ClassVar[str] = "update"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptJob(StackJob):
+    """The payload of ``stack.adopt``: a stack whose objects are there already."""
+
+    task: ClassVar[str] = "stack.adopt"
+    method: ClassVar[str] = "adopt"
+    what: ClassVar[str] = "an adopt job"
+
+    #: By name, what is there of each resource: ``resource_id``, ``type``, ``metadata``, ``resource_data``.
+    resources: _Map
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteJob(Job):
+    """The payload of ``stack.delete``."""
+
+    task: ClassVar[str] = "stack.delete"
+    method: ClassVar[str] = "delete"
+    what: ClassVar[str] = "a delete job"
+
+    #: Whether everything that the stack made is left as it is; only the stack goes.
+    abandon: _Flag = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelJob(Job):
+    """The payload of ``stack.cancel``."""
+
+    task: ClassVar[str] = "stack.cancel"
+    method: ClassVar[str] = "cancel"
+    what: ClassVar[str] = "a cancel job"
+
+    #: Whether what the stack was when it was complete last is brought back; else it stays as it is, and is FAILED.
+    rollback: _Flag = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperateJob(Job):
+    """What is done with a stack as it is."""
+
+    method: ClassVar[str] = "operate"
+    #: CHECK, SUSPEND or RESUME.
+    action: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckJob(OperateJob):
+    """The payload of ``stack.check``."""
+
+    task: ClassVar[str] = "stack.check"
+    what: ClassVar[str] = "a check job"
+    action: ClassVar[str] = CHECK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspendJob(OperateJob):
+    """The payload of ``stack.suspend``."""
+
+    task: ClassVar[str] = "stack.suspend"
+    what: ClassVar[str] = "a suspend job"
+    action: ClassVar[str] = SUSPEND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeJob(OperateJob):
+    """The payload of ``stack.resume``."""
+
+    task: ClassVar[str] = "stack.resume"
+    what: ClassVar[str] = "a resume job"
+    action: ClassVar[str] = RESUME
+
+
+#: By what they do with a stack as it is.
+OPERATE_JOBS: Final = {job.action: job for job in JOBS.values() if issubclass(job, OperateJob)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalJob(Job):
+    """The payload of ``stack.signal``."""
+
+    task: ClassVar[str] = "stack.signal"
+    method: ClassVar[str] = "signal"
+    what: ClassVar[str] = "a signal job"
+
+    #: The resource that is signalled.
+    resource: _Text
+    #: What it is told.
+    details: _Map = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotJob(Job):
+    """The payload of ``stack.snapshot``."""
+
+    task: ClassVar[str] = "stack.snapshot"
+    method: ClassVar[str] = "snapshot"
+    what: ClassVar[str] = "a snapshot job"
+
+    #: What the snapshot is to be called, which may be empty.
+    snapshot: _Name = ""
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return plain types, the inverse of :meth:`from_wire`."""
+        wire = asdict(self)
+        return wire if self.snapshot else {key: value for key, value in wire.items() if key != "snapshot"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteSnapshotJob(Job):
+    """The payload of ``stack.delete_snapshot``."""
+
+    task: ClassVar[str] = "stack.delete_snapshot"
+    method: ClassVar[str] = "delete_snapshot"
+    what: ClassVar[str] = "a snapshot job"
+
+    #: Name or id.
+    snapshot: _Name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreJob(Job):
+    """The payload of ``stack.restore``."""
+
+    task: ClassVar[str] = "stack.restore"
+    method: ClassVar[str] = "restore"
+    what: ClassVar[str] = "a restore job"
+
+    #: Name or id.
+    snapshot: _Name
+    timeout_minutes: _Minutes = None
+    #: Whether a failure brings back what the stack was when it was complete last.
+    rollback: _Flag = False
+
+
+def _refuse_faults(kind: type[Job], data: Any) -> None:
+    """Refuse what is no map of a job's fields; one that is null counts as not given."""
     if not isinstance(data, Mapping):
-        raise InvalidInput([Problem(message=f"expected {what}, a map, got {type(data).__name__}")])
-    hint = f"fields: {', '.join(sorted(fields))}"
+        raise InvalidInput([Problem(message=f"expected {kind.what}, a map, got {type(data).__name__}")])
+    shapes = _shapes(kind)
+    hint = f"fields: {', '.join(sorted(shapes))}"
     problems = [
-        Problem(path=str(key), message=f"is no field of {what}", hint=hint)
+        Problem(path=str(key), message=f"is no field of {kind.what}", hint=hint)
         for key in data
-        if key not in fields
+        if key not in shapes
     ]
-    for name, shape in fields.items():
+    required = {each.name for each in fields(kind) if each.default is each.default_factory is MISSING}
+    for name, shape in shapes.items():
         value = data.get(name)
         if (value is not None or name in required) and not shape.fits(value):
-            found = "another text" if shape is _NAME and _is_text(value) else type(value).__name__
+            found = "another text" if shape.fits is is_name and _is_text(value) else type(value).__name__
             found = "nothing" if value is None else found
             problems.append(Problem(path=name, message=f"expected {shape.words}, got {found}"))
     if problems:
         raise InvalidInput(problems)
+
+
+def _shapes(kind: type[Job]) -> dict[str, _Shape]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {each.name: hints[each.name].__metadata__[0] for each in fields(kind)}

@@ -13,8 +13,7 @@ from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import NodeError
 from cache.node_state.lease import Lease
 from orchestrator.errors import IsothermError, NotFound, Unavailable
-from orchestrator.model.actions import CHECK
-from orchestrator.model.messages import OperateJob
+from orchestrator.model.messages import CheckJob
 from orchestrator.nodes.admin import DRAINED
 from orchestrator.nodes.inquiry import EVERYTHING
 from orchestrator.nodes.rpc.saying import said_of
@@ -57,7 +56,7 @@ class NodeWatcher:
         self,
         store: Store,
         nodes: Nodes,
-        check: Callable[[OperateJob], object],
+        check: Callable[[CheckJob], object],
         tally: NodeStatistics,
         *,
         every_seconds: float,
@@ -124,8 +123,7 @@ class NodeWatcher:
             self._store.machines.booted(row.name, boot_id)
 
     def _is_seen_to(self, stack: StackOnNode, node: str, boot_id: str) -> bool:
-        job = OperateJob(
-            action=CHECK,
+        job = CheckJob(
             name=stack.id,
             project=stack.project,
             job_id=str(uuid.uuid5(_BOOTS, f"{stack.id} {node} {boot_id}")),

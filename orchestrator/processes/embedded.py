@@ -12,9 +12,8 @@ import structlog
 
 from orchestrator.config.log_context import about_job
 from orchestrator.config.settings import Settings
-from orchestrator.engine.jobs import KINDS, Job
 from orchestrator.errors import IsothermError
-from orchestrator.model.messages import END, CheckOrder
+from orchestrator.model.messages import END, CheckOrder, Job
 from orchestrator.processes.runtime import Runtime, is_dead_here
 from orchestrator.store.store import Store
 
@@ -72,7 +71,7 @@ class Embedded:
             for thread in self._threads:
                 thread.start()
 
-    def submit(self, task: str, job: Job, *, stack: str) -> str:
+    def submit(self, job: Job, *, stack: str) -> str:
         """Begin what a job says, with all threads at work, and return the id of its stack.
 
         Raises:
@@ -80,8 +79,8 @@ class Embedded:
         """
         self.start()
         try:
-            with about_job(task, job_id=job.job_id, stack=stack):
-                return KINDS[task].begin(self.runtime.coordinator, job)
+            with about_job(job.task, job_id=job.job_id, stack=stack):
+                return self.runtime.coordinator.begin(job)
         finally:
             self.runtime.pump.wake()
 

@@ -4,8 +4,8 @@ import time
 
 from orchestrator.config.settings import Settings
 from orchestrator.engine.job_errors import raise_refusal
-from orchestrator.engine.jobs import Job
 from orchestrator.errors import NotFound, Unavailable
+from orchestrator.model.messages import Job
 from orchestrator.store.store import Store
 
 #: How long a submitted job may go unanswered before the sender is told that nobody seems to take jobs.
@@ -21,7 +21,7 @@ class JobClient:
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings, self._store = settings, store
 
-    def submit(self, task: str, job: Job, *, stack: str) -> str:
+    def submit(self, job: Job, *, stack: str) -> str:
         """Have a job begun, and return the id of its stack; ``stack`` is what people call that.
 
         Raises:
@@ -34,7 +34,7 @@ class JobClient:
         from orchestrator.queue.celery_app import make_app, send_job
 
         try:
-            send_job(make_app(self._settings), task, job.to_wire(), stack=stack)
+            send_job(make_app(self._settings), job, stack=stack)
         except (OperationalError, OSError) as error:
             raise Unavailable(f"the broker does not answer: {error}") from error
         return self._answer(job.job_id)

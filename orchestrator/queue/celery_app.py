@@ -4,7 +4,7 @@ Every queue is reached through the broker's default exchange, by its name alone.
 which lost its memory could forget: what is sent next arrives.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -14,44 +14,22 @@ from kombu.transport import TRANSPORT_ALIASES
 
 from orchestrator.config.settings import Settings, load_settings
 from orchestrator.model.messages import (
-    ADOPT_TASK,
-    CANCEL_TASK,
-    CHECK_STACK_TASK,
     CHECK_TASK,
     CHECKS_QUEUE,
     COORDINATOR_QUEUE,
-    CREATE_TASK,
-    DELETE_SNAPSHOT_TASK,
-    DELETE_TASK,
-    END,
     FINISH_TASK,
-    RESTORE_TASK,
-    RESUME_TASK,
-    SIGNAL_TASK,
-    SNAPSHOT_TASK,
+    JOBS,
     STACKS_QUEUE,
-    SUSPEND_TASK,
     SWEEP_TASK,
-    UPDATE_TASK,
     WATCH_TASK,
     CheckOrder,
+    Job,
 )
 from orchestrator.queue.celery_worker import note_worker_name
 
 #: Which queue each task travels on.
 ROUTES = {
-    CREATE_TASK: STACKS_QUEUE,
-    ADOPT_TASK: STACKS_QUEUE,
-    UPDATE_TASK: STACKS_QUEUE,
-    CANCEL_TASK: STACKS_QUEUE,
-    SIGNAL_TASK: STACKS_QUEUE,
-    CHECK_STACK_TASK: STACKS_QUEUE,
-    SUSPEND_TASK: STACKS_QUEUE,
-    RESUME_TASK: STACKS_QUEUE,
-    DELETE_TASK: STACKS_QUEUE,
-    SNAPSHOT_TASK: STACKS_QUEUE,
-    DELETE_SNAPSHOT_TASK: STACKS_QUEUE,
-    RESTORE_TASK: STACKS_QUEUE,
+    **{task: job.queue for task, job in JOBS.items()},
     CHECK_TASK: CHECKS_QUEUE,
     FINISH_TASK: COORDINATOR_QUEUE,
     SWEEP_TASK: COORDINATOR_QUEUE,
@@ -161,9 +139,8 @@ class QueuePublisher:
         """Send each order as one message; raises the broker client's errors when it is out of reach."""
         with self._app.producer_or_acquire() as producer:
             for order in orders:
-                task = FINISH_TASK if order.phase == END else CHECK_TASK
                 self._app.send_task(
-                    task,
+                    order.task,
                     kwargs={"order": order.to_wire()},
                     # What event readers show. They parse it, and it holds names only, never a value.
                     argsrepr="()",
@@ -182,11 +159,11 @@ class QueuePublisher:
             return None
 
 
-def send_job(app: Celery, task: str, job: Mapping[str, Any], *, stack: str) -> None:
+def send_job(app: Celery, job: Job, *, stack: str) -> None:
     """Submit a stack job; raises the broker client's errors when it is out of reach."""
     app.send_task(
-        task,
-        kwargs={"job": dict(job)},
+        job.task,
+        kwargs={"job": job.to_wire()},
         argsrepr="()",
         kwargsrepr=repr({"stack": stack}),
         ignore_result=True,

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 import tenacity
 
 from orchestrator.config.settings import load_settings
-from orchestrator.model.messages import CREATE_TASK, StackJob
+from orchestrator.model.messages import StackJob
 from orchestrator.queue.celery_app import make_app, send_job
 from orchestrator.service import Service
 from orchestrator.views.stacks import EventView, Progress, StackView
@@ -150,7 +150,7 @@ class Installation:
     def submit(self, template: str) -> None:
         """Put a job into the queue as a foreign program would: nobody looks at the template before, or waits."""
         job = StackJob(name=STACK, template=template)
-        send_job(make_app(self.settings), CREATE_TASK, job.to_wire(), stack=job.name)
+        send_job(make_app(self.settings), job, stack=job.name)
 
     def until_done(self, stack_id: str, number: int) -> None:
         """Return as soon as so many of the stack's resources are done, which must not be all."""

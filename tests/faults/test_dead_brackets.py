@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.model.messages import CREATE_TASK, StackJob
+from orchestrator.model.messages import StackJob
 from orchestrator.queue.celery_app import make_app, send_job
 from orchestrator.store import migrations, tables
 from orchestrator.store.store import Store
@@ -140,7 +140,7 @@ def test_brackets_match_wherever_in_a_create_the_coordinator_is_killed(
     with no_stack_begun(installation.settings.database_url or "", BETWEEN) as engine:
         for name in (*POINTS, BETWEEN):
             job = StackJob(name=name, template=TEMPLATE, job_id=name)
-            send_job(app, CREATE_TASK, job.to_wire(), stack=name)
+            send_job(app, job, stack=name)
         until(book.stand)
         until(lambda: waits(engine))
         installation.engines[0].kill()

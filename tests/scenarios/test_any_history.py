@@ -23,10 +23,10 @@ from orchestrator.engine.health import mark_unhealthy
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.messages import (
     END,
+    OPERATE_JOBS,
     AdoptJob,
     CancelJob,
     DeleteJob,
-    OperateJob,
     RestoreJob,
     SnapshotJob,
     StackJob,
@@ -203,7 +203,7 @@ class AnyHistory(RuleBasedStateMachine):
         if self._is_deleted():
             return
         before, state = self._traversal(), self._state()
-        job = OperateJob(action=action, name="s", job_id=self._job_id())
+        job = OPERATE_JOBS[action](name="s", job_id=self._job_id())
         with suppress(Conflict):
             self._order(lambda: self.world.coordinator.operate(job), steps, crash)
             assert not state.endswith("IN_PROGRESS") or steps, f"{action} was accepted while {state}"

@@ -21,10 +21,10 @@ from hooks.stack import FrozenStack
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.lifecycle.working import Working
 from orchestrator.model.messages import (
+    OPERATE_JOBS,
     AdoptJob,
     CancelJob,
     DeleteJob,
-    OperateJob,
     RestoreJob,
     SnapshotJob,
     StackJob,
@@ -239,7 +239,7 @@ class Play:
             case "delete" | "abandon" as what:
                 return lambda: act.delete(DeleteJob(name="s", job_id=job_id, abandon=what == ABANDON))
             case "CHECK" | "SUSPEND" | "RESUME" as action:
-                return lambda: act.operate(OperateJob(action=action, name="s", job_id=job_id))
+                return lambda: act.operate(OPERATE_JOBS[action](name="s", job_id=job_id))
             case "snapshot":
                 return lambda: act.snapshot(SnapshotJob(name="s", snapshot=job_id, job_id=job_id))
             case "restore":

@@ -4,7 +4,7 @@ import pytest
 
 from orchestrator.engine.health import mark_unhealthy
 from orchestrator.errors import Conflict
-from orchestrator.model.messages import OperateJob
+from orchestrator.model.messages import SuspendJob
 from orchestrator.store.stacks.stacks import StackRow
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_nested import FILES, root, stacks
@@ -112,7 +112,7 @@ def test_nobody_says_so_while_the_outermost_is_busy(world: World) -> None:
 
 def test_what_is_inside_is_only_reached_from_outside(world: World) -> None:
     with pytest.raises(Conflict, match="is a part of another stack"):
-        world.coordinator.operate(OperateJob(action="SUSPEND", name=child(world).id))
+        world.coordinator.operate(SuspendJob(name=child(world).id))
 
 
 @pytest.mark.parametrize("inside", ["disk", "server"])

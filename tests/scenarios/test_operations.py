@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from orchestrator.errors import Conflict
-from orchestrator.model.messages import OperateJob
+from orchestrator.model.messages import OPERATE_JOBS, SuspendJob
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_update_faults import step
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
@@ -276,7 +276,7 @@ def test_what_is_done_already_is_not_done_again() -> None:
 
 def test_the_same_job_delivered_again_begins_nothing() -> None:
     story = Story(CHAIN)
-    job = OperateJob(action="SUSPEND", name="s")
+    job = SuspendJob(name="s")
     assert story.world.coordinator.operate(job) == story.id
     story.world.settle()
     story.world.resume()
@@ -565,7 +565,7 @@ def test_a_cancel_at_any_moment_leaves_what_can_be_gone_on_with(
 def test_an_operation_ends_whatever_dies_at_whatever_instruction(operation: str, instruction: int) -> None:
     story = suspended() if operation == "resume" else Story(CHAIN)
     world = story.world
-    job = OperateJob(action=operation.upper(), name="s")
+    job = OPERATE_JOBS[operation.upper()](name="s")
     world.cloud.crash_after(instruction)
     if not world.survive(lambda: world.coordinator.operate(job)):
         # Nobody acknowledged the job: it is delivered again.

@@ -22,12 +22,15 @@ from orchestrator.model.messages import (
     END,
     AdoptJob,
     CancelJob,
+    CheckJob,
     CheckOrder,
     DeleteJob,
-    OperateJob,
+    DeleteSnapshotJob,
     RestoreJob,
+    ResumeJob,
     SnapshotJob,
     StackJob,
+    SuspendJob,
 )
 from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
@@ -440,15 +443,15 @@ class World:
 
     def check(self, name: str = "s") -> str:
         """Begin to check a stack."""
-        return self.coordinator.operate(OperateJob(action="CHECK", name=name))
+        return self.coordinator.operate(CheckJob(name=name))
 
     def suspend(self, name: str = "s") -> str:
         """Begin to suspend a stack."""
-        return self.coordinator.operate(OperateJob(action="SUSPEND", name=name))
+        return self.coordinator.operate(SuspendJob(name=name))
 
     def resume(self, name: str = "s") -> str:
         """Begin to resume a stack."""
-        return self.coordinator.operate(OperateJob(action="RESUME", name=name))
+        return self.coordinator.operate(ResumeJob(name=name))
 
     def delete(self, name: str = "s") -> str:
         """Begin the deletion of a stack."""
@@ -464,7 +467,7 @@ class World:
 
     def delete_snapshot(self, snapshot: str, name: str = "s", **job: Any) -> str:
         """Delete a snapshot."""
-        return self.coordinator.delete_snapshot(SnapshotJob(name=name, snapshot=snapshot, **job))
+        return self.coordinator.delete_snapshot(DeleteSnapshotJob(name=name, snapshot=snapshot, **job))
 
     def abandon(self, name: str = "s") -> str:
         """Begin to give a stack up."""

@@ -20,18 +20,16 @@ from orchestrator.engine.job_errors import refusal_of
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import (
-    CANCEL_TASK,
     CHECK_TASK,
-    CREATE_TASK,
-    DELETE_TASK,
     END,
     FINISH_TASK,
+    JOBS,
     JOIN,
-    UPDATE_TASK,
+    OPERATE_JOBS,
     CancelJob,
     CheckOrder,
     DeleteJob,
-    OperateJob,
+    Job,
     SignalJob,
     StackJob,
 )
@@ -173,29 +171,19 @@ def test_tasks_travel_on_the_queues_of_the_table() -> None:
     rows = table(section(QUEUE, "Queues and tasks"))
     assert {task: queue for queue, task, *_ in rows} == {**ROUTES, NODE_TASK: node_queue("NAME")}
     arguments = {task: argument for _, task, argument, *_ in rows}
-    assert {arguments[task] for task in (CREATE_TASK, UPDATE_TASK, CANCEL_TASK, DELETE_TASK)} == {"job"}
+    assert {arguments[task] for task in JOBS} == {"job"}
     assert arguments[CHECK_TASK] == arguments[FINISH_TASK] == "order"
 
 
 def test_fields_of_what_is_done_with_a_stack_as_it_is_are_those_of_the_table() -> None:
     rows = table(section(QUEUE, "The jobs of `stack.check`, `stack.suspend` and `stack.resume`"))
-    # The task says which it is.
-    assert {row[0] for row in rows} == {field.name for field in fields(OperateJob)} - {"action"}
+    for job in OPERATE_JOBS.values():
+        assert {row[0] for row in rows} == {field.name for field in fields(job)}
 
 
-@pytest.mark.parametrize(
-    ("heading", "job"),
-    [
-        ("stack.create", StackJob),
-        ("stack.cancel", CancelJob),
-        ("stack.delete", DeleteJob),
-        ("stack.signal", SignalJob),
-    ],
-)
-def test_fields_of_a_job_are_those_of_the_table(
-    heading: str, job: type[StackJob] | type[CancelJob] | type[DeleteJob] | type[SignalJob]
-) -> None:
-    rows = table(section(QUEUE, f"The job of `{heading}`"))
+@pytest.mark.parametrize("job", [StackJob, CancelJob, DeleteJob, SignalJob])
+def test_fields_of_a_job_are_those_of_the_table(job: type[Job]) -> None:
+    rows = table(section(QUEUE, f"The job of `{job.task}`"))
     assert {row[0] for row in rows} == {field.name for field in fields(job)}
     for field in fields(job):
         shown = next(row[2] for row in rows if row[0] == field.name)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_type_hints
 
 import pytest
 from celery.exceptions import Reject
@@ -11,23 +11,24 @@ from structlog.testing import capture_logs
 from orchestrator import tasks
 from orchestrator.config.nodes import NodeStateCacheSettings
 from orchestrator.config.settings import Settings
+from orchestrator.engine.coordinator import Coordinator
 from orchestrator.engine.job_errors import raise_refusal, refusal_of
-from orchestrator.engine.jobs import KINDS, JobKind
 from orchestrator.errors import Bug, Conflict, InvalidInput, IsothermError, NotFound, PluginMistake
 from orchestrator.model.messages import (
-    CANCEL_TASK,
-    CHECK_STACK_TASK,
     COORDINATOR_QUEUE,
-    CREATE_TASK,
-    DELETE_TASK,
     END,
-    RESUME_TASK,
+    JOBS,
     STACKS_QUEUE,
-    SUSPEND_TASK,
-    UPDATE_TASK,
     WATCH_TASK,
+    CancelJob,
+    CheckJob,
     CheckOrder,
+    DeleteJob,
+    Job,
+    ResumeJob,
     StackJob,
+    SuspendJob,
+    UpdateJob,
 )
 from orchestrator.plugins.resource import Resource
 from orchestrator.processes.runtime import Runtime
@@ -91,7 +92,7 @@ def test_a_job_goes_back_to_the_queue_while_the_database_is_out_of_reach(
     # The second cannot be read as a job, and its refusal cannot be written down either.
     for job in ({"job_id": "1", "name": "s", "template": TEMPLATE}, {"job_id": "1"}):
         with pytest.raises(Reject) as rejected:
-            tasks.carry_out(CREATE_TASK, job)
+            tasks.carry_out(StackJob.task, job)
         assert rejected.value.requeue
 
 
@@ -104,7 +105,7 @@ def test_a_sink_is_told_of_the_first_job_though_nobody_tells_it_yet(
     monkeypatch.setattr(tasks, "runtime", lambda: runtime)
     template = "heat_template_version: 2021-04-16\nresources: {it: {type: OS::Heat::TestResource}}"
     for number in range(2):
-        tasks.carry_out(CREATE_TASK, {"job_id": f"{number}", "name": f"s{number}", "template": template})
+        tasks.carry_out(StackJob.task, {"job_id": f"{number}", "name": f"s{number}", "template": template})
     (cursor,) = runtime.store.sink_cursors.all()
     assert (cursor.name, cursor.position, cursor.backlog) == ("log", 0, 2)
     runtime.close()
@@ -118,11 +119,11 @@ def test_a_job_that_another_process_is_at_goes_back_to_the_queue_after_a_while(
     def begin(*_: object) -> str:
         raise TakenOver("another process asks lifecycle plugins")
 
-    monkeypatch.setitem(KINDS, CREATE_TASK, JobKind(StackJob.from_wire, begin))
+    monkeypatch.setattr(Coordinator, "create", begin)
     waited: list[float] = []
     monkeypatch.setattr("orchestrator.tasks.time.sleep", waited.append)
     with pytest.raises(Reject) as rejected:
-        tasks.carry_out(CREATE_TASK, {"job_id": "1", "name": "s", "template": TEMPLATE})
+        tasks.carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})
     assert rejected.value.requeue
     assert waited == [tasks.OTHERS_SECONDS]
     assert runtime.store.stacks.job("1") is None
@@ -143,7 +144,13 @@ def test_last_words_that_another_process_says_are_left_to_it(
     ]
 
 
-@pytest.mark.parametrize("task", [task for task, queue in ROUTES.items() if queue == STACKS_QUEUE])
+@pytest.mark.parametrize("kind", JOBS.values())
+def test_a_job_goes_to_a_method_of_the_coordinator_that_takes_its_kind(kind: type[Job]) -> None:
+    assert issubclass(kind, get_type_hints(getattr(Coordinator, kind.method))["job"])
+    assert ROUTES[kind.task] == STACKS_QUEUE
+
+
+@pytest.mark.parametrize("task", JOBS)
 def test_a_job_is_acknowledged_when_it_is_done_and_not_before(task: str) -> None:
     registered = default_app().tasks[task]
     assert registered.acks_late
@@ -159,7 +166,7 @@ def test_a_process_whose_hooks_went_away_refuses_jobs_and_leaves_the_rest_to_oth
     install(tmp_path, "acme_gone", source, {"isotherm.lifecycle": ["gone = acme_gone:Gone"]})
     monkeypatch.syspath_prepend(tmp_path)
     with capture_logs() as logs:
-        tasks.carry_out(CREATE_TASK, {"job_id": "1", "name": "s", "template": TEMPLATE})
+        tasks.carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})
         tasks.sweep()
     with pytest.raises(InvalidInput, match="its ordinal must be a whole number"):
         raise_refusal(answer(runtime, "1").refusal or {})
@@ -170,7 +177,7 @@ def test_a_process_whose_hooks_went_away_refuses_jobs_and_leaves_the_rest_to_oth
 
 def test_the_sender_learns_of_an_error_that_nobody_foresaw_and_the_log_of_its_place(runtime: Runtime) -> None:
     with capture_logs() as logs:
-        tasks.carry_out(CREATE_TASK, {"job_id": "1", "name": "s", "template": TEMPLATE})
+        tasks.carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})
     row = answer(runtime, "1")
     assert (row.status, row.stack_id) == ("refused", None)
     assert row.refusal is not None
@@ -183,16 +190,16 @@ def test_the_sender_learns_of_an_error_that_nobody_foresaw_and_the_log_of_its_pl
 
 
 def test_the_sender_learns_why_a_job_was_refused(runtime: Runtime) -> None:
-    tasks.carry_out(CREATE_TASK, {"job_id": "1", "name": "s"})
-    tasks.carry_out(DELETE_TASK, {"job_id": "2", "name": "s"})
-    tasks.carry_out(UPDATE_TASK, {"job_id": "3", "name": "s", "template": TEMPLATE})
-    tasks.carry_out(UPDATE_TASK, {"job_id": "4", "name": "s", "template": TEMPLATE, "colour": "red"})
-    tasks.carry_out(CANCEL_TASK, {"job_id": "5", "name": "s"})
-    tasks.carry_out(CANCEL_TASK, {"job_id": "6", "name": "s", "rollback": "no"})
-    tasks.carry_out(CHECK_STACK_TASK, {"job_id": "7", "name": "s"})
-    tasks.carry_out(SUSPEND_TASK, {"job_id": "8", "name": "s"})
-    tasks.carry_out(RESUME_TASK, {"job_id": "9", "name": "s"})
-    tasks.carry_out(RESUME_TASK, {"job_id": "10", "name": "s", "action": "CHECK"})
+    tasks.carry_out(StackJob.task, {"job_id": "1", "name": "s"})
+    tasks.carry_out(DeleteJob.task, {"job_id": "2", "name": "s"})
+    tasks.carry_out(UpdateJob.task, {"job_id": "3", "name": "s", "template": TEMPLATE})
+    tasks.carry_out(UpdateJob.task, {"job_id": "4", "name": "s", "template": TEMPLATE, "colour": "red"})
+    tasks.carry_out(CancelJob.task, {"job_id": "5", "name": "s"})
+    tasks.carry_out(CancelJob.task, {"job_id": "6", "name": "s", "rollback": "no"})
+    tasks.carry_out(CheckJob.task, {"job_id": "7", "name": "s"})
+    tasks.carry_out(SuspendJob.task, {"job_id": "8", "name": "s"})
+    tasks.carry_out(ResumeJob.task, {"job_id": "9", "name": "s"})
+    tasks.carry_out(ResumeJob.task, {"job_id": "10", "name": "s", "action": "CHECK"})
     expected = {
         "1": InvalidInput,
         "2": NotFound,
@@ -214,12 +221,12 @@ def test_the_sender_learns_why_a_job_was_refused(runtime: Runtime) -> None:
 
 def test_an_update_that_is_delivered_twice_is_one(runtime: Runtime) -> None:
     runtime.types = {"Test": Resource}
-    tasks.carry_out(CREATE_TASK, {"job_id": "1", "name": "s", "template": TEMPLATE})
+    tasks.carry_out(StackJob.task, {"job_id": "1", "name": "s", "template": TEMPLATE})
     stack_id = answer(runtime, "1").stack_id
     job = {"job_id": "2", "name": "s", "template": f"{TEMPLATE}\ndescription: new"}
     operations = []
     for _ in range(2):
-        tasks.carry_out(UPDATE_TASK, job)
+        tasks.carry_out(UpdateJob.task, job)
         operations.append(runtime.store.stacks.find("s", project="default").traversal_id)
     row = answer(runtime, "2")
     assert (row.status, row.stack_id) == ("accepted", stack_id)
@@ -246,13 +253,13 @@ def test_every_refusal_comes_back_as_the_error_it_was(error: IsothermError) -> N
 @pytest.mark.parametrize("job_id", [None, 5, "", "nul\0"])
 def test_a_job_whose_id_is_none_is_refused_all_the_same(job_id: object, runtime: Runtime) -> None:
     with capture_logs() as logs:
-        tasks.carry_out(DELETE_TASK, {"name": "s", "job_id": job_id})
+        tasks.carry_out(DeleteJob.task, {"name": "s", "job_id": job_id})
     assert [line["event"] for line in logs] == ["a job was refused"]
 
 
 def test_a_job_is_known_to_be_taken_before_it_is_looked_at(runtime: Runtime) -> None:
     assert not runtime.store.taken_jobs.is_taken("1")
-    tasks.carry_out(CREATE_TASK, {"job_id": "1"})
+    tasks.carry_out(StackJob.task, {"job_id": "1"})
     assert runtime.store.taken_jobs.is_taken("1")
 
 

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import (
+    OPERATE_JOBS,
     AdoptJob,
     DeleteJob,
+    DeleteSnapshotJob,
     EnvironmentSource,
-    OperateJob,
     RestoreJob,
     SnapshotJob,
     StackJob,
@@ -118,13 +119,14 @@ def test_a_text_that_is_a_name_is_kept(name: str) -> None:
 
 @pytest.mark.parametrize("action", ["CHECK", "SUSPEND", "RESUME"])
 def test_what_is_done_with_a_stack_as_it_is_is_said_by_the_task_alone(action: str) -> None:
-    job = OperateJob(action=action, name="web")
-    assert "action" not in job.to_wire()
-    assert OperateJob.from_wire(action, job.to_wire()) == job
+    kind = OPERATE_JOBS[action]
+    job = kind(name="web")
+    assert (job.action, "action" in job.to_wire()) == (action, False)
+    assert kind.from_wire(job.to_wire()) == job
     with pytest.raises(InvalidInput, match=f"is no field of a {action.lower()} job"):
-        OperateJob.from_wire(action, {"name": "web", "action": action})
+        kind.from_wire({"name": "web", "action": action})
     with pytest.raises(InvalidInput, match="name"):
-        OperateJob.from_wire(action, {})
+        kind.from_wire({})
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_a_job_comes_out_of_the_queue_as_it_went_in(
 
 def test_what_is_wrong_with_a_job_on_a_snapshot_is_named() -> None:
     with pytest.raises(InvalidInput) as refused:
-        SnapshotJob.from_wire({"name": "web"}, is_there=True)
+        DeleteSnapshotJob.from_wire({"name": "web"})
     assert [problem.path for problem in refused.value.problems] == ["snapshot"]
     with pytest.raises(InvalidInput) as refused:
         RestoreJob.from_wire(
@@ -173,5 +175,5 @@ def test_what_is_wrong_with_an_adopt_job_is_named() -> None:
 
 def test_an_adopt_job_is_made_of_any_other() -> None:
     job = StackJob(name="web", template="t", parameters={"p": 1}, job_id="1")
-    adopting = AdoptJob.of(job, {"a": {}})
+    adopting = AdoptJob.of(job, resources={"a": {}})
     assert adopting.to_wire() == {**job.to_wire(), "resources": {"a": {}}}

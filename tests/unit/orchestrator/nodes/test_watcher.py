@@ -13,7 +13,7 @@ from orchestrator import tasks
 from orchestrator.config.nodes import AgentSettings
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, NotFound, PluginMistake, Unavailable
-from orchestrator.model.messages import OperateJob, StackJob
+from orchestrator.model.messages import CheckJob, StackJob
 from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.nodes.watcher import NodeWatcher
@@ -38,14 +38,14 @@ class Watch:
     store: Store
     clock: Clock
     nodes: FakeNodes = field(default_factory=FakeNodes)
-    jobs: list[OperateJob] = field(default_factory=list)
+    jobs: list[CheckJob] = field(default_factory=list)
     refused: Mapping[str, Exception] = field(default_factory=dict)
 
     def pass_(self, seconds: float) -> None:
         self.clock.now += seconds
         self.nodes.now += seconds
 
-    def check(self, job: OperateJob) -> None:
+    def check(self, job: CheckJob) -> None:
         if job.name in self.refused:
             raise self.refused[job.name]
         self.jobs.append(job)
