@@ -13,6 +13,7 @@ from dataclasses import asdict
 import structlog
 
 from cache.constraints.counters import Counts
+from orchestrator.config.periodic import Periodic
 
 log = structlog.get_logger()
 
@@ -46,19 +47,20 @@ class CacheStatistics:
         then: Callable[[], None] = lambda: None,
     ) -> None:
         self._take, self._add, self._then = take, add, then
-        self._every_seconds = every_seconds
+        self._every_seconds = self._pause_seconds = every_seconds
         self._owed: dict[str, Counter[str]] = {}
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
         self._telling = threading.Lock()
+        self._thread = Periodic(
+            "cache tally",
+            self._act,
+            every_seconds=every_seconds,
+            first_seconds=every_seconds,
+            last=lambda _: self.tell(),
+        )
 
     def start(self) -> None:
         """Begin to tell, unless it was begun."""
-        with self._starting:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="cache tally", daemon=True)
-                self._thread.start()
+        self._thread.start()
 
     def tell(self) -> bool:
         """Tell what there is to tell; return whether nothing is owed now. No fault ever comes of it."""
@@ -78,16 +80,10 @@ class CacheStatistics:
 
     def close(self) -> None:
         """Tell what is left, if the store takes it within moments, and stop."""
-        with self._starting:
-            thread, self._thread = self._thread, None
-        self._stop.set()
-        if thread is not None:
-            # It tells once more before it ends.
-            thread.join(PATIENCE_SECONDS)
+        self._thread.stop(PATIENCE_SECONDS)
 
-    def _run(self) -> None:
-        pause = self._every_seconds
-        while not self._stop.wait(pause):
-            pause = self._every_seconds if self.tell() else min(SELDOM_SECONDS, pause * 2)
-            self._then()
-        self.tell()
+    def _act(self) -> float:
+        is_told = self.tell()
+        self._pause_seconds = self._every_seconds if is_told else min(SELDOM_SECONDS, self._pause_seconds * 2)
+        self._then()
+        return self._pause_seconds

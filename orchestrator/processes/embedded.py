@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import structlog
 
 from orchestrator.config.log_context import about_job
+from orchestrator.config.periodic import Periodic
 from orchestrator.config.settings import Settings
 from orchestrator.errors import IsothermError
 from orchestrator.model.messages import END, CheckOrder, Job
@@ -33,6 +34,7 @@ class Embedded:
         self._unwinding: threading.Thread | None = None
         self._settings = settings
         self._starting = threading.Lock()
+        self._sweeper = Periodic("sweeper", self._sweep, every_seconds=SWEEP_SECONDS)
         self.runtime = Runtime(settings, self, kind="embedded", store=store)
 
     def publish(self, orders: Sequence[CheckOrder]) -> None:
@@ -67,9 +69,9 @@ class Embedded:
             runtime.pump.start()
             names = [f"worker-{number}" for number in range(self._settings.embedded_threads)]
             self._threads = [threading.Thread(target=self._work, name=name, daemon=True) for name in names]
-            self._threads.append(threading.Thread(target=self._sweep, name="sweeper", daemon=True))
             for thread in self._threads:
                 thread.start()
+            self._sweeper.start()
 
     def submit(self, job: Job, *, stack: str) -> str:
         """Begin what a job says, with all threads at work, and return the id of its stack.
@@ -91,6 +93,7 @@ class Embedded:
             self._orders.put(None)
         for thread in self._threads:
             thread.join()
+        self._sweeper.stop()
         if self._unwinding:
             self._unwinding.join()
         self.runtime.close()
@@ -114,18 +117,12 @@ class Embedded:
             log.exception("an order was left to the sweep", resource=order.key)
         self.runtime.pump.wake()
 
-    def _sweep(self) -> None:
-        pause = 0.0
-        while not self._stopping.wait(pause):
-            try:
-                swept = self.runtime.coordinator.sweep(unwinds=False)
-                self._unwind(swept.lost)
-                due = None if swept.lost else self.runtime.store.sweeper.next_due()
-                wait = SWEEP_SECONDS if due is None else max(due, 0.001)
-                pause = 0.0 if swept.more else min(SWEEP_SECONDS, wait)
-            except Exception:
-                log.exception("the sweep failed; it is tried again")
-                pause = SWEEP_SECONDS
+    def _sweep(self) -> float:
+        swept = self.runtime.coordinator.sweep(unwinds=False)
+        self._unwind(swept.lost)
+        due = None if swept.lost else self.runtime.store.sweeper.next_due()
+        wait = SWEEP_SECONDS if due is None else max(due, 0.001)
+        return 0.0 if swept.more else min(SWEEP_SECONDS, wait)
 
     def _unwind(self, lost: Sequence[str]) -> None:
         """Have lifecycle plugins told of what is lost: beside the sweep, for they may take their time."""

@@ -1,10 +1,11 @@
 """The threads of one process that tell event sinks what happened."""
 
-import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic
 
 from hooks.events import EventSink
+from orchestrator.config.periodic import Periodic
 from orchestrator.errors import IsothermError
 from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, MakeSink, Teller, complain
 from orchestrator.store.installation.sink_cursors import CursorClaim, SinkCursors
@@ -43,11 +44,17 @@ class Pump:
             )
             for each in sinks
         ]
-        self._news = [threading.Event() for _ in self._tellers]
-        self._threads: list[threading.Thread] = []
-        self._starting = threading.Lock()
+        self._threads = [
+            Periodic(
+                f"pump {teller.name}",
+                partial(self._step, teller),
+                every_seconds=LOOK_SECONDS,
+                least_seconds=GATHER_SECONDS,
+                last=partial(self._drain, teller),
+            )
+            for teller in self._tellers
+        ]
         self._is_registered = False
-        self._stopping = threading.Event()
         #: When everything is to be over, once it is stopping.
         self._until = 0.0
 
@@ -63,54 +70,34 @@ class Pump:
 
     def start(self) -> None:
         """Start the threads, unless that was done."""
-        with self._starting:
-            if self._threads or self._stopping.is_set():
-                return
-            self._threads = [
-                threading.Thread(
-                    target=self._run, args=(teller, news), name=f"pump {teller.name}", daemon=True
-                )
-                for teller, news in zip(self._tellers, self._news, strict=True)
-            ]
-            for thread in self._threads:
-                thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def wake(self) -> None:
         """Say that something may have been committed; costs next to nothing."""
-        for news in self._news:
-            news.set()
+        for thread in self._threads:
+            thread.wake()
 
     def stop(self, until: float) -> None:
         """Let the sinks take what is left until then, by the monotonic clock; what they did not take is kept."""
-        with self._starting:
-            self._until = until
-            self._stopping.set()
-        self.wake()
+        self._until = until
+        for thread in self._threads:
+            thread.stop(0)
 
     def join(self) -> None:
         """Return when it has stopped, or its time is over: one whose sink does not return is left behind."""
         for thread in self._threads:
-            thread.join(max(0.0, self._until - monotonic()))
+            thread.stop(max(0.0, self._until - monotonic()))
 
-    def _run(self, teller: Teller, news: threading.Event) -> None:
-        while not self._stopping.is_set():
-            # Forgotten before it is looked: what comes meanwhile is looked for again.
-            news.clear()
-            pause = self._step(teller)
-            if pause > 0 and not self._stopping.wait(min(pause, GATHER_SECONDS)):
-                news.wait(pause - GATHER_SECONDS)
-        self._drain(teller, news)
-        self._leave(teller)
-
-    def _drain(self, teller: Teller, news: threading.Event) -> None:
+    def _drain(self, teller: Teller, thread: Periodic) -> None:
         """Tell a sink what is left, also what another process has just let go of, as long as there is time."""
         teller.look_again()
         while monotonic() < self._until:
             pause = self._step(teller)
             if not self._has_more(teller):
-                return
-            news.clear()
-            news.wait(min(pause, GATHER_SECONDS))
+                break
+            thread.rest(min(pause, GATHER_SECONDS))
+        self._leave(teller)
 
     def _step(self, teller: Teller) -> float:
         try:

@@ -8,6 +8,7 @@ from typing import Final
 
 from hooks.events import EventSink
 from hooks.loading.calling import call_within
+from orchestrator.config.periodic import Periodic
 from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.teller import GATHER_SECONDS, LOOK_SECONDS, POLL_SECONDS, Teller, complain
 from orchestrator.store.installation.sink_cursors import CursorClaim, Due, SinkCursors
@@ -45,10 +46,15 @@ class StackPump:
         is_dead: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._cursors, self._sinks, self._owner, self._is_dead = cursors, sinks, owner, is_dead
-        self._news = threading.Event()
-        self._stopping = threading.Event()
         self._until = 0.0
-        self._thread: threading.Thread | None = None
+        self._thread = Periodic(
+            "pump of stacks",
+            lambda: GATHER_SECONDS + self._look(),
+            every_seconds=LOOK_SECONDS,
+            least_seconds=GATHER_SECONDS,
+            last=self._drain,
+            complaint="an event sink is told later",
+        )
         self._telling = threading.Lock()
         #: The cursors that threads of this process are at, and of which of them the sink failed the last time.
         self._told: set[str] = set()
@@ -60,48 +66,31 @@ class StackPump:
 
     def start(self) -> None:
         """Start to tell, unless that was done."""
-        if self._thread is None and not self._stopping.is_set():
-            self._thread = threading.Thread(target=self._run, name="pump of stacks", daemon=True)
-            self._thread.start()
+        self._thread.start()
 
     def wake(self) -> None:
         """Say that something may have been committed; costs next to nothing."""
-        self._news.set()
+        self._thread.wake()
 
     def stop(self, until: float) -> None:
         """Have everything told that can be until then, by the monotonic clock, and nothing after it."""
         self._until = until
-        self._stopping.set()
-        self._news.set()
+        self._thread.stop(0)
 
     def join(self) -> None:
         """Return when it has stopped, or its time is over."""
-        if self._thread is not None:
-            self._thread.join(max(0.0, self._until - monotonic()))
+        self._thread.stop(max(0.0, self._until - monotonic()))
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            self._news.clear()
-            pause = self._look()
-            if not self._stopping.wait(GATHER_SECONDS):
-                self._news.wait(pause)
+    def _drain(self, thread: Periodic) -> None:
         while monotonic() < self._until:
             self._looked_at = self._rests_until = float("-inf")
             self._look()
             if not self._told and not self._due(failing=False) and not self._due(failing=True):
                 break
-            self._news.wait(GATHER_SECONDS)
-            self._news.clear()
+            thread.rest(GATHER_SECONDS)
 
     def _look(self) -> float:
         """Have told what is due, as far as there are hands; return for how long nothing is to be done."""
-        try:
-            return self._have_told()
-        except Exception as error:  # noqa: BLE001  # the thread must outlive any fault of the database
-            complain("of stacks", error)
-            return LOOK_SECONDS
-
-    def _have_told(self) -> float:
         now = monotonic()
         if now - self._tidied_at > TIDY_SECONDS:
             self._tidied_at = now
@@ -169,7 +158,7 @@ class StackPump:
                 self._failing.discard(due.name)
             # There may be more for it, and there is a hand free for others.
             self._seen = 0
-            self._news.set()
+            self._thread.wake()
 
     def _make(self, claim: CursorClaim) -> EventSink:
         return self._sinks.make(claim.type, claim.options)

@@ -1,6 +1,5 @@
 """Holding a node's name: taken when an agent begins, kept by saying so again and again, given back at its end."""
 
-import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,6 +9,7 @@ import structlog
 
 from cache.node_state.errors import LeaseHeld, LeaseLost, StateStoreFailed
 from cache.node_state.lease import Lease
+from orchestrator.config.periodic import Periodic
 from orchestrator.errors import Conflict, Unavailable
 from workers.agent.locks import Locks, LockTaken
 from workers.agent.patience import Patience, Unanswered
@@ -69,8 +69,9 @@ class Tenancy:
         self._file = directory / _FILE
         self._locks = Locks(directory / "locks")
         self._held = ExitStack()
-        self._leaving = threading.Event()
-        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+        self._thread = Periodic(
+            "lease", self._renew, every_seconds=heartbeat_seconds, first_seconds=heartbeat_seconds
+        )
 
     def take(self) -> None:
         """Take the name. An agent that died on this machine, in this directory, is no hindrance.
@@ -109,9 +110,7 @@ class Tenancy:
 
     def leave(self) -> None:
         """Give the name back, if it is still this agent's."""
-        self._leaving.set()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(self._heartbeat_seconds)
+        self._thread.stop(self._heartbeat_seconds)
         try:
             if self._said is not None:
                 self._book.release(self._said)
@@ -142,14 +141,13 @@ class Tenancy:
         write_record(self._file, {"incarnations": list(incarnations[-_MOST_REMEMBERED:])})
 
     def _renew(self) -> None:
-        while not self._leaving.wait(self._heartbeat_seconds):
-            try:
-                self._book.renew(self._latest())
-            except StateStoreFailed as error:
-                log.warning("the node's lease is not renewed", reason=str(error))
-            except LeaseLost as error:
-                self._on_lost(error)
-                return
+        try:
+            self._book.renew(self._latest())
+        except StateStoreFailed as error:
+            log.warning("the node's lease is not renewed", reason=str(error))
+        except LeaseLost as error:
+            self._thread.stop()
+            self._on_lost(error)
 
     def _latest(self) -> Lease:
         """Return what is to be said now: what was said before, if who is asked what the node has fails or hangs."""

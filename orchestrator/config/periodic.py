@@ -1,0 +1,97 @@
+"""A thread of a process that does something every so often, such as to extend leases."""
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import structlog
+
+from orchestrator.errors import IsothermError
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class Periodic:
+    """A daemon thread that calls ``act`` from :meth:`start` until :meth:`stop`; make it after a fork, not before.
+
+    A fault of ``act`` ends nothing: it is logged, and ``act`` is called again.
+
+    Args:
+        name: The thread's.
+        act: Returns the seconds until it is called again; None: ``every_seconds``.
+        every_seconds: The seconds until then after a fault.
+        first_seconds: The seconds until it is called first.
+        least_seconds: How soon it is called again at the earliest where it is woken; None: it cannot be.
+        last: Called before the thread ends.
+        complaint: What is logged of a fault.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        act: Callable[[], float | None],
+        *,
+        every_seconds: float,
+        first_seconds: float = 0.0,
+        least_seconds: float | None = None,
+        last: Callable[["Periodic"], object] = lambda _: None,
+        complaint: str = "",
+    ) -> None:
+        self._name, self._act, self._last = name, act, last
+        self._complaint = complaint or f"{name} failed; it is tried again"
+        self._every_seconds, self._first_seconds = every_seconds, first_seconds
+        self._least_seconds = least_seconds
+        self._woken, self._stopping = threading.Event(), threading.Event()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread, unless it was started or stopped."""
+        if self._thread is None:
+            with self._starting:
+                if self._thread is None and not self._stopping.is_set():
+                    self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                    self._thread.start()
+
+    def wake(self) -> None:
+        """Have it done soon; costs next to nothing."""
+        self._woken.set()
+
+    def rest(self, seconds: float) -> None:
+        """Wait until it is woken, for so long at most: for ``last``."""
+        self._woken.wait(seconds)
+        self._woken.clear()
+
+    def stop(self, seconds: float | None = None) -> None:
+        """Have it done no more, and wait until the thread ends, for so long at most; it may also stop itself."""
+        with self._starting:
+            self._stopping.set()
+        self.wake()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(seconds)
+
+    def _run(self) -> None:
+        pause = self._first_seconds
+        while not self._is_stopped_within(pause):
+            # Forgotten before it is called: what comes meanwhile is seen to again.
+            self._woken.clear()
+            again = self._tried(self._act)
+            pause = self._every_seconds if again is None else again
+        self._tried(lambda: self._last(self))
+
+    def _is_stopped_within(self, seconds: float) -> bool:
+        least = seconds if self._least_seconds is None else min(seconds, self._least_seconds)
+        if not self._stopping.wait(least):
+            self._woken.wait(seconds - least)
+        return self._stopping.is_set()
+
+    def _tried(self, act: Callable[[], T]) -> T | None:
+        try:
+            return act()
+        except IsothermError as error:
+            log.warning(self._complaint, thread=self._name, error=str(error))
+        except Exception:
+            log.exception(self._complaint, thread=self._name)
+        return None
