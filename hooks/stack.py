@@ -6,10 +6,10 @@ tags and what each resource is made of. Values of hidden parameters are masked w
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from hooks.values.frozen import FrozenDict
+from hooks.values.nearest import did_you_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,5 @@ class FrozenStack:
         try:
             return self.resources[name]
         except KeyError:
-            near = get_close_matches(name, self.resources, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, self.resources)
             raise KeyError(f"stack {self.name!r} has no resource {name!r}{hint}") from None

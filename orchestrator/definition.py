@@ -6,9 +6,9 @@ direct requirements are present; asking for anything else is the asker's mistake
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Final, Self
 
+from hooks.values.nearest import did_you_mean
 from hooks.values.unknown import UNKNOWN as UNKNOWN  # noqa: PLC0414  # functions and plugins find it here
 from hooks.values.unknown import Unknown as Unknown  # noqa: PLC0414  # as above
 from orchestrator.errors import NotFound, PluginMistake
@@ -258,6 +258,5 @@ class StackDefinition:
                 raise PluginMistake(
                     f"resource {self.asker!r} asked for {name!r}, which is not one of its direct requirements"
                 ) from None
-            near = get_close_matches(name, self.resources, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, self.resources)
             raise NotFound(f"stack {self.name!r} has no resource {name!r}{hint}") from None

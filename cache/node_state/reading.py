@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import partial
 from typing import Final
 
@@ -29,6 +28,7 @@ from cache.node_state.requests import Snapshot, SnapshotRequest
 from cache.node_state.store import Fill, Kept, Look, NodeStateStore, Tokens
 from cache.node_state.verdict import Hit, Miss, Question, judge, lease_in, refusal
 from cache.stores.single_flight import Flight, Flights
+from cache.stores.suggestion import suggestion
 
 #: Asks a node: its name, what for, and how long at most, in seconds. Raises a NodeError.
 Fetch = Callable[[str, SnapshotRequest, float], Snapshot]
@@ -341,12 +341,8 @@ class Reading:
         names: Collection[str] = ()
         with suppress(StateStoreFailed):
             names = self._store.names()
-        near = get_close_matches(node[:100], names, 1)
-        return (
-            f"; did you mean {near[0]!r}?"
-            if near
-            else f"; there are: {', '.join(sorted(names)[:10]) or 'none'}"
-        )
+        there = f"there are: {', '.join(sorted(names)[:10]) or 'none'}"
+        return f"; {suggestion(node, names, there)}"
 
 
 def _entry_in(look: Look) -> Entry | None:

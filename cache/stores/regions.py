@@ -7,7 +7,6 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from dogpile.cache import make_region as make_dogpile_region
 
 from cache.stores.codec import pack
 from cache.stores.fail_open import PAUSE_SECONDS, FailOpen
+from cache.stores.suggestion import suggestion
 
 #: A store that does not answer within this time is taken for one that is down.
 TIMEOUT_SECONDS = 1.0
@@ -144,8 +144,7 @@ def _check_arguments(backend: str, given: Mapping[str, Any]) -> None:
         return
     for name in given:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
+            hint = suggestion(name, known, f"there are: {', '.join(known) or 'none'}")
             raise CacheMisconfigured(
                 f"cache backend {backend!r} has no argument {name!r}; {hint}", "arguments"
             )
@@ -198,9 +197,5 @@ def _prefix(region: str) -> str:
 
 
 def _nearest(backend: str) -> str:
-    near = get_close_matches(backend, BACKENDS, 1)
-    return (
-        f"; did you mean {near[0]!r}?"
-        if near
-        else f"; there are {', '.join(BACKENDS)}, and dogpile.cache's own"
-    )
+    there = f"there are {', '.join(BACKENDS)}, and dogpile.cache's own"
+    return f"; {suggestion(backend, BACKENDS, there)}"

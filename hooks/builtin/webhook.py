@@ -20,7 +20,7 @@ from hooks.http.options import SenderOptions
 from hooks.http.undelivered import NotDelivered
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
-from hooks.values.nearest import did_you_mean
+from hooks.values.nearest import nearest
 
 log = structlog.get_logger()
 
@@ -58,7 +58,7 @@ class WebhookOptions(SenderOptions):
     def _are_actions(cls, actions: tuple[str, ...]) -> tuple[str, ...]:
         for each in actions:
             if each not in ACTIONS:
-                raise ValueError(f"there is no operation {each!r}{did_you_mean(each, ACTIONS)}")
+                raise ValueError(f"there is no operation {each!r}; {nearest(each, ACTIONS)}")
         return actions
 
 

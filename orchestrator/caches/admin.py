@@ -11,9 +11,9 @@ from typing import Final
 
 from cache.constraints.cache import ConstraintCache
 from cache.constraints.counters import Counts
+from hooks.values.nearest import did_you_mean
 from orchestrator.caches.process import COMMON_STORES
 from orchestrator.errors import InvalidInput, NotFound
-from orchestrator.model.nearest import Nearest
 from orchestrator.store.installation.cache_counters import CacheCounters, CacheFlushes, CacheTotals
 from orchestrator.views.caches import CacheView, FlushView
 
@@ -89,8 +89,7 @@ class CacheAdmin:
         if client is None:
             return names
         if client not in names:
-            hint = Nearest().hint(client, names)
-            raise NotFound(f"there is no client plugin {client!r} here" + (hint and f"; {hint}"))
+            raise NotFound(f"there is no client plugin {client!r} here{did_you_mean(client, names)}")
         return [client]
 
     def _made(self, client: str) -> ConstraintCache | FlushView:
@@ -106,8 +105,7 @@ class CacheAdmin:
         counters = totals.counts if totals else Counts()
         since = totals.since if totals else None
         if client not in self.clients:
-            hint = Nearest().hint(client, self.clients)
-            detail = "there is no such client plugin here" + (hint and f"; {hint}")
+            detail = "there is no such client plugin here" + did_you_mean(client, self.clients)
             return CacheView(client=client, state="unknown", detail=detail, since=since, counters=counters)
         cache = self._made(client)
         if isinstance(cache, FlushView):

@@ -4,15 +4,14 @@ No value is told but numbers that are out of bounds: any other may be a key, or 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import takewhile
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from hooks.values.nearest import Nearest
 from orchestrator.errors import Problem
-from orchestrator.model.nearest import Nearest
 
 PREFIX: Final = "ISOTHERM_"
 #: Variables that are no settings, and mean something to Isotherm all the same.
@@ -78,8 +77,8 @@ def unread_variables(settings: type[BaseModel], variables: Mapping[str, str]) ->
             continue
         # All begin alike, which would make them look nearer than they are.
         rests = [each.removeprefix(PREFIX) for each in known]
-        if near := get_close_matches(spelt.removeprefix(PREFIX), rests, 1, _ALIKE):
-            yield name, PREFIX + near[0]
+        if near := Nearest(alike=_ALIKE).among(spelt.removeprefix(PREFIX), rests):
+            yield name, PREFIX + near
 
 
 def _problem(

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.errors import LONGEST_NAME, InvalidInput, Problem, cut
 from orchestrator.model.event_filter import EventFilter
-from orchestrator.model.nearest import Nearest
 from orchestrator.queries.observer import StackQuery
 
 #: How many rows a page of a list has at most.

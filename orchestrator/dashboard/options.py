@@ -16,10 +16,10 @@ from flower.utils.authentication import validate_auth_option
 from tornado.auth import OAuth2Mixin
 from tornado.options import Error, OptionParser, define, options
 
+from hooks.values.nearest import Nearest
 from orchestrator.dashboard.access import Mode
 from orchestrator.dashboard.login import provider_named
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.model.nearest import Nearest
 
 #: Flower's options that have another default here.
 DEFAULTS: Final = {

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.engine.breakpoints import check_kind
 from orchestrator.errors import Conflict, InvalidInput, Problem
-from orchestrator.model.nearest import Nearest
 from orchestrator.service import Service
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.views.stacks import HookView, StackView

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from hooks.values.nearest import Nearest
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import Check
 from orchestrator.errors import InvalidInput, PluginMistake
-from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.clients import ClientPlugins
 from orchestrator.plugins.constraint_caches import make_constraint_cache
 

@@ -18,13 +18,12 @@ from hooks.lifecycle import LifecyclePlugin, find_lifecycle_plugins
 from hooks.loading.installed import Installed, InstalledHook
 from hooks.loading.origin import origin_of
 from hooks.values.masking import MASK
-from hooks.values.nearest import did_you_mean
+from hooks.values.nearest import Nearest, nearest
 from orchestrator.config.hooks import find_sinks
 from orchestrator.config.settings import Settings
 from orchestrator.documentation.hook_options import OptionView, options_of
 from orchestrator.documentation.plugin_views import PluginDetails, PluginView
 from orchestrator.errors import InvalidInput, NotFound, Problem
-from orchestrator.model.nearest import Nearest
 from orchestrator.nodes.rpc.registry import HYPERVISORS, STORAGE
 from orchestrator.nodes.rpc.registry import NAMESPACE as NODE_RPCS
 from orchestrator.plugins.clients import NAMESPACE as CLIENTS
@@ -139,7 +138,7 @@ def _namespace(said: str) -> str:
     if name not in known:
         # What all begin with would make any of them near.
         short = [each.removeprefix(_PREFIX) for each in known]
-        raise NotFound(f"there is no namespace {said!r}{did_you_mean(name.removeprefix(_PREFIX), short)}")
+        raise NotFound(f"there is no namespace {said!r}; {nearest(name.removeprefix(_PREFIX), short)}")
     return name
 
 
@@ -233,7 +232,7 @@ def _errors(entry: EntryPoint, rivals: Iterable[EntryPoint]) -> Iterator[str]:
         yield f"another package brings one of the same name ({origin_of(rival)}): remove one"
     check = _CHECKS.get(entry.group)
     if check is None:
-        yield f"nobody reads the namespace {entry.group!r}{did_you_mean(entry.group, NAMESPACES)}"
+        yield f"nobody reads the namespace {entry.group!r}; {nearest(entry.group, NAMESPACES)}"
         return
     try:
         check(entry, entry.load())

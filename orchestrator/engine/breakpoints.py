@@ -2,10 +2,10 @@
 
 import glob
 from collections.abc import Mapping
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.errors import Conflict, InvalidInput, Problem
 from orchestrator.model.messages import CheckOrder
 from orchestrator.queries.breakpoints import hook_view
@@ -26,9 +26,8 @@ def check_kind(kind: object, *, path: str) -> str:
     """
     if isinstance(kind, str) and kind in HOOKS:
         return kind
-    near = get_close_matches(str(kind), HOOKS, 1)
     found = repr(kind[:80]) if isinstance(kind, str) else type(kind).__name__
-    hint = f"did you mean {near[0]!r}?" if near else ""
+    hint = Nearest().hint(str(kind), HOOKS)
     raise InvalidInput(
         [Problem(path=path, message=f"expected one of {', '.join(HOOKS)}, found {found}", hint=hint)]
     )

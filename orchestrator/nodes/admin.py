@@ -9,8 +9,8 @@ import structlog
 from cache.node_state.errors import NodeError, NodeUnreachable, StateStoreFailed
 from cache.node_state.lease import Lease
 from cache.node_state.requests import OK, Snapshot
+from hooks.values.nearest import Nearest
 from orchestrator.errors import Conflict, NotFound, Unavailable
-from orchestrator.model.nearest import Nearest
 from orchestrator.nodes.inquiry import Answer, NodeInquiry, reached
 from orchestrator.nodes.presentation import instance_views, node_view, resident_view, section_views
 from orchestrator.nodes.rpc.saying import said_of

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from orchestrator.model.nearest import Nearest
+from hooks.values.nearest import Nearest
 from orchestrator.placement.host import Host, demand_of, in_words, shortage
 from orchestrator.placement.rules import Group, Policy, Standing
 from orchestrator.plugins.asks import Asks

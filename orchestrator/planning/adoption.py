@@ -6,8 +6,8 @@ Pure: a job's entries in, what becomes of the rows out. Every problem is found i
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.errors import InvalidInput, Problem, cut
-from orchestrator.model.nearest import Nearest
 from orchestrator.model.plan import DesiredResource
 from orchestrator.planning.preparation import Prepared
 from orchestrator.plugins.stack_resource import ENTRIES, StackResource

@@ -8,10 +8,10 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, ClassVar, Final, Protocol
 
+from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest, did_you_mean
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, NotFound, PluginMistake, Problem
 from orchestrator.plugins.asking import EntityNotFound
@@ -218,8 +218,7 @@ class ClientPlugins(Mapping[str, type[ClientPlugin]]):
         try:
             return self._plugins[name]
         except KeyError:
-            near = get_close_matches(name, self._plugins, 1, 0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, self._plugins, alike=SOMEWHAT_ALIKE)
             raise NotFound(f"there is no client plugin {name!r} here{hint}") from None
 
     def __getitem__(self, name: str) -> type[ClientPlugin]:
@@ -313,8 +312,8 @@ class Clients:
             if section in said:
                 raise
             # Nothing is said of it, at least not under this name.
-            near = get_close_matches(section, [other for other in said if other not in plugins], 1)
-            slip = f"there is settings.clients.{near[0]}: is it meant?" if near else ""
+            near = Nearest().among(section, [other for other in said if other not in plugins])
+            slip = f"there is settings.clients.{near}: is it meant?" if near else ""
             hint = slip or f"nothing is said of it under [clients.{section}], see docs/clients.md"
             raise ClientMisconfigured([replace(problem, hint=hint) for problem in error.problems]) from error
 

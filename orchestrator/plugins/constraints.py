@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.errors import NotVerified
-from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.asking import AskedClients
 from orchestrator.sandbox.child import Fault
 from orchestrator.sandbox.process import TOO_LATE, Sandbox

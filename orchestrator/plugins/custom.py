@@ -7,10 +7,10 @@ templates call it.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, ClassVar
 
+from hooks.values.nearest import SOMEWHAT_ALIKE, did_you_mean
 from orchestrator.errors import IsothermError, NotFound, NotVerified, PluginMistake
 from orchestrator.plugins.asking import AmbiguousName, AskedClients, EntityNotFound
 from orchestrator.plugins.constraints import Constraint, Unanswered, shown
@@ -99,8 +99,7 @@ class CustomConstraints(Mapping[str, CustomConstraint]):
         try:
             return self._constraints[name]
         except KeyError:
-            near = get_close_matches(name, self._constraints, 1, 0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, self._constraints, alike=SOMEWHAT_ALIKE)
             raise NotFound(f"there is no custom constraint {name!r} here{hint}") from None
 
     def __getitem__(self, name: str) -> CustomConstraint:

@@ -13,8 +13,8 @@ A path is always a list, from the property inwards; ``*`` stands for any item of
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
+from hooks.values.nearest import Nearest
 from orchestrator.errors import PluginMistake
-from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.api_versions import AllowedVersions
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.group_tables import MOST_PATHS, combinations, is_fine

@@ -7,10 +7,10 @@ Checking and converting are one walk, so they cannot disagree: :func:`check_prop
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, NoReturn
 
+from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.errors import NotVerified
 from orchestrator.plugins.asking import AskedClients
@@ -317,10 +317,10 @@ def _report_unknown(
     unknown: Iterable[str], schema: Mapping[str, Property], path: PropertyPath, walk: Walk
 ) -> None:
     offered = [name for name, prop in schema.items() if prop.support_status.is_offered and prop.implemented]
+    nearest = Nearest()
     for name in unknown:
-        near = get_close_matches(str(name), offered, 1)
         known = ", ".join(sorted(offered)) or "none at all"
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {known}"
+        hint = nearest.hint(str(name), offered, f"there are: {known}")
         veiled = f"it has a name that is no property; there are: {known}"
         walk.report(
             UnknownProperty((*path, name), f"there is no property {str(name)!r}", hint, veiled=veiled)

@@ -1,10 +1,10 @@
 """Where resource types are found: entry points of installed packages, by the type's name."""
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import entry_points
 
+from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
 from orchestrator.errors import NotFound, PluginMistake
 from orchestrator.plugins.clients import NAMESPACE as CLIENTS
 from orchestrator.plugins.groups import VersionedProperties
@@ -40,7 +40,7 @@ class ResourceTypes(Mapping[str, type[Resource]]):
         try:
             return self._types[name]
         except KeyError:
-            near = get_close_matches(name, self._types, 3, 0.5)
+            near = Nearest(alike=SOMEWHAT_ALIKE).several(name, self._types, 3)
             hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise NotFound(f"there is no resource type {name!r}{hint}") from None
 
@@ -71,12 +71,8 @@ def refuse_unknown_clients(name: str, kind: type[Resource]) -> None:
     installed = entry_points(group=CLIENTS).names
     for group in kind.properties_groups:
         if isinstance(group, VersionedProperties) and group.client_plugin not in installed:
-            near = get_close_matches(group.client_plugin, installed, 1, 0.5)
-            hint = (
-                f"did you mean {near[0]!r}?"
-                if near
-                else f"there are: {', '.join(sorted(installed)) or 'none'}"
-            )
+            there = f"there are: {', '.join(sorted(installed)) or 'none'}"
+            hint = Nearest(alike=SOMEWHAT_ALIKE).hint(group.client_plugin, installed, there)
             raise PluginMistake(
                 f"resource type {name!r} has properties that depend on API versions of the client plugin "
                 f"{group.client_plugin!r}, which is not installed ({hint})"

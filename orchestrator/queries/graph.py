@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+from hooks.values.nearest import did_you_mean
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.model.messages import CLEANUP
-from orchestrator.model.nearest import Nearest
 from orchestrator.queries.groups import groups_of
 from orchestrator.queries.layout import lay_out
 from orchestrator.views.facts import EventFact, Facts, NodeFact
@@ -89,8 +89,8 @@ class Seen:
         if number is not None and number in self.wiring.nodes:
             return self.wiring.nodes[number]
         names = sorted({node.key for node in self.resources})
-        hint = Nearest().hint(str(resource), names)
-        raise NotFound(f"the operation has no resource {resource!r}{'; ' if hint else ''}{hint}")
+        hint = did_you_mean(str(resource), names)
+        raise NotFound(f"the operation has no resource {resource!r}{hint}")
 
     def _state(self, node: NodeFact) -> str:
         if is_counter(node):

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from hooks.values.nearest import did_you_mean
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.errors import NotFound, Problem
@@ -210,13 +211,10 @@ class StackQueries:
         Raises:
             NotFound: there is no such stack or output; the nearest name is given.
         """
-        from difflib import get_close_matches
-
         outputs = {output.key: output for output in self.outputs(name)}
         if key in outputs:
             return outputs[key]
-        near = get_close_matches(key, outputs, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; outputs: {', '.join(outputs) or 'none'}"
+        hint = did_you_mean(key, outputs, f"outputs: {', '.join(outputs) or 'none'}")
         raise NotFound(f"stack {name!r} has no output {key!r}{hint}")
 
     def graph(self, name: str) -> GraphView:

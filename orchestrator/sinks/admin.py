@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
+from hooks.values.nearest import Nearest
 from orchestrator.config.hooks import find_sinks
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, NotFound
-from orchestrator.model.nearest import Nearest
 from orchestrator.store.installation.sink_cursors import CursorRow, SinkCursors
 from orchestrator.views.sinks import SinkView
 

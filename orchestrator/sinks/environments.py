@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from hooks.events import EventSink, find_event_sinks
 from hooks.hook import HookOptions, HookSettings
 from hooks.values.masking import sentence_of
+from hooks.values.nearest import Nearest
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Problem
-from orchestrator.model.nearest import Nearest
 from orchestrator.template.document import dotted
 from orchestrator.template.given import Given
 

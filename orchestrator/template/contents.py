@@ -2,12 +2,12 @@
 
 import posixpath
 import time
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from hooks.values.nearest import Nearest
 from orchestrator.config.limits import Limits
 from orchestrator.errors import Problem
 from orchestrator.template.fetching import CannotFetch, fetch
@@ -128,5 +128,4 @@ def _missing(path: Path) -> Unreadable:
         names = [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES)]
     except OSError:
         return Unreadable("does not exist", f"there is no directory {str(path.parent)!r}")
-    near = get_close_matches(path.name, names, 1)
-    return Unreadable("does not exist", near=near[0] if near else "")
+    return Unreadable("does not exist", near=Nearest().among(path.name, names) or "")

@@ -5,8 +5,8 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from hooks.events import NAMESPACE
+from hooks.values.nearest import Nearest
 from orchestrator.errors import Problem, cut
-from orchestrator.model.nearest import Nearest
 from orchestrator.template.document import Document, Path, dotted
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.given import Given

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hooks.values.nearest import Nearest
 from orchestrator.definition import SCALARS, UNKNOWN, AttributePath, StackDefinition, is_unknown
 from orchestrator.errors import Problem
-from orchestrator.model.nearest import Nearest
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.template.document import Path
 from orchestrator.template.functions.base import (

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.config.limits import Limits
 from orchestrator.definition import ParentResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput, Problem, cut
-from orchestrator.model.nearest import Nearest
 from orchestrator.model.nested_stack import Nesting
 from orchestrator.plugins.properties import PropertyType
 from orchestrator.plugins.resource import Resource

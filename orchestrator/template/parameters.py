@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, is_unknown
 from orchestrator.errors import NotVerified, Problem
-from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.constraints import Constraint
 from orchestrator.sandbox.budget import check_time

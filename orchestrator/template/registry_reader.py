@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.errors import Problem, cut
-from orchestrator.model.nearest import Nearest
 from orchestrator.template.document import Path, Positions, dotted
 from orchestrator.template.functions.base import kind_of
 from orchestrator.template.given import Given

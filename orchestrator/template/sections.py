@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from hooks.values.nearest import Nearest
 from orchestrator.errors import Problem
-from orchestrator.model.nearest import Nearest
 from orchestrator.template.dialects import dialect_of
 from orchestrator.template.document import Path, Positions
 from orchestrator.template.functions.base import kind_of

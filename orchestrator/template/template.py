@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from hooks.values.nearest import Nearest
 from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import InvalidInput, Problem, cut
-from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.asking import AskedClients
 from orchestrator.sandbox.budget import check_time, evaluation
 from orchestrator.template.cfn_declarations import declarations_of

@@ -1,8 +1,9 @@
 """The versions of the template language, in one order: those of CFN's two formats before those of HOT."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
+
+from hooks.values.nearest import Nearest
 
 #: The keys by which a template says its version, one for each format.
 HOT, AWS_CFN, HEAT_CFN = "heat_template_version", "AWSTemplateFormatVersion", "HeatTemplateFormatVersion"
@@ -107,5 +108,4 @@ def version_of_date(date: str) -> TemplateVersion | None:
 def nearest_version(name: str, key: str = HOT) -> str:
     """Return a hint for a version that does not exist: the nearest, or all there are."""
     names = _BY_NAME[key]
-    near = get_close_matches(name, names, 1)
-    return f"did you mean {near[0]!r}?" if near else f"versions: {', '.join(names)}"
+    return Nearest().hint(name, names, f"versions: {', '.join(names)}")

@@ -27,8 +27,8 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from hooks.values.nearest import Nearest
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.model.nearest import Nearest
 from orchestrator.store.nodes.claims import Claim, Outcome
 from orchestrator.store.nodes.claims import Ending as StepEnding
 from orchestrator.store.traversals.ending import Ending

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from hooks.values.nearest import Nearest
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
 from orchestrator.definition import UNKNOWN, ResourceProxy, StackDefinition
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.stack_resource import Blueprint, StackResource

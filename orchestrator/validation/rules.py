@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.definition import StackDefinition, is_unknown
 from orchestrator.errors import NotVerified, Problem, cut
 from orchestrator.model.graph import CircularDependency, Graph
-from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.asking import AskedClients
 from orchestrator.plugins.properties import (
     EVERY_ATTRIBUTE,

@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from orchestrator.model.nearest import Nearest
+from hooks.values.nearest import Nearest
 from orchestrator.nodes.rpc.errors import Late, NoSuchRpc, RpcFailed, RpcRetryable
 from orchestrator.nodes.rpc.messages import Fault, Reply, Request
 from orchestrator.nodes.rpc.operations import Operation

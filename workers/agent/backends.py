@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from stevedore.named import NamedExtensionManager
 
 from cache.node_state.requests import ABSENT, ERROR, TIMEOUT
-from orchestrator.model.nearest import Nearest
+from hooks.values.nearest import Nearest
 from orchestrator.nodes.rpc.registry import HYPERVISORS, STORAGE
 from orchestrator.plugins.loading import refuse_stranger
 from workers.agent.hypervisors.hypervisor import Hypervisor

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from hooks.values.masking import sentence_of
-from orchestrator.model.nearest import Nearest
+from hooks.values.nearest import Nearest
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -6,13 +6,13 @@ A *path* is looked up by asking for it: one that answers with success exists. ``
 
 import threading
 from collections.abc import Mapping
-from difflib import get_close_matches
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
 import jmespath
 from jmespath.exceptions import JMESPathError
 
+from hooks.values.nearest import Nearest
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.clients import ClientContext, ClientPlugin, RemembersYes
 from orchestrator.plugins.properties import Property
@@ -70,9 +70,8 @@ class HttpClient(ClientPlugin):
             return self._apis[name]
 
     def _hint(self, name: str) -> str:
-        near = get_close_matches(name, self._options, 1)
         known = ", ".join(map(repr, sorted(self._options)))
-        return f"did you mean {near[0]!r}?" if near else f"[clients.http] has {known}"
+        return Nearest().hint(name, self._options, f"[clients.http] has {known}")
 
     @property
     def api_version(self) -> str:

@@ -2,11 +2,11 @@
 
 import threading
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 from cache.node_state.errors import NodeError, NodeUnreachable, StateStoreFailed
 from cache.node_state.lease import Lease
+from hooks.values.nearest import Nearest
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.client import NodeClient
@@ -29,15 +29,9 @@ class NotOffered(EntityNotFound):
         self.known = known
 
     def __str__(self) -> str:
-        near = get_close_matches(self.name, self.known, 1)
         listed = ", ".join(map(repr, self.known))
-        hint = (
-            f"did you mean {near[0]!r}?"
-            if near
-            else f"there is {listed}"
-            if listed
-            else "there is none at all"
-        )
+        there = f"there is {listed}" if listed else "there is none at all"
+        hint = Nearest().hint(self.name, self.known, there)
         return f"{super().__str__()}: {hint}"
 
 

@@ -9,10 +9,11 @@ import logging
 import os
 import threading
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet, WeakValueDictionary
+
+from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
 
 if TYPE_CHECKING:
     from openstack.config.cloud_region import CloudRegion
@@ -212,7 +213,6 @@ def _unknown(cloud: str, known: list[str], file: str | None) -> BadAccess:
     if file is None:
         hint = "write one, or set config_file to where it is"
         return BadAccess("cloud", "there is no clouds.yaml where openstacksdk looks for it", hint)
-    near = get_close_matches(cloud, known, 1, 0.5)
     names = ", ".join(repr(name) for name in sorted(known)) or "none"
-    hint = f"did you mean {near[0]!r}?" if near else f"it has {names}"
+    hint = Nearest(alike=SOMEWHAT_ALIKE).hint(cloud, known, f"it has {names}")
     return BadAccess("cloud", f"{file} has no cloud {cloud!r}", hint)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from croniter import CroniterError, croniter
 from iso8601 import ParseError, parse_date
 
-from orchestrator.model.nearest import Nearest
+from hooks.values.nearest import did_you_mean
 from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.custom import CustomConstraint
 
@@ -47,8 +47,8 @@ class Timezone(CustomConstraint):
         """Return what is wrong with the name."""
         if isinstance(value, str) and (not value or value in _zones()):
             return None
-        near = Nearest().hint(value, _zones()) if isinstance(value, str) else ""
-        return f"{shown(value)} is no time zone of the IANA database" + (near and f"; {near}")
+        near = did_you_mean(value, _zones()) if isinstance(value, str) else ""
+        return f"{shown(value)} is no time zone of the IANA database{near}"
 
 
 class Iso8601(CustomConstraint):

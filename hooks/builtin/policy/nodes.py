@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from hooks.values.nearest import did_you_mean, nearest
+from hooks.values.nearest import nearest
 
 #: More are no mistakes but another kind of file.
 _MOST_FAULTS: Final = 10
@@ -103,7 +103,7 @@ class Reader:
             if name in entries:
                 self.fault(key, f"the key {name!r} stands here twice")
             elif known is not None and name not in known:
-                self.fault(key, f"there is no key {name!r} here{did_you_mean(name, known)}")
+                self.fault(key, f"there is no key {name!r} here; {nearest(name, known)}")
             else:
                 entries[name] = key, value
         return entries

@@ -5,7 +5,7 @@ from pydantic import Field, field_validator
 from hooks.builtin.wildcards import matches_any
 from hooks.events import Event
 from hooks.hook import HookOptions
-from hooks.values.nearest import did_you_mean
+from hooks.values.nearest import nearest
 from hooks.values.states import ACTIONS, STATUSES
 
 
@@ -65,4 +65,4 @@ def _known(word: str, words: tuple[str, ...]) -> str:
     """Return a word in capitals; what never happens must not be waited for in silence."""
     if word.upper() in words:
         return word.upper()
-    raise ValueError(f"there is no {word!r}{did_you_mean(word.upper(), words)}")
+    raise ValueError(f"there is no {word!r}; {nearest(word.upper(), words)}")

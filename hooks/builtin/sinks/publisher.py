@@ -14,7 +14,7 @@ from hooks.builtin.sinks.confirms import Confirms
 from hooks.builtin.sinks.document import VERSION, document
 from hooks.builtin.sinks.routing import routing_key
 from hooks.events import Event
-from hooks.values.nearest import did_you_mean
+from hooks.values.nearest import nearest
 
 #: Tells the messages of this schema from others in the same queue.
 MESSAGE_TYPE: Final = "isotherm.event"
@@ -34,7 +34,7 @@ def check_url(url: str) -> None:
     if not found:
         raise ValueError("url: expected a broker's URL, for example redis://localhost:6379/1")
     if scheme.partition("+")[0] not in TRANSPORT_ALIASES:
-        raise ValueError(f"url: kombu knows no transport {scheme!r}{did_you_mean(scheme, TRANSPORT_ALIASES)}")
+        raise ValueError(f"url: kombu knows no transport {scheme!r}; {nearest(scheme, TRANSPORT_ALIASES)}")
 
 
 class Publisher:

@@ -10,9 +10,9 @@ from cache.node_state.file_store import FileNodeStore
 from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.reading import Fetch
 from cache.node_state.store import NodeStateStore
+from hooks.values.nearest import Nearest
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.model.nearest import Nearest
 from orchestrator.nodes.rpc.boot import read_boot_id
 from orchestrator.plugins.asks import LOCAL_NODE
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from hooks.values.nearest import Nearest
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.model.nearest import Nearest
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import sqlalchemy as sa
 
+from hooks.values.nearest import did_you_mean
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import OPERATE
@@ -161,12 +161,8 @@ class Snapshots:
         for row in rows:
             if name_or_id in (row.id, row.name):
                 return row
-        near = get_close_matches(name_or_id, [each for row in rows for each in (row.name, row.id) if each], 1)
-        hint = (
-            f"; did you mean {near[0]!r}?"
-            if near
-            else "; 'isotherm stack snapshot list' shows those there are"
-        )
+        names = [each for row in rows for each in (row.name, row.id) if each]
+        hint = did_you_mean(name_or_id, names, "'isotherm stack snapshot list' shows those there are")
         raise NotFound(f"the stack has no snapshot {name_or_id!r}{hint}")
 
     @retrying

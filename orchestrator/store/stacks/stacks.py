@@ -3,12 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
+from hooks.values.nearest import did_you_mean
 from orchestrator.errors import NotFound
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN
@@ -138,8 +138,7 @@ class Stacks:
             names = connection.execute(
                 sa.select(stack.c.name).where(stack.c.project == project, stack.c.deleted_at.is_(None))
             ).scalars()
-            near = get_close_matches(name_or_id, list(names), 1)
-        hint = f"; did you mean {near[0]!r}?" if near else "; 'isotherm stack list' shows those there are"
+            hint = did_you_mean(name_or_id, names, "'isotherm stack list' shows those there are")
         raise NotFound(f"project {project!r} has no stack {name_or_id!r}{hint}")
 
     @retrying
@@ -234,8 +233,7 @@ class Stacks:
             if rows:
                 return self._resource(rows[0])
             names = connection.execute(sa.select(resource.c.name).where(mine)).scalars()
-            near = get_close_matches(name, list(names), 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, names)
         raise NotFound(f"the stack has no resource {name!r}{hint}")
 
     @retrying

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Final, Protocol
 
+from hooks.values.nearest import Nearest
 from orchestrator.config.limits import Limits
 from orchestrator.definition import (
     SCALARS,
@@ -21,7 +22,6 @@ from orchestrator.definition import (
     is_unknown,
 )
 from orchestrator.errors import IsothermError, NotFound, Problem
-from orchestrator.model.nearest import Nearest
 from orchestrator.sandbox.budget import TooMuch, check_time, spend
 from orchestrator.template.document import Path, Positions
 from orchestrator.template.functions.growth import Growth

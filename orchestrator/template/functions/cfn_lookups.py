@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any, ClassVar, Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, StackDefinition
 from orchestrator.errors import cut
-from orchestrator.model.nearest import Nearest
 from orchestrator.template.functions.base import (
     LATER,
     Builder,

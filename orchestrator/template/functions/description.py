@@ -6,10 +6,10 @@ All of it is said once, in the classes of the functions: their docstrings, lifet
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from inspect import cleandoc
 from typing import Any, Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.template.functions.base import Example
 from orchestrator.template.functions.registry import (
@@ -169,8 +169,7 @@ def version_named(name: str) -> TemplateVersion:
     version = find_version(rest, key) if key in FORMATS else version_of_date(name) or find_version(name)
     if version is None:
         names = [each for known in _ALL_VERSIONS for each in (known.date, known.alias) if each]
-        near = get_close_matches(rest or name, names, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"versions: {', '.join(names)}"
+        hint = Nearest().hint(rest or name, names, f"versions: {', '.join(names)}")
         raise InvalidInput(
             [Problem(message=f"there is no version {name[:80]!r}", path="--version", hint=hint)]
         )

@@ -6,10 +6,10 @@ The signals live in the handle's metadata, ``{id: {status, reason, data}}``, nex
 import json
 import shlex
 from collections.abc import Mapping
-from difflib import get_close_matches
 from itertools import count
 from typing import Any, Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.plugins.constraints import AllowedValues, Range, shown
 from orchestrator.plugins.properties import Attribute, CacheMode, Property, PropertyType
 from orchestrator.plugins.resource import ResourceFailure, Wait
@@ -86,8 +86,7 @@ resources:
         """
         for key in details:
             if key not in _KEYS:
-                near = get_close_matches(str(key), _KEYS, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(_KEYS)}"
+                hint = Nearest().hint(str(key), _KEYS, f"there are: {', '.join(_KEYS)}")
                 raise ResourceFailure(f"a signal has no key {key!r} ({hint})")
         status = details.get("status", SUCCESS)
         if status not in (SUCCESS, FAILURE):

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, is_unknown
-from orchestrator.model.nearest import Nearest
 from orchestrator.plugins.constraints import AllowedValues, Length, Range
 from orchestrator.plugins.custom import Custom
 from orchestrator.plugins.properties import Property, PropertyError, PropertyPath, PropertyType

@@ -3,9 +3,9 @@
 import shlex
 import signal
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
+from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN
 from orchestrator.plugins.properties import PropertyError
 from workers.agent.commands.launcher import MARKER
@@ -74,8 +74,7 @@ def parse_signal(name: str) -> signal.Signals:
     short = name.upper().removeprefix("SIG")
     names = {known.name.removeprefix("SIG"): known for known in signal.Signals}
     if short not in names:
-        near = get_close_matches(short, names, 1)
-        hint = f"did you mean {near[0]!r}?" if near else "such as TERM, INT or QUIT"
+        hint = Nearest().hint(short, names, "such as TERM, INT or QUIT")
         message, veiled = f"there is no signal {name!r}", "there is no such signal"
         raise PropertyError(("stop_signal",), message, hint, veiled=veiled)
     return names[short]

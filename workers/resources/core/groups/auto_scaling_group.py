@@ -4,10 +4,10 @@ import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from itertools import count
 from typing import Any, Final
 
+from hooks.values.nearest import Nearest
 from orchestrator.definition import UNKNOWN, AttributePath, is_unknown
 from orchestrator.plugins.constraints import Range
 from orchestrator.plugins.properties import Attribute, Property, PropertyError, PropertyType
@@ -143,8 +143,7 @@ outputs:
             return
         for section in definition:
             if section not in SECTIONS:
-                near = get_close_matches(str(section), SECTIONS, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(SECTIONS)}"
+                hint = Nearest().hint(str(section), SECTIONS, f"there are: {', '.join(SECTIONS)}")
                 raise PropertyError(
                     ("resource", section), f"a definition has no section {str(section)!r}", hint
                 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from orchestrator.model.nearest import Nearest
+from hooks.values.nearest import Nearest, did_you_mean, nearest
 
 
 def test_the_nearest_of_the_names_is_suggested() -> None:
@@ -10,6 +10,24 @@ def test_the_nearest_of_the_names_is_suggested() -> None:
     assert nearest.hint("flavour", ["image", "flavor"]) == "did you mean 'flavor'?"
     assert nearest.hint("flavour", ["image"], "look it up") == "look it up"
     assert nearest.hint("flavour", []) == ""
+
+
+def test_a_sentence_ends_with_a_hint_or_as_it_is() -> None:
+    assert did_you_mean("flavour", ["image", "flavor"]) == "; did you mean 'flavor'?"
+    assert did_you_mean("flavour", ["image"], "look it up") == "; look it up"
+    assert did_you_mean("flavour", ["image"]) == ""
+
+
+def test_where_none_is_near_all_are_named() -> None:
+    assert nearest("flavour", ["image", "flavor"]) == "did you mean 'flavor'?"
+    assert nearest("flavour", ["image", "disk"]) == "there are: disk, image"
+    assert nearest("flavour", []) == ""
+
+
+def test_names_may_be_less_alike_and_several() -> None:
+    assert did_you_mean("abcd", ["abxy"]) == ""
+    assert did_you_mean("abcd", ["abxy"], alike=0.5) == "; did you mean 'abxy'?"
+    assert Nearest().several("abcd", ["abcx", "abcy", "z"], 2) == ["abcy", "abcx"]
 
 
 def test_after_enough_comparisons_nothing_is_suggested_any_more() -> None:
