@@ -5,11 +5,9 @@ keeps a late finish from changing anything.
 """
 
 import random
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, Generic, TypeVar
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from typing import Any
 
 import structlog
 
@@ -36,32 +34,6 @@ log = structlog.get_logger()
 CARRY_ON = 16
 #: How many traversals' contexts, and how many files, a process remembers. Neither ever changes.
 REMEMBERED = 64
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class Remembered(Generic[K, V]):
-    """The values last used, at most ``limit``, fetched once each; safe for threads."""
-
-    def __init__(self, fetch: Callable[[K], V], *, limit: int = REMEMBERED) -> None:
-        self._fetch = fetch
-        self._limit = limit
-        self._values: OrderedDict[K, V] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __call__(self, key: K) -> V:
-        """Return the value of ``key``."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                return self._values[key]
-        value = self._fetch(key)
-        with self._lock:
-            self._values[key] = value
-            if len(self._values) > self._limit:
-                self._values.popitem(last=False)
-        return value
 
 
 class Checker:
@@ -106,8 +78,8 @@ class Checker:
             store,
             settings,
         )
-        self._context = Remembered(store.traversals.context)
-        self._file = Remembered(store.templates.file)
+        self._context = lru_cache(REMEMBERED)(store.traversals.context)
+        self._file = lru_cache(REMEMBERED)(store.templates.file)
 
     def check(self, order: CheckOrder) -> None:
         """Carry out an order, then up to ``CARRY_ON`` of the nodes it made ready, one after the other."""
