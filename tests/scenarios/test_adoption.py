@@ -9,6 +9,7 @@ from orchestrator.config.limits import Limits
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.planning.comparison import job_of_template
 from orchestrator.queries.stack_document import document_of
+from tests.scenarios.built_once import built_once
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_update_faults import die_after_claim, meanwhile, step
 from tests.scenarios.test_updates import done, ids, present, template, value
@@ -36,19 +37,26 @@ def export(world: World, name: str = "s") -> dict[str, Any]:
     return document_of(stack, definition, rows, Limits())
 
 
+@built_once
+def orphaned(text: str) -> tuple[World, dict[str, Any]]:
+    """Return objects that belong to no stack any more, and the document that tells of them."""
+    world = World()
+    world.create(text)
+    world.settle()
+    document = export(world)
+    world.abandon()
+    world.settle()
+    done(world)
+    return world, document
+
+
 class Orphans:
     """Objects that belong to no stack any more, and the document that tells of them."""
 
     def __init__(self, resources: Mapping[str, str] = RESOURCES) -> None:
-        self.world = World()
-        self.world.create(template(resources))
-        self.world.settle()
-        self.document = export(self.world)
+        self.world, self.document = orphaned(template(resources))
         self.entries: Mapping[str, Any] = self.document["resources"]
-        self.world.abandon()
-        self.world.settle()
         self.before = {name: entry["resource_id"] for name, entry in self.entries.items()}
-        done(self.world)
 
     def adopt(self, resources: Mapping[str, str] = RESOURCES, **job: Any) -> str:
         """Begin to adopt them all."""
@@ -61,12 +69,16 @@ class Orphans:
         assert set(self.world.cloud.objects) == set(self.before.values())
 
 
+@built_once
 def begun(steps: int, **job: Any) -> Orphans:
     """Return what is there so many messages after the begin of an adoption, one resource of which takes time."""
+    if steps:
+        orphans = begun(steps - 1, **job)
+        step(orphans.world)
+        return orphans
     orphans = Orphans()
     orphans.world.cloud.polls = {"b": 3}
     orphans.adopt(**job)
-    step(orphans.world, times=steps)
     return orphans
 
 

@@ -6,6 +6,7 @@ from orchestrator.engine.health import mark_unhealthy
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import SuspendJob
 from orchestrator.store.stacks.stacks import StackRow
+from tests.scenarios.built_once import built_once
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_nested import FILES, root, stacks
 from tests.scenarios.test_operations import at_rest, reason
@@ -15,12 +16,28 @@ from tests.scenarios.world import World
 ALL = {"net", "disk", "server", "user"}
 
 
+@built_once
 def complete() -> World:
     """Return a stack that is complete, with another inside."""
     world = World()
     world.create(root(), files=FILES)
     world.settle()
     world.cloud.log.clear()
+    return world
+
+
+@built_once
+def begun(operation: str, steps: int) -> World:
+    """Return a stack of which an operation is so many steps under way."""
+    if steps:
+        world = begun(operation, steps - 1)
+        step(world)
+        return world
+    world = complete()
+    if operation == "resume":
+        world.suspend()
+        world.settle()
+    getattr(world, operation)()
     return world
 
 
@@ -159,14 +176,8 @@ at_every_message = pytest.mark.parametrize("steps", range(18))
 @at_every_message
 @pytest.mark.parametrize("operation", ["check", "suspend", "resume"])
 @pytest.mark.parametrize("then", ["cancel", "update", "delete"])
-def test_what_comes_in_between_has_its_way(world: World, operation: str, then: str, steps: int) -> None:
-    if operation == "resume":
-        world.suspend()
-        world.settle()
-    getattr(world, operation)()
-    for _ in range(steps):
-        if world.messages:
-            step(world)
+def test_what_comes_in_between_has_its_way(operation: str, then: str, steps: int) -> None:
+    world = begun(operation, steps)
     stack_id = world.store.stacks.find("s", project="default").id
     if then == "delete":
         world.delete()
@@ -196,11 +207,7 @@ def test_what_comes_in_between_has_its_way(world: World, operation: str, then: s
 @pytest.mark.parametrize("operation", ["check", "suspend", "resume"])
 @die_everywhere
 def test_it_ends_whatever_dies(operation: str, instruction: int) -> None:
-    world = complete()
-    if operation == "resume":
-        world.suspend()
-        world.settle()
-    getattr(world, operation)()
+    world = begun(operation, 0)
     world.cloud.crash_after(instruction)
     while world.messages:
         world.survive(world.deliver)

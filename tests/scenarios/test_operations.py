@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import OPERATE_JOBS, SuspendJob
+from tests.scenarios.built_once import built_once
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_update_faults import step
 from tests.scenarios.test_updates import Story, done, ids, present, template, value
@@ -51,6 +52,7 @@ def tamper(world: World, name: str, *, size: str = "", value: str = "") -> None:
         world.cloud.objects[physical_id] = (world.cloud.objects[physical_id][0], value)
 
 
+@built_once
 def suspended(resources: Mapping[str, str] = CHAIN) -> Story:
     story = Story(resources)
     story.world.suspend()
@@ -455,15 +457,18 @@ def test_an_empty_stack_is_suspended_and_resumed_too() -> None:
 # -- interrupted at every message ----------------------------------------------------------------------------------
 
 
+@built_once
 def begun(operation: str, steps: int, polls: int) -> Story:
     """Return a stack of which an operation is so many steps under way."""
-    story = suspended() if operation == "resume" else Story(CHAIN)
-    story.world.cloud.polls = dict.fromkeys("bd", polls)
-    OPERATIONS[operation](story.world)
-    for _ in range(steps):
+    if steps:
+        story = begun(operation, steps - 1, polls)
         if not story.world.messages:
             story.world.sweep(after=1)
         step(story.world)
+        return story
+    story = suspended() if operation == "resume" else Story(CHAIN)
+    story.world.cloud.polls = dict.fromkeys("bd", polls)
+    OPERATIONS[operation](story.world)
     return story
 
 

@@ -7,6 +7,7 @@ import pytest
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.purge import Purge
 from orchestrator.store.stacks.snapshots import SnapshotRow
+from tests.scenarios.built_once import built_once
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_update_faults import die_after_claim, step
 from tests.scenarios.test_updates import done, ids, present, template, value
@@ -47,6 +48,7 @@ def state(world: World) -> str:
     return f"{row.action}_{row.status}"
 
 
+@built_once
 def created(resources: Mapping[str, str] = RESOURCES) -> World:
     """Return a stack that is complete, and in use."""
     world = World()
@@ -57,6 +59,7 @@ def created(resources: Mapping[str, str] = RESOURCES) -> World:
     return world
 
 
+@built_once
 def taken() -> World:
     """Return a stack that has changed since a snapshot was taken."""
     world = created()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Conflict, InvalidInput, NotFound
+from tests.scenarios.built_once import built_once
 from tests.scenarios.world import World
 
 
@@ -37,16 +38,23 @@ def done(world: World) -> list[tuple[str, str]]:
     return log
 
 
+@built_once
+def created(text: str, **job: Any) -> tuple[World, str]:
+    """Return a stack that is complete."""
+    world = World()
+    stack_id = world.create(text, **job)
+    world.settle()
+    assert world.state() == "CREATE_COMPLETE"
+    done(world)
+    return world, stack_id
+
+
 class Story:
     """A stack that was created, and what became of it."""
 
     def __init__(self, resources: Mapping[str, str], **job: Any) -> None:
-        self.world = World()
-        self.id = self.world.create(template(resources), **job)
-        self.world.settle()
-        assert self.world.state() == "CREATE_COMPLETE"
+        self.world, self.id = created(template(resources), **job)
         self.before = ids(self.world, self.id)
-        done(self.world)
 
     def update(
         self, resources: Mapping[str, str], state: str = "UPDATE_COMPLETE", **job: Any

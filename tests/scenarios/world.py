@@ -5,8 +5,12 @@ matters: before or after each transaction, each call of a plugin, each publicati
 """
 
 import random
+import sqlite3
 import traceback
+import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,6 +40,7 @@ from orchestrator.plugins.clients import Clients
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, RetryableFailure, Wait
 from orchestrator.store.database import Database
+from orchestrator.store.direct import driver_of
 from orchestrator.store.nodes.claims import Claim, Outcome, Timings
 from orchestrator.store.store import Store
 from orchestrator.store.tables import metadata
@@ -325,6 +330,7 @@ class Place:
         self.database.before_direct = self._begin
         sa.event.listen(self.database.engine, "begin", self._begin)
         metadata.create_all(self.database.engine)
+        self._nothing_there = self.picture()
 
     @classmethod
     def free(cls) -> "Place":
@@ -334,12 +340,20 @@ class Place:
     def leave(self) -> None:
         """Take everything away."""
         self.before_transaction = _nothing
-        with self.database.write() as connection:
-            for table in reversed(metadata.sorted_tables):
-                connection.execute(table.delete())
-            # The next event is number one again.
-            connection.exec_driver_sql("DELETE FROM sqlite_sequence")
+        self.become(self._nothing_there)
         self.empty.append(self)
+
+    def picture(self) -> bytes:
+        """Return all that the database holds; it is mostly room, which is left out."""
+        with driver_of(self.database.engine) as driver:
+            return zlib.compress(driver.serialize(), 1)
+
+    def become(self, picture: bytes) -> None:
+        """Let the database hold what another one held."""
+        with closing(sqlite3.connect(":memory:")) as other, driver_of(self.database.engine) as driver:
+            other.deserialize(zlib.decompress(picture))
+            # The statements that the driver keeps outlive a backup, and would not outlive deserialize().
+            other.backup(driver)
 
     def _begin(self, _connection: sa.Connection | None = None) -> None:
         self.before_transaction()
@@ -358,6 +372,8 @@ class World:
     def __init__(self, types: Mapping[str, type[Resource]] | None = None, **settings: Any) -> None:
         """Make a world; ``types`` are there besides that of the objects in its cloud."""
         self.open.append(self)
+        self._types, self._settings = types, settings
+        self._packed: tuple[float, bytes] | None = None
         self.cloud = Cloud()
         self._place = Place.free()
         self.now = 1_000_000.0
@@ -394,6 +410,21 @@ class World:
             coordinator=self.coordinator,
             clients=self.clients,
         )
+
+    def pack(self) -> None:
+        """Leave, but keep what was here: this world can be copied still, and nothing else."""
+        self._packed = (self.now, self._place.picture())
+        self.close()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "World":
+        """Return a world in which everything is as it is here, but for processes: they have just started."""
+        world = World(self._types, **self._settings)
+        world.now, picture = self._packed or (self.now, self._place.picture())
+        world.messages, world.stalled = deepcopy((self.messages, self.stalled), memo)
+        memo[id(self.cloud)] = world.cloud
+        vars(world.cloud).update(deepcopy(vars(self.cloud), memo))
+        world._place.become(picture)
+        return world
 
     def plug(self, *plugins: LifecyclePlugin) -> None:
         """Let these be the lifecycle plugins."""
