@@ -6,6 +6,7 @@ the stack must be what that command says: nothing else, nothing twice, and what 
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
@@ -189,9 +190,10 @@ _COMMANDS: Final[Mapping[str, Callable[[Telling], object]]] = {
 
 def interrupt_everywhere(story: Story, by: str, *, newest_first: bool = False) -> int:
     """Tell a story again and again, interrupted after no message, one, two ...; return how often."""
+    told = Telling(story, newest_first=newest_first)
+    goes_on = True
     for messages in count():
-        telling = Telling(story, newest_first=newest_first)
-        goes_on = telling.advance(messages)
+        telling = deepcopy(told)
         try:
             telling.interrupt(by)
         except AssertionError as error:
@@ -200,4 +202,5 @@ def interrupt_everywhere(story: Story, by: str, *, newest_first: bool = False) -
         telling.world.close()
         if not goes_on:
             return messages
+        goes_on = told.advance(1)
     raise AssertionError("the story never ends")

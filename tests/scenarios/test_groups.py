@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from copy import deepcopy
 from itertools import count
 
 import pytest
 
 from orchestrator.errors import Conflict, InvalidInput
+from tests.scenarios.built_once import at_every_message
 from tests.scenarios.groups import TYPES, members, outputs
 from tests.scenarios.trees import assert_at_rest, document_of_tree, stacks, step
 from tests.scenarios.world import World
@@ -213,37 +215,36 @@ ENDS = {
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("begun", ["create", "rolling"])
 def test_whatever_comes_at_any_message_has_the_last_word(begun: str, change: str) -> None:
-    for turns in count():
-        with closing(World(TYPES)) as world:
-            policy = "update_policy: {batch_create: {max_batch_size: 1}}" if begun == "create" else ROLLING
-            world.cloud.polls["1"] = 1
-            world.create(group(2, policy=policy))
-            if begun == "rolling":
-                world.settle()
-                world.update(group(2, size="l", value="w-%index%", policy=ROLLING))
-            if not step(world, turns):
-                return
-            try:
-                CHANGES[change](world)
-            except Conflict:
-                assert change == "cancel"
-            world.settle()
-            assert_at_rest(world)
-            if change in ENDS:
-                assert members(world) == ENDS[change], turns
-            else:
-                ends = [ENDS["back"], {str(number): (f"w-{number}", "l") for number in range(2)}, {}]
-                assert members(world) in ends, turns
+    begins = World(TYPES)
+    policy = "update_policy: {batch_create: {max_batch_size: 1}}" if begun == "create" else ROLLING
+    begins.cloud.polls["1"] = 1
+    begins.create(group(2, policy=policy))
+    if begun == "rolling":
+        begins.settle()
+        begins.update(group(2, size="l", value="w-%index%", policy=ROLLING))
+    for turns, world in enumerate(at_every_message(begins, lambda world: step(world, 1))):
+        try:
+            CHANGES[change](world)
+        except Conflict:
+            assert change == "cancel"
+        world.settle()
+        assert_at_rest(world)
+        if change in ENDS:
+            assert members(world) == ENDS[change], turns
+        else:
+            ends = [ENDS["back"], {str(number): (f"w-{number}", "l") for number in range(2)}, {}]
+            assert members(world) in ends, turns
 
 
 @pytest.mark.parametrize("begun", ["create", "rolling"])
 def test_a_crash_at_any_instruction_changes_nothing_in_the_end(begun: str) -> None:
+    begins = World(TYPES)
+    begins.create(group(2, policy=ROLLING))
+    if begun == "rolling":
+        begins.settle()
+        begins.update(group(2, size="l", policy=ROLLING))
     for instructions in count(1, 11):
-        with closing(World(TYPES)) as world:
-            world.create(group(2, policy=ROLLING))
-            if begun == "rolling":
-                world.settle()
-                world.update(group(2, size="l", policy=ROLLING))
+        with closing(deepcopy(begins)) as world:
             world.cloud.crash_after(instructions)
             while not world.survive(world.settle):
                 pass

@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.errors import Conflict, InvalidInput
 from orchestrator.model.messages import CancelJob, EnvironmentSource
+from tests.scenarios.built_once import at_every_message
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.world import World
 
@@ -327,29 +328,25 @@ ENDS = {
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("begun", ["create", "update"])
 def test_whatever_comes_at_any_message_has_the_last_word(begun: str, change: str) -> None:
-    turn = 0
-    while True:
-        with closing(World()) as world:
-            world.cloud.polls["server"] = 3
-            world.create(root(), files=FILES)
-            if begun == "update":
-                world.settle()
-                world.update(root(size="large", value="w"), files={"pair.yaml": BIG_PAIR})
-            if not _step(world, turn):
-                return
-            try:
-                CHANGES[change](world)
-            except Conflict:
-                assert change == "cancel"
-            world.settle()
-            _assert_at_rest(world)
-            if change in ENDS:
-                assert names(world) == ENDS[change], turn
-            elif begun == "create":
-                assert names(world) in ([], ENDS["back"]), turn
-            else:
-                assert names(world) in (ENDS["back"], ENDS["update"]), turn
-        turn += 1
+    begins = World()
+    begins.cloud.polls["server"] = 3
+    begins.create(root(), files=FILES)
+    if begun == "update":
+        begins.settle()
+        begins.update(root(size="large", value="w"), files={"pair.yaml": BIG_PAIR})
+    for turn, world in enumerate(at_every_message(begins, lambda world: _step(world, 1))):
+        try:
+            CHANGES[change](world)
+        except Conflict:
+            assert change == "cancel"
+        world.settle()
+        _assert_at_rest(world)
+        if change in ENDS:
+            assert names(world) == ENDS[change], turn
+        elif begun == "create":
+            assert names(world) in ([], ENDS["back"]), turn
+        else:
+            assert names(world) in (ENDS["back"], ENDS["update"]), turn
 
 
 def _step(world: World, turns: int) -> bool:
@@ -375,12 +372,12 @@ def _assert_at_rest(world: World) -> None:
 
 @die_everywhere
 def test_a_crash_at_any_instruction_leaves_no_second_child(instruction: int) -> None:
-    with closing(World()) as world:
-        world.create(root(), files=FILES)
-        world.cloud.crash_after(instruction)
-        while not world.survive(world.settle):
-            pass
-        world.cloud.crash_at = None
-        assert world.state() == "CREATE_COMPLETE"
-        assert names(world) == ["disk", "net", "server", "user"]
-        _assert_at_rest(world)
+    world = World()
+    world.create(root(), files=FILES)
+    world.cloud.crash_after(instruction)
+    while not world.survive(world.settle):
+        pass
+    world.cloud.crash_at = None
+    assert world.state() == "CREATE_COMPLETE"
+    assert names(world) == ["disk", "net", "server", "user"]
+    _assert_at_rest(world)

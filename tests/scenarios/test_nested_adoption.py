@@ -10,6 +10,7 @@ import pytest
 from orchestrator.config.limits import Limits
 from orchestrator.planning.comparison import job_of_template
 from orchestrator.queries.stack_document import document_of
+from tests.scenarios.built_once import at_every_message
 from tests.scenarios.test_nested import FILES, names, root, stacks
 from tests.scenarios.world import World
 
@@ -79,33 +80,29 @@ def test_an_entry_that_is_missing_below_is_told(world: World) -> None:
 
 @pytest.mark.parametrize("change", ["update", "cancel", "delete"])
 def test_whatever_comes_at_any_message_has_the_last_word(change: str) -> None:
-    turn = 0
-    while True:
-        with closing(World()) as world:
-            entries = given_up(world)
-            world.adopt(root(), entries, files=FILES)
-            for _ in range(turn):
-                if world.messages:
-                    world.deliver()
-            if not world.messages or world.state() != "ADOPT_IN_PROGRESS":
-                return
-            if change == "update":
-                world.update(root(size="large"), files=FILES)
-            elif change == "cancel":
-                world.cancel()
-            else:
-                world.delete()
-            world.settle()
-            assert all(each.status == "COMPLETE" for each in stacks(world)), turn
-            if change == "delete":
-                # What is in a stack that was not begun yet nobody has taken over.
-                assert names(world) in ([], ["disk", "server"]), turn
-                assert not stacks(world), turn
-            else:
-                assert names(world) == ALL, turn
-            if change == "update":
-                assert (
-                    world.cloud.sizes[next(each for each in world.cloud.objects if "server" in each)]
-                    == "large"
-                )
-        turn += 1
+    begins = World()
+    begins.adopt(root(), given_up(begins), files=FILES)
+
+    def delivers(world: World) -> bool:
+        world.deliver()
+        return bool(world.messages) and world.state() == "ADOPT_IN_PROGRESS"
+
+    for turn, world in enumerate(at_every_message(begins, delivers)):
+        if change == "update":
+            world.update(root(size="large"), files=FILES)
+        elif change == "cancel":
+            world.cancel()
+        else:
+            world.delete()
+        world.settle()
+        assert all(each.status == "COMPLETE" for each in stacks(world)), turn
+        if change == "delete":
+            # What is in a stack that was not begun yet nobody has taken over.
+            assert names(world) in ([], ["disk", "server"]), turn
+            assert not stacks(world), turn
+        else:
+            assert names(world) == ALL, turn
+        if change == "update":
+            assert (
+                world.cloud.sizes[next(each for each in world.cloud.objects if "server" in each)] == "large"
+            )

@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 
 from orchestrator.errors import Conflict
+from tests.scenarios.built_once import at_every_message
 from tests.scenarios.groups import TYPES
 from tests.scenarios.test_nested import FILES, names, root, stacks
 from tests.scenarios.world import World
@@ -116,26 +117,25 @@ OPERATIONS: dict[str, Callable[[World], object]] = {
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("change", ["update", "cancel", "delete"])
 def test_whatever_comes_at_any_message_has_the_last_word(operation: str, change: str) -> None:
-    turn = 0
-    while True:
-        with closing(World()) as world:
-            world.create(root(), files=FILES)
-            world.settle()
-            if operation == "resume":
-                world.suspend()
-                world.settle()
-            OPERATIONS[operation](world)
-            for _ in range(turn):
-                if world.messages:
-                    world.deliver()
-            if not world.messages or not stacks(world):
-                return
-            _interrupt(world, change)
-            world.settle()
-            _assert_sound(world, change)
-            # What was given up before stays.
-            assert operation == "abandon" or change != "delete" or not world.cloud.objects
-        turn += 1
+    begins = World()
+    begins.create(root(), files=FILES)
+    begins.settle()
+    if operation == "resume":
+        begins.suspend()
+        begins.settle()
+    OPERATIONS[operation](begins)
+    for world in at_every_message(begins, _delivers):
+        _interrupt(world, change)
+        world.settle()
+        _assert_sound(world, change)
+        # What was given up before stays.
+        assert operation == "abandon" or change != "delete" or not world.cloud.objects
+
+
+def _delivers(world: World) -> bool:
+    """Deliver a message; False if there is nothing left that could be interrupted."""
+    world.deliver()
+    return bool(world.messages and stacks(world))
 
 
 def _interrupt(world: World, change: str) -> None:

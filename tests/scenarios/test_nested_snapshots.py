@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 
+from tests.scenarios.built_once import at_every_message
 from tests.scenarios.test_nested import FILES, names, root, stacks
 from tests.scenarios.world import World
 
@@ -83,28 +84,26 @@ def test_what_a_snapshot_held_of_a_stack_that_is_gone_cannot_come_back(world: Wo
 
 @pytest.mark.parametrize("change", ["update", "cancel", "delete"])
 def test_whatever_comes_at_any_message_has_the_last_word(change: str) -> None:
-    turn = 0
-    while True:
-        with closing(World()) as world:
-            world.create(root(), files=FILES)
-            world.settle()
-            world.snapshot("before")
-            for _ in range(turn):
-                if world.messages:
-                    world.deliver()
-            if not world.messages or world.state() != "SNAPSHOT_IN_PROGRESS":
-                return
-            if change == "update":
-                world.update(root(size="large"), files=FILES)
-            elif change == "cancel":
-                world.cancel(rollback=False)
-            else:
-                world.delete()
-            world.settle()
-            assert "CREATE_IN_PROGRESS" not in held(world)
-            assert names(world) == ([] if change == "delete" else ALL)
-            if change == "update":
-                assert world.state() == "UPDATE_COMPLETE"
-                world.delete_snapshot("before")
-                assert held(world) == []
-        turn += 1
+    begins = World()
+    begins.create(root(), files=FILES)
+    begins.settle()
+    begins.snapshot("before")
+
+    def delivers(world: World) -> bool:
+        world.deliver()
+        return bool(world.messages) and world.state() == "SNAPSHOT_IN_PROGRESS"
+
+    for world in at_every_message(begins, delivers):
+        if change == "update":
+            world.update(root(size="large"), files=FILES)
+        elif change == "cancel":
+            world.cancel(rollback=False)
+        else:
+            world.delete()
+        world.settle()
+        assert "CREATE_IN_PROGRESS" not in held(world)
+        assert names(world) == ([] if change == "delete" else ALL)
+        if change == "update":
+            assert world.state() == "UPDATE_COMPLETE"
+            world.delete_snapshot("before")
+            assert held(world) == []

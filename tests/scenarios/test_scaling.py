@@ -15,6 +15,7 @@ from orchestrator.engine.scaling import Scaler
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import SignalJob
 from orchestrator.store.stacks.scalings import Decided
+from tests.scenarios.built_once import at_every_message
 from tests.scenarios.groups import TYPES, members, outputs
 from tests.scenarios.trees import assert_at_rest, document_of_tree, step
 from tests.scenarios.world import Crash, World
@@ -319,29 +320,27 @@ def test_an_update_between_what_is_decided_and_what_is_begun_has_the_last_word(
 
 @pytest.mark.parametrize("change", ["update", "delete", "cancel"])
 def test_whatever_comes_at_any_message_of_a_scaling_has_the_last_word(change: str) -> None:
-    for turns in count():
-        with closing(World(TYPES)) as world:
-            world.create(scaled())
-            world.settle()
-            signal(world)
-            if not step(world, turns):
-                return
-            if change == "update":
-                world.update(scaled(size="l", value="w"))
-            elif change == "delete":
-                world.delete()
-            else:
-                # Nothing of the stack itself is under way.
-                with pytest.raises(Conflict):
-                    world.cancel()
-            world.settle()
-            assert_at_rest(world)
-            found = members(world)
-            if change == "delete":
-                assert not found
-            else:
-                assert len(found) == 2
-                assert set(found.values()) == {("w", "l") if change == "update" else ("v", "s")}
+    begins = World(TYPES)
+    begins.create(scaled())
+    begins.settle()
+    signal(begins)
+    for world in at_every_message(begins, lambda world: step(world, 1)):
+        if change == "update":
+            world.update(scaled(size="l", value="w"))
+        elif change == "delete":
+            world.delete()
+        else:
+            # Nothing of the stack itself is under way.
+            with pytest.raises(Conflict):
+                world.cancel()
+        world.settle()
+        assert_at_rest(world)
+        found = members(world)
+        if change == "delete":
+            assert not found
+        else:
+            assert len(found) == 2
+            assert set(found.values()) == {("w", "l") if change == "update" else ("v", "s")}
 
 
 def test_a_scaling_that_fails_is_mended_by_the_next_update(world: World) -> None:

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +66,15 @@ class Witness:
         base = types["Cloud::Object"]
         for name in TYPES:
             types[name] = watched_type(self, base)  # type: ignore[index]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Witness":
+        """Return a witness of a copy of the world, who has seen the same."""
+        world = deepcopy(self.world, memo)
+        # It is this witness who watches over that.
+        del world.cloud.make
+        memo[id(self)] = witness = Witness(world)
+        vars(witness).update(deepcopy({name: it for name, it in vars(self).items() if name != "world"}, memo))
+        return witness
 
     @contextmanager
     def aside(self) -> Iterator[sa.Connection]:
