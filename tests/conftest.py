@@ -1,8 +1,11 @@
 """Fixtures that any test may ask for: one server of each kind, and a clean place on it for each test."""
 
 import gc
+import importlib.util
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +52,20 @@ def pytest_xdist_auto_num_workers() -> int:
     """Return how many run at once: more than there are processors, for those that drive real processes often wait."""
     processors = len(os.sched_getaffinity(0))
     return processors + (processors + 1) // 2
+
+
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Have the tests read once before many processes read them, where nothing is kept of that yet.
+
+    To rewrite the assertions of all of them takes a process as long as some thousands of tests.
+    """
+    kept = Path(
+        importlib.util.cache_from_source(str(Path(__file__).parent / "scenarios" / "world.py"))
+    ).parent
+    if sys.dont_write_bytecode or any(kept.glob("test_*-pytest-*.pyc")):
+        return
+    reading = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", *config.args]
+    subprocess.run(reading, cwd=config.invocation_params.dir, stdout=subprocess.DEVNULL, check=False)
 
 
 def pytest_collection_finish() -> None:
