@@ -33,7 +33,8 @@ moves = st.one_of(
     st.tuples(st.just("sweep"), st.sampled_from([1, 11, 61])),
 )
 fates = st.lists(moves, max_size=60)
-patient = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+#: As many examples as the run asks for: ``--hypothesis-profile=thorough`` plays longer.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def play(world: World, fate: Sequence[tuple[str, int]]) -> None:
