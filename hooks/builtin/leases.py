@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hooks.errors import Refusal
 from hooks.http.answers import REFUSAL, parsed
-from hooks.http.client import Answer, SignedSender
 from hooks.http.options import SenderOptions
-from hooks.http.undelivered import NotDelivered
+from hooks.http.outcome import Answer, NotDelivered
+from hooks.http.sender import SignedSender
 
 log = structlog.get_logger()
 

@@ -19,7 +19,7 @@ from hooks.builtin.wildcards import matches_any
 from hooks.errors import Refusal
 from hooks.http.answers import NO_ANSWER
 from hooks.http.options import SenderOptions
-from hooks.http.undelivered import NotDelivered
+from hooks.http.outcome import NotDelivered
 from hooks.lifecycle import REFUSED, Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenResource, FrozenStack
 

@@ -14,10 +14,10 @@ from hooks.builtin.actions import ACTIONS
 from hooks.builtin.wildcards import matches_any
 from hooks.errors import Refusal
 from hooks.http.answers import NO_ANSWER, REFUSAL, parsed
-from hooks.http.client import Answer, SignedSender
 from hooks.http.documents import definition_document, presence_document
 from hooks.http.options import SenderOptions
-from hooks.http.undelivered import NotDelivered
+from hooks.http.outcome import Answer, NotDelivered
+from hooks.http.sender import SignedSender
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
 from hooks.values.nearest import nearest

@@ -6,8 +6,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from hooks.http.client import Answer
-from hooks.http.undelivered import NotDelivered
+from hooks.http.outcome import Answer, NotDelivered
 from hooks.values.masking import in_plain_words
 
 #: With this a server refuses.

@@ -1,265 +1,247 @@
-"""Send signed JSON over HTTP: within bounded time and size, again where that may help, with no secret in any sentence.
+"""The one HTTP client: bounded in time and size, trying again where that does no harm, with no secret in any sentence.
 
-Whatever is sent may arrive twice: a try whose answer was lost is made again. So messages carry a key by which the
-receiver tells one from the other.
+Hooks, client plugins and the fetching of templates call by it. What they raise, and how their sentences name a
+request, is their own.
 """
 
-import json
 import logging
 import math
+import ssl
+import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import tenacity
 
 from hooks.http.cutting import Cutter
-from hooks.http.options import SenderOptions
-from hooks.http.signing import HEADER, signature
-from hooks.http.undelivered import NotDelivered, of_answer, of_transport
+from hooks.http.options import HttpOptions
+from hooks.http.outcome import NEVER_SENT, Answer, NotDelivered, of_transport
 
-# Their lines hold whole URLs, where a secret may be.
+# Their lines hold whole URLs and headers, where secrets may be.
 for _name in ("httpx", "httpcore"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
+#: What may be over the next time.
+PASSING: Final = frozenset(
+    {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}
+) - {HTTPStatus.NOT_IMPLEMENTED}
+#: No request is led further than by so many redirects.
+_REDIRECTS: Final = 5
 #: A client's own time-outs come first, where they come at all.
 _MARGIN_SECONDS: Final = 0.1
-#: So much of an answer's words is shown to people.
-_SHOWN_CHARACTERS: Final = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a server answered."""
+class Request:
+    """What is sent, once or again."""
 
-    status: int
-    #: By lower-case name.
-    headers: Mapping[str, str]
-    content: bytes = field(repr=False)
-
-    def document(self) -> Any:
-        """Return the JSON that the answer holds; None where it is empty.
-
-        Raises:
-            NotDelivered: it holds something else.
-        """
-        if not self.content.strip():
-            return None
-        try:
-            return json.loads(self.content)
-        except (ValueError, RecursionError):
-            raise NotDelivered(
-                f"it answered {self.status} with something that is no JSON", self.status
-            ) from None
-
-    def words(self) -> str:
-        """Return what it says to people: the ``reason`` of an answer in JSON, else its text; empty if there is none."""
-        try:
-            document = self.document()
-        except NotDelivered:
-            document = None
-        if isinstance(document, dict) and isinstance(document.get("reason"), str):
-            return str(document["reason"])
-        return self.content.decode(errors="replace").strip()
+    method: str
+    url: httpx.URL = field(repr=False)
+    content: bytes | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: Returns further headers, for each try anew: those that sign it.
+    signed: Callable[[], Mapping[str, str]] = dict
+    #: Statuses that are no failure, besides those of success.
+    accept: Collection[int] = ()
+    #: Whether sending it twice is the same as once.
+    repeatable: bool = True
+    #: Whether only the beginning is kept of an answer that is too long.
+    cut: bool = False
+    #: Raises where a redirect, of a status, to a URL, must not be followed: what it leads to gets the same headers.
+    #: None: no redirect is followed.
+    redirected: Callable[[int, httpx.URL], object] | None = None
+    #: The most that all tries may take together, if the options give them more.
+    within_seconds: float = math.inf
 
 
-class SignedSender:
-    """Sends signed messages to one server; threads may share it."""
+class BoundedClient:
+    """Sends requests; threads may share it."""
 
     def __init__(
         self,
-        options: SenderOptions,
+        options: HttpOptions,
         *,
+        headers: Mapping[str, str] | None = None,
+        secure: bool = True,
+        read_seconds: float = math.inf,
+        max_connections: int = sys.maxsize,
+        max_retry_after_seconds: float = math.inf,
+        passing: Collection[int] = PASSING,
         sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         """Prepare to send; nothing is sent yet.
 
+        Args:
+            options: Patience and trust.
+            headers: Sent with every request.
+            secure: Whether TLS may be spoken.
+            read_seconds: The longest that a server may be silent.
+            max_connections: So many requests are under way at once at most.
+            max_retry_after_seconds: A server that wants to be left alone for longer is not waited for.
+            passing: The statuses after which a request may be tried again.
+            sleep: Pauses between tries.
+
         Raises:
-            ValueError: a file of secrets or certificates is not what it should be.
+            ValueError: certificates cannot be loaded.
         """
-        self.options = options
-        self._sleep, self._clock = sleep, clock
-        self._base = httpx.URL(options.url)
-        self._tls = options.tls()
-        # A client that threads share closes a connection now and then on which another has just begun: each client has
-        # one connection, and is used by one thread at a time.
+        self._options, self._passing, self._sleep = options, passing, sleep
+        self._read_seconds, self._max_retry_after_seconds = read_seconds, max_retry_after_seconds
+        self._headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "isotherm",
+            **(headers or {}),
+        }
+        # One that is never used comes without the certificates of the system, which take long to load.
+        self._tls = options.tls() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        # A client of httpx that threads share now and then closes a connection on which another thread has just begun:
+        # its pool takes an answer that has come for the end of a connection that nobody uses. So each has one
+        # connection, and is used by one thread at a time.
         self._free: deque[tuple[httpx.Client, Cutter]] = deque()
-        self._known = options.all_secrets()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.where})"
-
-    @property
-    def where(self) -> str:
-        """The server for sentences: without path and query, which may hold a secret."""
-        return _origin(self._base)
+        self._room = threading.Semaphore(max_connections)
 
     def close(self) -> None:
-        """Close the connections that nobody uses now; sending opens new ones."""
+        """Close the connections that no thread uses now; sending opens new ones."""
         while self._free:
             self._free.pop()[0].close()
 
-    def send(
-        self,
-        document: Any,
-        *,
-        method: str = "POST",
-        path: str = "",
-        headers: Mapping[str, str] | None = None,
-        accept: Collection[int] = (),
-        within_seconds: float = math.inf,
-    ) -> Answer:
-        """Send a document as JSON and return the answer: one of success, or of the statuses in ``accept``.
-
-        Args:
-            document: Of plain types.
-            method: In upper case.
-            path: What comes after the URL's own path, beginning with a slash; quoted already.
-            headers: Sent besides the signature and the content's type.
-            accept: Statuses that are no failure either.
-            within_seconds: The most that all tries may take together, if the options give them more.
+    def send(self, request: Request) -> Answer:
+        """Send a request and return the answer: one of success, or of the statuses that it accepts.
 
         Raises:
-            NotDelivered: it may have arrived all the same, once or more often.
-            ValueError: JSON knows no such number.
+            NotDelivered: unless ``undone``, it may have arrived all the same, once or more often.
         """
-        total_seconds = min(self.options.total_seconds, within_seconds)
-        wire = _Wire(
-            method=method,
-            url=self._base.copy_with(path=self._base.path.rstrip("/") + path) if path else self._base,
-            body=json.dumps(document, allow_nan=False).encode(),
-            headers={"Content-Type": "application/json", **(headers or {})},
-            accept=frozenset(accept),
-            deadline=time.monotonic() + total_seconds,
-        )
+        total_seconds = min(self._options.total_seconds, request.within_seconds)
+        deadline = time.monotonic() + total_seconds
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(
-                lambda error: isinstance(error, NotDelivered) and error.passing
-            ),
+            retry=tenacity.retry_if_exception(lambda error: self._may_repeat(request, error)),
             wait=self._pause,
-            stop=tenacity.stop_after_attempt(self.options.retries + 1)
+            stop=tenacity.stop_after_attempt(self._options.retries + 1)
             | tenacity.stop_before_delay(total_seconds),
             sleep=self._sleep,
             reraise=True,
         )
-        return retrying(self._once, wire)
+        return retrying(self._once, request, deadline)
+
+    def _may_repeat(self, request: Request, error: BaseException) -> bool:
+        return (
+            isinstance(error, NotDelivered)
+            and error.passing
+            and (request.repeatable or error.undone)
+            and error.retry_after <= self._max_retry_after_seconds
+        )
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
-        options = self.options
+        options = self._options
         jittered = tenacity.wait_random_exponential(options.retry_base_seconds, options.retry_max_seconds)
         error = state.outcome.exception() if state.outcome else None
         return max(jittered(state), error.retry_after if isinstance(error, NotDelivered) else 0.0)
 
-    def _once(self, wire: "_Wire") -> Answer:
-        try:
-            answer = self._sent(wire)
-        except httpx.HTTPError as error:
-            raise of_transport(wire.asked, error) from None
-        if 200 <= answer.status < 300 or answer.status in wire.accept:
-            return answer
-        raise of_answer(wire.asked, answer.status, answer.headers, self.shown(answer.words()))
+    def _once(self, request: Request, deadline: float) -> Answer:
+        headers = {**request.headers, **request.signed()}
+        url = request.url
+        for _ in range(_REDIRECTS + 1):
+            try:
+                answer, onwards = self._exchange(request, url, headers, deadline)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                is_cut = time.monotonic() > deadline and not isinstance(error, NEVER_SENT)
+                cause = httpx.ReadTimeout("the answer is too slow") if is_cut else error
+                raise of_transport(cause) from cause
+            if onwards is None or request.redirected is None:
+                return self._judged(request, answer)
+            request.redirected(answer.status, onwards)
+            url = onwards
+        raise NotDelivered(f"there are more than {_REDIRECTS} redirects, one to the other", answer=answer)
 
-    def _sent(self, wire: "_Wire") -> Answer:
-        left = wire.deadline - time.monotonic()
-        if left <= 0:
-            raise httpx.ReadTimeout("no time is left")
-        try:
-            self._known = self.options.all_secrets()
-        except ValueError as error:
-            raise NotDelivered(f"{wire.asked}: it cannot be signed: {error}") from None
-        signed = {HEADER: signature(self._known, wire.body, int(self._clock()))}
-        patience = httpx.Timeout(left, connect=min(left, self.options.connect_seconds))
-        with (
-            self._client() as (client, cutter),
-            _told_as_timeout(cutter),
-            cutter.within(left + _MARGIN_SECONDS),
-            client.stream(
-                wire.method,
-                wire.url,
-                content=wire.body,
-                headers={**wire.headers, **signed},
-                timeout=patience,
-                extensions={"trace": cutter.trace},
-            ) as response,
-        ):
-            content = bytearray()
-            for chunk in response.iter_raw():
-                content += chunk
-                if len(content) > self.options.max_response_bytes:
-                    most = self.options.max_response_bytes
-                    message = f"it answered with more than {most} bytes (max_response_bytes)"
-                    raise NotDelivered(f"{wire.asked}: {message}", response.status_code)
-                if time.monotonic() > wire.deadline:
-                    raise httpx.ReadTimeout("the answer is too slow")
-            return Answer(
-                status=response.status_code,
-                headers={name.lower(): value for name, value in response.headers.items()},
-                content=bytes(content),
+    def _judged(self, request: Request, answer: Answer) -> Answer:
+        if 200 <= answer.status < 300 or answer.status in request.accept:
+            return answer
+        raise NotDelivered(
+            f"it answered {answer.status}",
+            answer.status,
+            passing=answer.status in self._passing,
+            undone=answer.status == HTTPStatus.TOO_MANY_REQUESTS,
+            answer=answer,
+        )
+
+    def _exchange(
+        self, request: Request, url: httpx.URL, headers: Mapping[str, str], deadline: float
+    ) -> tuple[Answer, httpx.URL | None]:
+        with self._connection(deadline - time.monotonic()) as (client, cutter):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise httpx.ReadTimeout("no time is left")
+            patience = httpx.Timeout(
+                min(left, self._read_seconds), connect=min(left, self._options.connect_seconds)
             )
+            with (
+                cutter.within(left + _MARGIN_SECONDS),
+                client.stream(
+                    request.method,
+                    url,
+                    content=request.content,
+                    headers=headers,
+                    timeout=patience,
+                    extensions={"trace": cutter.trace},
+                ) as response,
+            ):
+                onwards = response.next_request.url if response.next_request else None
+                is_followed = onwards is not None and request.redirected is not None
+                return Answer(
+                    status=response.status_code,
+                    headers={name.lower(): value for name, value in response.headers.items()},
+                    # What comes with a redirect may have no end.
+                    content=b"" if is_followed else self._read(request, response, deadline),
+                ), onwards
+
+    def _read(self, request: Request, response: httpx.Response, deadline: float) -> bytes:
+        content = bytearray()
+        most = self._options.max_response_bytes
+        for chunk in response.iter_raw():
+            content += chunk
+            if len(content) > most:
+                if request.cut or not response.is_success:
+                    break
+                message = f"it answered with more than {most} bytes (max_response_bytes)"
+                raise NotDelivered(message, response.status_code)
+            if time.monotonic() > deadline:
+                raise httpx.ReadTimeout("the answer is too slow")
+        return bytes(content[:most])
 
     @contextmanager
-    def _client(self) -> Iterator[tuple[httpx.Client, Cutter]]:
+    def _connection(self, patience_seconds: float) -> Iterator[tuple[httpx.Client, Cutter]]:
+        if not self._room.acquire(timeout=patience_seconds):
+            raise httpx.PoolTimeout("all connections are in use")
         try:
-            client, cutter = self._free.pop()
-        except IndexError:
-            cutter = Cutter()
+            try:
+                # The last one that was used is the likeliest to be open still.
+                connection = self._free.pop()
+            except IndexError:
+                connection = self._new()
+            try:
+                yield connection
+            finally:
+                self._free.append(connection)
+        finally:
+            self._room.release()
+
+    def _new(self) -> tuple[httpx.Client, Cutter]:
+        try:
             client = httpx.Client(
-                headers={
-                    "Accept": "application/json",
-                    "Accept-Encoding": "identity",
-                    "User-Agent": "isotherm",
-                },
+                headers=self._headers,
                 verify=self._tls,
                 limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30.0),
-                # An answer must not decide what is sent with the next message.
+                # An answer must not decide what is sent with the next request.
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             )
-        try:
-            yield client, cutter
-        finally:
-            self._free.append((client, cutter))
-
-    def shown(self, text: str) -> str:
-        """Return a server's words for people: on one line, cut, and without our secrets."""
-        for secret in self._known:
-            text = text.replace(secret, "******")
-        line = "".join(each if each.isprintable() else "?" for each in " ".join(text.split()))
-        return line if len(line) <= _SHOWN_CHARACTERS else f"{line[: _SHOWN_CHARACTERS - 3]}..."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wire:
-    """A message as it is sent, once or again."""
-
-    method: str
-    url: httpx.URL
-    body: bytes = field(repr=False)
-    headers: Mapping[str, str]
-    accept: frozenset[int]
-    #: By the monotonic clock.
-    deadline: float
-
-    @property
-    def asked(self) -> str:
-        """The message for sentences: without path and query, which may hold a secret."""
-        return f"{self.method} {_origin(self.url)}"
-
-
-@contextmanager
-def _told_as_timeout(cutter: Cutter) -> Iterator[None]:
-    try:
-        yield
-    except httpx.TransportError:
-        if cutter.has_cut:
-            raise httpx.ReadTimeout("the answer is too slow") from None
-        raise
-
-
-def _origin(url: httpx.URL) -> str:
-    return str(url.copy_with(raw_path=b"/")).rstrip("/")
+        except (ImportError, ValueError, httpx.InvalidURL):
+            raise NotDelivered("the environment names a proxy that cannot be used") from None
+        return client, Cutter()

@@ -21,8 +21,6 @@ class Cutter:
         self._lock = threading.Lock()
         self._stream: Any = None
         self._exchange: object = None
-        #: Whether the last exchange was cut.
-        self.has_cut = False
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Hear what becomes of the connection; for the request's extension ``trace``."""
@@ -32,9 +30,7 @@ class Cutter:
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
         """Cut what is still going on after so long; whoever reads then hears that the connection broke."""
-        exchange = object()
-        with self._lock:
-            self._exchange, self.has_cut = exchange, False
+        exchange = self._exchange = object()
         timer = threading.Timer(seconds, self._cut, (exchange,))
         timer.daemon = True
         timer.start()
@@ -49,7 +45,6 @@ class Cutter:
         with self._lock:
             if self._exchange is not exchange or self._stream is None:
                 return
-            self.has_cut = True
             # Past TLS, whose own goodbye is none of another thread's business. To close it would wake nobody.
             with suppress(OSError):
                 socket.socket.shutdown(self._stream.get_extra_info("socket"), socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""What the settings say of a server that signed messages are sent to."""
+"""The options of calls over HTTP: patience and trust of all of them, and where signed messages go."""
 
 import ssl
 from pathlib import Path
@@ -13,19 +13,9 @@ from hooks.hook import HookOptions
 _FEWEST_CHARACTERS: Final = 16
 
 
-class SenderOptions(HookOptions):
-    """Where to send, by what secret it is known to be us, and with how much patience."""
+class HttpOptions(HookOptions):
+    """Base of the options of everything that is called over HTTP."""
 
-    url: str = Field(
-        description="Where to send: http:// or https://, without a user, a password or a fragment."
-    )
-    secrets: tuple[SecretStr, ...] = Field(
-        default=(),
-        description="What messages are signed with, 16 characters at least; several while one is replaced.",
-    )
-    secret_files: tuple[Path, ...] = Field(
-        default=(), description="Files that hold one secret each; read again for every message."
-    )
     verify: bool = Field(
         default=True, description="Whether the server must prove by its certificate who it is."
     )
@@ -55,19 +45,39 @@ class SenderOptions(HookOptions):
     retry_max_seconds: float = Field(
         default=2.0, gt=0, le=3600, description="No pause is longer, unless the server says so."
     )
-    max_response_bytes: int = Field(
-        default=64 * 1024, ge=1, le=64 * 1024 * 1024, description="A longer answer is a fault."
+    max_response_bytes: int = Field(default=64 * 1024, ge=1, description="A longer answer is a fault.")
+
+    def tls(self) -> ssl.SSLContext | bool:
+        """Return which servers to trust, as httpx takes it.
+
+        Raises:
+            ValueError: there are no certificates in the file; the sentence names the file and the reason.
+        """
+        if not self.verify:
+            return False
+        try:
+            return ssl.create_default_context(cafile=str(self.ca_file) if self.ca_file else None)
+        except OSError as error:  # TLS errors among them
+            why = error.strerror or type(error).__name__
+            raise ValueError(f"{str(self.ca_file)!r}: {why}") from None
+
+
+class _Signing(HookOptions):
+    url: str = Field(
+        description="Where to send: http:// or https://, without a user, a password or a fragment."
+    )
+    secrets: tuple[SecretStr, ...] = Field(
+        default=(),
+        description="What messages are signed with, 16 characters at least; several while one is replaced.",
+    )
+    secret_files: tuple[Path, ...] = Field(
+        default=(), description="Files that hold one secret each; read again for every message."
     )
 
     @field_validator("url")
     @classmethod
     def _is_web_address(cls, text: str) -> str:
-        try:
-            url = httpx.URL(text)
-        except httpx.InvalidURL:
-            raise ValueError("it is no URL") from None
-        if url.scheme not in {"http", "https"} or not url.host:
-            raise ValueError("expected a URL such as https://hooks.example.com/isotherm")
+        url = web_url(text, "https://hooks.example.com/isotherm")
         if url.userinfo or url.fragment:
             raise ValueError("a URL here has neither a user, a password nor a fragment")
         return text
@@ -80,7 +90,7 @@ class SenderOptions(HookOptions):
         return secrets
 
     @model_validator(mode="after")
-    def _has_secret(self) -> "SenderOptions":
+    def _has_secret(self) -> "_Signing":
         if not self.secrets and not self.secret_files:
             raise ValueError("messages are signed: give secrets or secret_files")
         return self
@@ -93,24 +103,28 @@ class SenderOptions(HookOptions):
         """
         return (*(secret.get_secret_value() for secret in self.secrets), *map(_read, self.secret_files))
 
-    def tls(self) -> ssl.SSLContext | bool:
-        """Return whom to trust, as httpx takes it.
 
-        Raises:
-            ValueError: there are no certificates in the file.
-        """
-        if httpx.URL(self.url).scheme == "http":
-            # Never used, and so without the certificates of the system, which take long to load.
-            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        if not self.verify:
-            return False
-        try:
-            return ssl.create_default_context(cafile=str(self.ca_file) if self.ca_file else None)
-        except OSError as error:  # TLS errors among them
-            why = error.strerror or type(error).__name__
-            raise ValueError(
-                f"ca_file: no certificates can be loaded from {str(self.ca_file)!r}: {why}"
-            ) from None
+class SenderOptions(HttpOptions, _Signing):
+    """Where to send signed messages, with which secrets, and with how much patience."""
+
+    max_response_bytes: int = Field(
+        default=64 * 1024, ge=1, le=64 * 1024 * 1024, description="A longer answer is a fault."
+    )
+
+
+def web_url(text: str, example: str) -> httpx.URL:
+    """Return a URL of http or https.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        raise ValueError("it is no URL") from None
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise ValueError(f"expected a URL such as {example}")
+    return url
 
 
 def _read(file: Path) -> str:

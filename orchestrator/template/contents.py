@@ -10,7 +10,6 @@ from urllib.parse import unquote, urlsplit
 from hooks.values.nearest import Nearest
 from orchestrator.config.limits import Limits
 from orchestrator.errors import Problem
-from orchestrator.template.fetching import CannotFetch, fetch
 from orchestrator.template.locations import is_url, is_web, shown
 
 #: All files of one order together; it holds them all when it is sent.
@@ -71,6 +70,9 @@ class Contents:
             raise Unreadable("is not on this machine, which fetches nothing", _ENABLE)
         if self._seconds_left < 0:
             raise Unreadable(f"is not fetched any more: the others took {_FETCHING_SECONDS:g} seconds")
+        # The HTTP client takes longer to load than most commands take.
+        from orchestrator.template.fetching import CannotFetch, fetch
+
         begun = time.monotonic()
         try:
             return fetch(url, max_bytes=self._limits.max_bytes)

@@ -6,6 +6,7 @@ A *path* is looked up by asking for it: one that answers with success exists. ``
 
 import threading
 from collections.abc import Mapping
+from dataclasses import astuple
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
@@ -100,16 +101,7 @@ class HttpClient(ClientPlugin):
         """Return where the APIs are, and who we are to them."""
         known = sorted(self._options.values(), key=lambda each: each.name)
         return tuple(
-            part
-            for each in known
-            for part in (
-                each.name,
-                str(each.base_url),
-                each.identity.user,
-                each.identity.header,
-                each.identity.secret.file if each.identity.secret else "",
-                each.identity.secret.variable if each.identity.secret else "",
-            )
+            part for each in known for part in (each.name, str(each.base_url), *astuple(each.identity))
         )
 
     def look_up(self, entity: str, name: str) -> str:

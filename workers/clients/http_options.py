@@ -1,5 +1,6 @@
 """What the settings say of an HTTP API: where it is, who we are to it, and how much patience we have with it."""
 
+import base64
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -8,7 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+from pydantic import ConfigDict
 
+from hooks.http.options import HttpOptions, web_url
 from orchestrator.errors import Problem
 from orchestrator.plugins.clients import ClientMisconfigured, option_fault
 from orchestrator.plugins.constraints import Range
@@ -154,19 +157,49 @@ def fault_of_headers(headers: Mapping[str, Any]) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """Where a secret is; it is read when it is needed, and kept nowhere."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who we are to an API, and where the secret is that proves it; nobody where there is none."""
 
+    #: Empty: there is only a token.
+    user: str = ""
+    #: The header that carries the token; empty: Authorization.
+    header: str = ""
+    #: Where the secret is; it is read when it is needed, and not kept here.
     file: str = ""
     variable: str = ""
 
+    @classmethod
+    def parse(cls, given: Mapping[str, Any]) -> "Identity":
+        """Return the identity that ``auth`` says.
+
+        Raises:
+            PropertyError: the parts do not fit.
+        """
+        said = {name: value for name, value in given.items() if value}
+        if not said:
+            return cls()
+        secrets = sorted(name for name in said if name.endswith(("_file", "_env")))
+        if len(secrets) > 1:
+            raise PropertyError(("auth",), f"there is one secret, found {' and '.join(secrets)}")
+        wanted = "password" if "user" in said else "token"
+        if not (secrets and secrets[0].startswith(wanted)):
+            both = f"expected {wanted}_file or {wanted}_env"
+            raise PropertyError(("auth",), f"{both}, found {', '.join(sorted(said))}")
+        header = said.get("header", "")
+        if header and (fault := _fault_of_token_header(header, said)):
+            raise PropertyError(("auth", "header"), fault)
+        place = {"file" if secrets[0].endswith("_file") else "variable": said[secrets[0]]}
+        return cls(user=said.get("user", ""), header=header, **place)
+
     def read(self) -> str:
-        """Return the secret, without white space around it.
+        """Return the secret, without white space around it; empty where there is none.
 
         Raises:
             ClientMisconfigured: it is not there, or is none that a header can carry.
         """
+        if not self.file and not self.variable:
+            return ""
         where = f"the file {self.file!r}" if self.file else f"the environment variable {self.variable}"
         try:
             text = Path(self.file).read_text(encoding="utf-8") if self.file else os.environ[self.variable]
@@ -182,41 +215,14 @@ class Secret:
             raise misconfigured("auth", f"{where} should hold a secret, and holds {what}")
         return secret
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Who we are to an API."""
-
-    #: Empty: there is only a token.
-    user: str = ""
-    #: The header that carries the token; empty: Authorization.
-    header: str = ""
-    #: None: we are nobody.
-    secret: Secret | None = None
-
-    @classmethod
-    def parse(cls, given: Mapping[str, Any] | None) -> "Identity":
-        """Return the identity that ``auth`` says.
-
-        Raises:
-            PropertyError: the parts do not fit.
-        """
-        said = {name: value for name, value in (given or {}).items() if value}
-        secrets = sorted(name for name in said if name.endswith(("_file", "_env")))
-        if len(secrets) > 1:
-            raise PropertyError(("auth",), f"there is one secret, found {' and '.join(secrets)}")
-        wanted = "password" if "user" in said else "token"
-        if said and not (secrets and secrets[0].startswith(wanted)):
-            both = f"expected {wanted}_file or {wanted}_env"
-            raise PropertyError(("auth",), f"{both}, found {', '.join(sorted(said))}")
-        if not said:
-            return cls()
-        header = said.get("header", "")
-        if header and (fault := _fault_of_token_header(header, said)):
-            raise PropertyError(("auth", "header"), fault)
-        (name,) = secrets
-        secret = Secret(file=said[name]) if name.endswith("_file") else Secret(variable=said[name])
-        return cls(user=said.get("user", ""), header=header, secret=secret)
+    def headers(self, secret: str) -> dict[str, str]:
+        """Return the headers that say who we are."""
+        if self.user:
+            pair = base64.b64encode(f"{self.user}:{secret}".encode()).decode()
+            return {"Authorization": f"Basic {pair}"}
+        if self.header:
+            return {self.header: secret}
+        return {"Authorization": f"Bearer {secret}"} if secret else {}
 
 
 def _fault_of_token_header(header: str, said: Mapping[str, Any]) -> str:
@@ -225,29 +231,22 @@ def _fault_of_token_header(header: str, said: Mapping[str, Any]) -> str:
     return "" if plain_header(header) == "authorization" else fault_of_headers({header: ""})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiOptions:
+class ApiOptions(HttpOptions):
     """The options of one API."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     name: str
     base_url: httpx.URL
     identity: Identity
-    headers: Mapping[str, str]
-    project_header: str
-    verify: bool
-    ca_file: str
-    api_version: str
-    api_version_path: str
+    headers: dict[str, str]
+    project_header: str = ""
+    api_version: str = ""
+    api_version_path: str = ""
     api_version_json: str
-    connect_seconds: float
     read_seconds: float
-    total_seconds: float
     max_connections: int
-    retries: int
-    retry_base_seconds: float
-    retry_max_seconds: float
     max_retry_after_seconds: float
-    max_response_bytes: int
 
     @classmethod
     def parse(cls, name: str, given: Mapping[str, Any]) -> "ApiOptions":
@@ -256,16 +255,15 @@ class ApiOptions:
         Raises:
             PropertyError: with the path of what is wrong.
         """
-        said: dict[str, Any] = {
-            name: "" if value is None else value
-            for name, value in convert_properties(API_SCHEMA, given).items()
-        }
-        project_header = {said["project_header"]: ""} if said["project_header"] else {}
-        for option, headers in (("headers", said["headers"]), ("project_header", project_header)):
-            if fault := fault_of_headers(headers):
+        converted = convert_properties(API_SCHEMA, given)
+        said = {name: value for name, value in converted.items() if value is not None}
+        for option in ("headers", "project_header"):
+            headers = said.get(option) or {}
+            if fault := fault_of_headers({headers: ""} if isinstance(headers, str) else headers):
                 raise PropertyError((option,), fault)
-        said["identity"] = Identity.parse(said.pop("auth") or None)
-        return cls(name=name, **{**said, "base_url": _parsed_url(said["base_url"])})
+        identity = Identity.parse(said.pop("auth", {}))
+        base_url = _parsed_url(said.pop("base_url", ""))
+        return cls(name=name, identity=identity, base_url=base_url, **said)
 
     @property
     def own_headers(self) -> frozenset[str]:
@@ -276,11 +274,9 @@ class ApiOptions:
 
 def _parsed_url(text: str) -> httpx.URL:
     try:
-        url = httpx.URL(text)
-    except httpx.InvalidURL:
-        raise PropertyError(("base_url",), "it is no URL") from None
-    if url.scheme not in {"http", "https"} or not url.host:
-        raise PropertyError(("base_url",), "expected a URL such as https://api.example.com/v2")
+        url = web_url(text, "https://api.example.com/v2")
+    except ValueError as error:
+        raise PropertyError(("base_url",), str(error)) from None
     if url.userinfo:
         raise PropertyError(("base_url",), "a user and a password belong into auth, where they are not shown")
     if url.query or url.fragment:

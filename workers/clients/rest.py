@@ -1,55 +1,42 @@
-"""Ask one HTTP API: within bounded time and size, again where that does no harm, and in sentences where it fails."""
+"""Ask one HTTP API, in sentences where it fails: the one HTTP client, as client plugins and resource types use it."""
 
-import base64
 import json
-import logging
-import ssl
 import time
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from http import HTTPStatus
-from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import httpx
 import structlog
-import tenacity
 
+from hooks.http import outcome
+from hooks.http.client import BoundedClient, Request
+from hooks.http.outcome import NotDelivered, phrase, words_of_system
 from orchestrator.model.codec import Codec
-from workers.clients.connections import Connections
 from workers.clients.http_failures import (
+    PASSING,
     HttpError,
     HttpUnavailable,
     fault_of_path,
-    of_answer,
-    of_transport,
-    phrase,
     shown_path,
+    shown_text,
     texts_in,
 )
-from workers.clients.http_options import ApiOptions, Identity, fault_of_headers, misconfigured, plain_header
+from workers.clients.http_options import ApiOptions, fault_of_headers, misconfigured, plain_header
 
 log = structlog.get_logger()
 
-# Their lines hold whole URLs and the headers of answers, where secrets may be.
-for _name in ("httpx", "httpcore"):
-    logging.getLogger(_name).setLevel(logging.WARNING)
-
 #: Asking for one of these twice is the same as once (RFC 9110, section 9.2.2).
 _IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
-_REDIRECTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(outcome.Answer):
     """What an API answered; a status of success."""
 
     #: The request, for sentences.
     asked: str
-    status: int
-    #: By lower-case name.
-    headers: Mapping[str, str]
-    content: bytes = field(repr=False)
 
     def document(self) -> Any:
         """Return the JSON that the answer holds; None where it is empty.
@@ -57,20 +44,14 @@ class Answer:
         Raises:
             HttpUnavailable: it holds something else, or what cannot be stored.
         """
-        if not self.content.strip():
-            return None
         try:
-            document = json.loads(self.content, parse_constant=_refuse_constant)
+            document = outcome.Answer.document(self)
             # Numbers too long, halves of characters and maps too deep would fail later, where nobody could tell why.
             Codec().pack(document)
-        except (ValueError, OverflowError, RecursionError):
+        except (NotDelivered, ValueError, OverflowError, RecursionError):
             message = f"{self.asked}: it answered {self.status} with something that is no JSON we can keep"
             raise HttpUnavailable(message) from None
         return document
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)
 
 
 class RestApi:
@@ -82,34 +63,32 @@ class RestApi:
         """Prepare to ask; nothing is sent yet.
 
         Raises:
-            ClientMisconfigured: a certificate cannot be loaded, or the project's name cannot be sent.
+            ClientMisconfigured: a certificate or a secret cannot be loaded, or the project's name cannot be sent.
         """
         self.options = options
-        self._sleep = sleep
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "isotherm"}
-        if options.project_header:
-            if fault_of_headers({options.project_header: project}):
-                message = f"the name of the project {project!r} can be sent in no header"
-                raise misconfigured("project_header", message)
-            headers[options.project_header] = project
-        self._auth = _Credentials(options.identity)
-        tls = _tls(options)
-
-        def client() -> httpx.Client:
-            return httpx.Client(
-                headers={**headers, **options.headers},
-                auth=self._auth,
-                verify=tls,
-                limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30.0),
-                # An answer must not decide what is sent to the next resource.
-                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        own = {options.project_header: project} if options.project_header else {}
+        if fault_of_headers(own):
+            message = f"the name of the project {project!r} can be sent in no header"
+            raise misconfigured("project_header", message)
+        self._secret = options.identity.read()
+        try:
+            self._client = BoundedClient(
+                options,
+                headers={**own, **options.headers},
+                secure=options.base_url.scheme == "https",
+                read_seconds=options.read_seconds,
+                max_connections=options.max_connections,
+                max_retry_after_seconds=options.max_retry_after_seconds,
+                passing=PASSING,
+                sleep=sleep,
             )
-
-        self._connections = Connections(options.max_connections, client)
+        except ValueError as error:
+            message = f"the certificates of the API {options.name!r} cannot be loaded from {error}"
+            raise misconfigured("ca_file", message) from error
 
     def close(self) -> None:
         """Close the connections."""
-        self._connections.close()
+        self._client.close()
 
     def ask(
         self,
@@ -135,40 +114,40 @@ class RestApi:
             HttpUnavailable: it failed, and may succeed later. Unless ``undone`` or repeatable, it may have been done.
             HttpError: it failed.
         """
-        wire = _Wire(
+        sent = self._headers(method, path, headers or {}, has_body=body is not None)
+        url = self._url(method, path)
+        asked = f"{method} {url.copy_with(query=None)}"
+        request = Request(
             method=method,
-            url=self._url(method, path),
-            body=body,
-            headers=self._headers(method, path, headers or {}, has_body=body is not None),
+            url=url,
+            content=None if body is None else json.dumps(body).encode(),
+            headers=sent,
+            signed=lambda: self.options.identity.headers(self._secret),
             repeatable=repeatable or method in _IDEMPOTENT,
-            keeps_body=keeps_body,
-            deadline=time.monotonic() + self.options.total_seconds,
+            cut=not keeps_body,
+            redirected=lambda status, onwards: self._refuse_astray(asked, method, status, onwards),
         )
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: self._may_repeat(wire, error)),
-            wait=self._pause,
-            stop=tenacity.stop_after_attempt(self.options.retries + 1)
-            | tenacity.stop_before_delay(self.options.total_seconds),
-            sleep=self._sleep,
-            reraise=True,
-        )
-        return retrying(self._once, wire)
+        try:
+            answer = self._sent(request)
+            if answer.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
+                raise NotDelivered("it answered in an encoding that nobody asked for")
+        except NotDelivered as error:
+            log.debug("asked an HTTP API", request=asked, status=error.status)
+            raise self._failure(asked, request, body, error) from error
+        log.debug("asked an HTTP API", request=asked, status=answer.status)
+        return Answer(asked=asked, status=answer.status, headers=answer.headers, content=answer.content)
 
-    # -- trying again ------------------------------------------------------------------------------------------
-
-    def _may_repeat(self, wire: "_Wire", error: BaseException) -> bool:
-        if not isinstance(error, HttpUnavailable) or not (wire.repeatable or error.undone):
-            return False
-        return error.retry_after <= self.options.max_retry_after_seconds
-
-    def _pause(self, state: tenacity.RetryCallState) -> float:
-        options = self.options
-        jittered = tenacity.wait_random_exponential(options.retry_base_seconds, options.retry_max_seconds)
-        error = state.outcome.exception() if state.outcome else None
-        asked = error.retry_after if isinstance(error, HttpUnavailable) else 0.0
-        return max(jittered(state), asked)
-
-    # -- one try -----------------------------------------------------------------------------------------------
+    def _sent(self, request: Request) -> outcome.Answer:
+        until = time.monotonic() + self.options.total_seconds
+        try:
+            return self._client.send(request)
+        except NotDelivered as error:
+            if error.status != HTTPStatus.UNAUTHORIZED:
+                raise
+            before, self._secret = self._secret, self.options.identity.read()
+            if before == self._secret:
+                raise
+            return self._client.send(replace(request, within_seconds=until - time.monotonic()))
 
     def _url(self, method: str, path: str) -> httpx.URL:
         if fault := fault_of_path(path):
@@ -189,150 +168,28 @@ class RestApi:
         has_type = any(plain_header(name) == "content-type" for name in given)
         return {**({"Content-Type": "application/json"} if has_body and not has_type else {}), **given}
 
-    def _once(self, wire: "_Wire") -> Answer:
-        url = wire.url
-        for _ in range(_REDIRECTS + 1):
-            try:
-                answer, onwards = self._send(wire, url)
-            except httpx.HTTPError as error:
-                raise of_transport(wire.asked, error) from error
-            if onwards is None:
-                return answer
-            url = onwards
-        raise HttpError(f"{wire.asked}: there are more than {_REDIRECTS} redirects, one to the other")
-
-    def _send(self, wire: "_Wire", url: httpx.URL) -> tuple[Answer, httpx.URL | None]:
-        left = wire.deadline - time.monotonic()
-        if left <= 0:
-            raise httpx.ReadTimeout("no time is left")
-        options = self.options
-        patience = httpx.Timeout(
-            connect=min(left, options.connect_seconds),
-            read=min(left, options.read_seconds),
-            write=min(left, options.read_seconds),
-            pool=left,
-        )
-        with (
-            self._connections.one(patience_seconds=left) as client,
-            client.stream(
-                wire.method, url, content=wire.content, headers=wire.headers, timeout=patience
-            ) as response,
-        ):
-            if response.next_request is not None:
-                return _NOTHING, self._followed(wire, response, response.next_request.url)
-            content = self._read(wire, response)
-            answer = Answer(
-                asked=wire.asked,
-                status=response.status_code,
-                headers={name.lower(): value for name, value in response.headers.items()},
-                content=content,
-            )
-        log.debug("asked an HTTP API", request=wire.asked, status=response.status_code)
-        if not response.is_success:
-            raise of_answer(wire.asked, response, content, self._secrets(wire))
-        return answer, None
-
-    def _followed(self, wire: "_Wire", response: httpx.Response, onwards: httpx.URL) -> httpx.URL:
-        said = f"{wire.asked}: it answered {phrase(response.status_code)}"
+    def _refuse_astray(self, asked: str, method: str, status: int, onwards: httpx.URL) -> None:
+        """Refuse a redirect, unless it is one of reading, to the same server."""
         base = self.options.base_url
         if (onwards.scheme, onwards.host, onwards.port) != (base.scheme, base.host, base.port):
-            raise HttpError(f"{said}, to another server, where we do not follow", response.status_code)
-        if wire.method not in {"GET", "HEAD"}:
-            raise HttpError(f"{said}: a redirect, which only reading follows", response.status_code)
-        return onwards
+            why = ", to another server, where we do not follow"
+        elif method not in {"GET", "HEAD"}:
+            why = ": a redirect, which only reading follows"
+        else:
+            return
+        raise HttpError(f"{asked}: it answered {phrase(status)}{why}", status)
 
-    def _read(self, wire: "_Wire", response: httpx.Response) -> bytes:
-        if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
-            raise HttpError(f"{wire.asked}: it answered in an encoding that nobody asked for")
-        content = bytearray()
-        most = self.options.max_response_bytes
-        for chunk in response.iter_raw():
-            content += chunk
-            if len(content) > most:
-                if not wire.keeps_body or not response.is_success:
-                    break
-                raise HttpError(f"{wire.asked}: it answered with more than {most} bytes (max_response_bytes)")
-            if time.monotonic() > wire.deadline:
-                raise httpx.ReadTimeout("the answer is too slow")
-        return bytes(content[:most])
-
-    def _secrets(self, wire: "_Wire") -> list[str]:
-        queried = [value for _, value in wire.url.params.multi_items()]
-        given = [value for name, value in wire.headers.items() if plain_header(name) != "content-type"]
-        return [*texts_in(wire.body), *given, *queried, *self._auth.used]
-
-
-_NOTHING: Final = Answer(asked="", status=0, headers={}, content=b"")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wire:
-    """A request as it is sent, once or again."""
-
-    method: str
-    url: httpx.URL
-    body: Any
-    headers: Mapping[str, str]
-    repeatable: bool
-    keeps_body: bool
-    #: By the monotonic clock.
-    deadline: float
-
-    @property
-    def asked(self) -> str:
-        """The request for sentences: without its query, which may hold a secret."""
-        return f"{self.method} {self.url.copy_with(query=None)}"
-
-    @property
-    def content(self) -> bytes | None:
-        """The body as it is sent."""
-        return None if self.body is None else json.dumps(self.body).encode()
-
-
-class _Credentials(httpx.Auth):
-    """Says who we are with every request, also once the secret in a file is another one."""
-
-    def __init__(self, identity: Identity) -> None:
-        self._identity = identity
-        self._secret = identity.secret.read() if identity.secret else ""
-
-    @property
-    def used(self) -> tuple[str, ...]:
-        """What may never be shown, in the forms in which it travels."""
-        return (self._secret, *self._headers().values()) if self._secret else ()
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Send the request with the secret; if that is refused, once more with the one that is there by now."""
-        request.headers.update(self._headers())
-        response = yield request
-        if response.status_code == HTTPStatus.UNAUTHORIZED and self._identity.secret is not None:
-            secret = self._identity.secret.read()
-            if secret != self._secret:
-                self._secret = secret
-                request.headers.update(self._headers())
-                yield request
-
-    def _headers(self) -> dict[str, str]:
-        identity, secret = self._identity, self._secret
-        if identity.user:
-            pair = base64.b64encode(f"{identity.user}:{secret}".encode()).decode()
-            return {"Authorization": f"Basic {pair}"}
-        if identity.header:
-            return {identity.header: secret}
-        return {"Authorization": f"Bearer {secret}"} if secret else {}
-
-
-def _tls(options: ApiOptions) -> ssl.SSLContext | bool:
-    if options.base_url.scheme == "http":
-        # Never used, and so without the certificates of the system, which take long to load.
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if not options.verify:
-        return False
-    try:
-        return ssl.create_default_context(cafile=options.ca_file or None)
-    except OSError as error:  # TLS errors among them
-        why = error.strerror or type(error).__name__
-        message = (
-            f"the certificates of the API {options.name!r} cannot be loaded from {options.ca_file!r}: {why}"
-        )
-        raise misconfigured("ca_file", message) from error
+    def _failure(self, asked: str, request: Request, body: Any, error: NotDelivered) -> HttpError:
+        why = str(error)
+        if error.answer is not None and error.status:
+            queried = [value for _, value in request.url.params.multi_items()]
+            given = [value for name, value in request.headers.items() if plain_header(name) != "content-type"]
+            own = (self._secret, *self.options.identity.headers(self._secret).values())
+            text = shown_text(
+                error.answer.content.decode(errors="replace"), [*texts_in(body), *given, *queried, *own]
+            )
+            why = f"it answered {phrase(error.status)}{': ' if text else ''}{text}"
+        elif error.passing and (system := words_of_system(error.__cause__)):
+            why = f"cannot connect: {system}"
+        kind = HttpUnavailable if error.passing else HttpError
+        return kind(f"{asked}: {why}", error.status, undone=error.undone, answer=error.answer)

@@ -10,8 +10,8 @@ from hooks.builtin.sinks.choice import EventChoice, StackChoice
 from hooks.builtin.sinks.document import VERSION, document
 from hooks.events import Event, EventSink
 from hooks.hook import HookOptions
-from hooks.http.client import SignedSender
 from hooks.http.options import SenderOptions
+from hooks.http.sender import SignedSender
 from hooks.values.masking import sentence_of
 
 #: Of the time that a call may take, so much is for sending: it ends by itself before it is given up.

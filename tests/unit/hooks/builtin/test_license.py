@@ -15,8 +15,8 @@ from pydantic import SecretStr
 from hooks.builtin.leases import ACQUIRE, SETTLE
 from hooks.builtin.license import License, LicenseOptions
 from hooks.errors import Refusal
+from hooks.http.outcome import NotDelivered
 from hooks.http.signing import HEADER, signature
-from hooks.http.undelivered import NotDelivered
 from hooks.lifecycle import COMPLETE, FAILED, REFUSED, SUPERSEDED, Annotations, LifecycleContext
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.frozen import frozen

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from hooks.builtin.webhook import Webhook, WebhookOptions
 from hooks.errors import Refusal
+from hooks.http.outcome import NotDelivered
 from hooks.http.signing import header_of, verify
-from hooks.http.undelivered import NotDelivered
 from hooks.lifecycle import COMPLETE, FAILED, Annotations, LifecycleContext
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.frozen import frozen

@@ -1,140 +1,180 @@
-"""Claims about sending signed messages, held against a real server on loopback."""
+"""The one HTTP client is bounded in time and size and tries again where that does no harm: what all callers rely on."""
 
+import math
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-from pydantic import SecretStr, ValidationError
 
-from hooks.http.client import SignedSender
-from hooks.http.options import SenderOptions
-from hooks.http.signing import BadSignature, header_of, verify
-from hooks.http.undelivered import NotDelivered
+from hooks.http.client import BoundedClient, Request
+from hooks.http.options import HttpOptions
+from hooks.http.outcome import Answer, NotDelivered
 from tests.services.certificates import write_certificate
-from tests.services.http_api import HttpApi
-from tests.services.receiver import CLOSE, Received, Receiver, Reply
+from tests.services.http_api import Fault, How, HttpApi
 
-SECRET, OTHER = "a secret of length", "another such secret"
+HASTY = {"retry_base_seconds": 0.001, "retry_max_seconds": 0.001}
+LIMITS = {"read_seconds", "max_connections", "max_retry_after_seconds", "headers", "sleep"}
+
+
+@contextmanager
+def client_of(**given: Any) -> Iterator[BoundedClient]:
+    limits = {name: given.pop(name) for name in LIMITS & given.keys()}
+    client = BoundedClient(HttpOptions.model_validate({**HASTY, **given}), **limits)
+    yield client
+    client.close()
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as server:
-        yield server
+def client() -> Iterator[BoundedClient]:
+    with client_of() as one:
+        yield one
 
 
-def sender(url: str, pauses: list[float] | None = None, **options: Any) -> SignedSender:
-    slept = [] if pauses is None else pauses
-    said = {"url": url, "secrets": (SECRET,), **options}
-    return SignedSender(SenderOptions.model_validate(said), sleep=slept.append)
+def request(api: HttpApi, path: str = "/disks", method: str = "GET", **more: Any) -> Request:
+    return Request(method=method, url=httpx.URL(f"{api.url}{path}"), **more)
 
 
-def in_turn(*replies: Reply | None) -> Any:
-    left = iter(replies)
-    return lambda _message: next(left)
+def failure(attempt: Callable[[], object]) -> NotDelivered:
+    with pytest.raises(NotDelivered) as caught:
+        attempt()
+    return caught.value
 
 
-def test_message_arrives_signed_as_json(receiver: Receiver) -> None:
-    receiver.answering = lambda _: Reply(status=201, body={"taken": True})
-    answer = sender(f"{receiver.url}/base/?key=1").send(
-        {"ä": [1, None]}, headers={"Idempotency-Key": "op/pre"}
-    )
-    assert (answer.status, answer.document()) == (201, {"taken": True})
-    (message,) = receiver.messages
-    assert (message.method, message.path, message.document) == ("POST", "/base/?key=1", {"ä": [1, None]})
-    assert message.headers["idempotency-key"] == "op/pre"
-    assert message.headers["content-type"] == "application/json"
-    assert verify([SECRET], message.body, header_of(message.headers))
-    with pytest.raises(BadSignature):
-        verify([OTHER], message.body, header_of(message.headers))
+# -- again -------------------------------------------------------------------------------------------------------
 
 
-def test_path_comes_after_the_urls_own(receiver: Receiver) -> None:
-    sender(f"{receiver.url}/base/").send({}, method="PUT", path="/leases/a%2Fb")
-    assert [(each.method, each.path) for each in receiver.messages] == [("PUT", "/base/leases/a%2Fb")]
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 507])
+def test_what_may_pass_is_tried_again(http_api: HttpApi, client: BoundedClient, status: int) -> None:
+    http_api.fail(Fault(status=status), times=2)
+    assert client.send(request(http_api)).status == 200
+    assert http_api.count() == 3
 
 
-def test_secret_in_a_file_is_the_one_that_is_there_by_now(receiver: Receiver, tmp_path: Path) -> None:
-    file = tmp_path / "secret"
-    file.write_text(f"{SECRET}\n")
-    sending = sender(receiver.url, secrets=(), secret_files=(file,))
-    sending.send({})
-    file.write_text(f"{OTHER}\n")
-    sending.send({})
-    first, second = receiver.messages
-    assert verify([SECRET], first.body, header_of(first.headers))
-    assert verify([OTHER], second.body, header_of(second.headers))
-    file.unlink()
-    with pytest.raises(NotDelivered, match="cannot be signed"):
-        sending.send({})
-    assert len(receiver.messages) == 2
+@pytest.mark.parametrize("how", [How.CLOSE, How.CLOSE_HALF_WAY])
+def test_a_broken_connection_is_tried_again(http_api: HttpApi, client: BoundedClient, how: How) -> None:
+    http_api.fail(Fault(how=how))
+    assert client.send(request(http_api)).status == 200
+    assert http_api.count() == 2
 
 
-@pytest.mark.parametrize(
-    "failing",
-    [Reply(status=503), Reply(status=429), Reply(status=408), CLOSE],
-    ids=["unavailable", "too-many", "timeout", "closed"],
-)
-def test_what_may_pass_is_sent_again_and_signed_anew(receiver: Receiver, failing: Reply | None) -> None:
-    receiver.answering = in_turn(failing, failing, Reply())
-    times = iter((100.0, 200.0, 300.0))
-    options = SenderOptions(url=receiver.url, secrets=(SecretStr(SECRET),))
-    SignedSender(options, sleep=lambda _: None, clock=lambda: next(times)).send({"a": 1})
-    assert [each.headers["x-isotherm-signature"][:6] for each in receiver.messages] == [
-        "t=100,",
-        "t=200,",
-        "t=300,",
-    ]
-    assert len({each.body for each in receiver.messages}) == 1
+def test_retries_end(http_api: HttpApi, client: BoundedClient) -> None:
+    http_api.fail(Fault(status=503, body=b"resting"), times=-1)
+    error = failure(lambda: client.send(request(http_api, "/disks?token=s3cret")))
+    assert (str(error), error.status, error.passing, error.undone) == ("it answered 503", 503, True, False)
+    assert error.answer is not None
+    assert error.answer.content == b"resting"
+    assert http_api.count() == 3
 
 
-@pytest.mark.parametrize("status", [302, 400, 401, 403, 404, 501])
-def test_what_will_not_pass_is_sent_once(receiver: Receiver, status: int) -> None:
-    receiver.answering = lambda _: Reply(status=status, body=b"no\nway", headers={"Location": "/elsewhere"})
-    with pytest.raises(NotDelivered, match=f"it answered {status}: no way") as caught:
-        sender(receiver.url).send({})
-    assert (caught.value.status, caught.value.passing, len(receiver.messages)) == (status, False, 1)
+@pytest.mark.parametrize("status", [302, 400, 401, 403, 404, 405, 409, 410, 412, 422, 501])
+def test_what_will_not_pass_is_sent_once(http_api: HttpApi, client: BoundedClient, status: int) -> None:
+    http_api.fail(Fault(status=status, headers={"Location": "/elsewhere"}))
+    error = failure(lambda: client.send(request(http_api)))
+    assert (error.status, error.passing, http_api.count()) == (status, False, 1)
 
 
-def test_accepted_statuses_are_answers(receiver: Receiver) -> None:
-    receiver.answering = lambda _: Reply(status=403, body={"reason": "no"})
-    assert sender(receiver.url).send({}, accept={403}).document() == {"reason": "no"}
+def test_accepted_statuses_are_answers(http_api: HttpApi, client: BoundedClient) -> None:
+    http_api.fail(Fault(status=403, body=b'{"reason": "no"}'))
+    assert client.send(request(http_api, accept={403})).document() == {"reason": "no"}
 
 
-def test_server_is_left_alone_for_as_long_as_it_says(receiver: Receiver) -> None:
-    receiver.answering = in_turn(Reply(status=429, headers={"Retry-After": "4"}), Reply())
+def test_what_may_have_been_done_is_not_done_again(http_api: HttpApi, client: BoundedClient) -> None:
+    for fault in (Fault(status=500), Fault(how=How.CLOSE, has_effect=True)):
+        http_api.forget_requests()
+        http_api.fail(fault)
+        error = failure(lambda: client.send(request(http_api, method="POST", repeatable=False)))
+        assert (error.passing, error.undone, http_api.count()) == (True, False, 1)
+
+
+def test_what_was_certainly_not_done_is_tried_again_whatever_it_is(
+    http_api: HttpApi, client: BoundedClient
+) -> None:
+    http_api.fail(Fault(status=429), method="POST")
+    once = request(http_api, method="POST", content=b"{}", repeatable=False)
+    assert client.send(once).status == 201
+    assert (http_api.made, http_api.count()) == (1, 2)
+    http_api.close()
+    error = failure(lambda: client.send(once))
+    assert (str(error), error.passing, error.undone) == ("it cannot be connected to", True, True)
+
+
+def test_a_request_is_signed_anew_for_each_try(http_api: HttpApi, client: BoundedClient) -> None:
+    http_api.fail(Fault(status=503), times=2)
+    times = iter("123")
+    client.send(request(http_api, headers={"X-Key": "k"}, signed=lambda: {"X-Signed": next(times)}))
+    assert [each.headers["x-signed"] for each in http_api.requests] == ["1", "2", "3"]
+    assert {each.headers["x-key"] for each in http_api.requests} == {"k"}
+
+
+def test_a_server_is_left_alone_for_as_long_as_it_says_up_to_a_bound(http_api: HttpApi) -> None:
     pauses: list[float] = []
-    sender(receiver.url, pauses).send({})
-    assert pauses == [4.0]
+    with client_of(sleep=pauses.append, total_seconds=60, max_retry_after_seconds=20) as client:
+        http_api.fail(Fault(status=503, headers={"Retry-After": "20"}))
+        assert client.send(request(http_api)).status == 200
+        assert pauses == [20.0]
+        http_api.fail(Fault(status=503, headers={"Retry-After": "21"}))
+        error = failure(lambda: client.send(request(http_api)))
+        assert (error.passing, error.retry_after) == (True, 21.0)
+        http_api.fail(Fault(status=503, headers={"Retry-After": "soon"}))
+        assert client.send(request(http_api)).status == 200
+    assert len(pauses) == 2
+    assert pauses[1] <= 0.001
 
 
-def test_server_that_wants_more_time_than_there_is_is_not_waited_for(receiver: Receiver) -> None:
-    receiver.answering = lambda _: Reply(status=503, headers={"Retry-After": "60"})
+def test_no_pause_reaches_beyond_the_time_there_is(http_api: HttpApi) -> None:
     pauses: list[float] = []
-    with pytest.raises(NotDelivered, match="it answered 503") as caught:
-        sender(receiver.url, pauses).send({})
-    assert (pauses, len(receiver.messages), caught.value.passing, caught.value.retry_after) == (
-        [],
-        1,
-        True,
-        60.0,
-    )
+    with client_of(sleep=pauses.append, total_seconds=10) as client:
+        http_api.fail(Fault(status=503, headers={"Retry-After": "15"}))
+        assert failure(lambda: client.send(request(http_api))).status == 503
+    assert pauses == []
 
 
-@pytest.mark.parametrize(("total", "within"), [(0.3, 60.0), (60.0, 0.3)], ids=["options", "caller"])
-def test_all_tries_together_have_an_end(receiver: Receiver, total: float, within: float) -> None:
-    held = threading.Event()
-    receiver.answering = lambda _: Reply() if held.wait(30) else CLOSE
-    with pytest.raises(NotDelivered, match="no whole answer came in time"):
-        sender(receiver.url, total_seconds=total).send({}, within_seconds=within)
-    held.set()
-    assert len(receiver.messages) == 1
+def test_pauses_grow_and_are_jittered(http_api: HttpApi) -> None:
+    pauses: list[float] = []
+    patience: dict[str, Any] = {"retries": 4, "retry_base_seconds": 1, "retry_max_seconds": 4}
+    with client_of(sleep=pauses.append, total_seconds=60, **patience) as client:
+        http_api.fail(Fault(status=500), times=-1)
+        failure(lambda: client.send(request(http_api)))
+    assert all(0 <= pause <= bound for pause, bound in zip(pauses, (1, 2, 4, 4), strict=True))
+    assert len(set(pauses)) == 4
+
+
+# -- time --------------------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_is_silent_is_given_up_and_asked_again(http_api: HttpApi) -> None:
+    http_api.fail(Fault(how=How.HANG), times=-1)
+    with client_of(read_seconds=0.05, retries=1) as client:
+        assert str(failure(lambda: client.send(request(http_api)))) == "no whole answer came in time"
+    assert http_api.count() == 2
+    http_api.heal()
+
+
+@pytest.mark.parametrize(("total", "within"), [(0.3, math.inf), (60.0, 0.3)], ids=["options", "caller"])
+def test_all_tries_together_have_an_end(http_api: HttpApi, total: float, within: float) -> None:
+    http_api.fail(Fault(how=How.HANG), times=-1)
+    with client_of(total_seconds=total) as client:
+        began = time.monotonic()
+        error = failure(lambda: client.send(request(http_api, within_seconds=within)))
+        assert time.monotonic() - began < 30
+        assert str(error) == "no whole answer came in time"
+    assert http_api.count() == 1
+    http_api.heal()
+
+
+def test_a_body_that_drips_is_given_up(http_api: HttpApi) -> None:
+    # It never is silent for long, and would never end.
+    http_api.fail(Fault(how=How.ENDLESS), times=-1)
+    with client_of(total_seconds=0.3, max_response_bytes=1024**3) as client:
+        assert "no whole answer came in time" in str(failure(lambda: client.send(request(http_api))))
 
 
 @contextmanager
@@ -170,100 +210,148 @@ def dribbled(head: bytes, again: bytes, certificate: Path | None) -> Iterator[st
     [(b"HTTP/1.1 200 OK\r\nX-Long: ", b"a"), (b"", b"HTTP/1.1 102 Processing\r\n\r\n")],
     ids=["header", "go-on"],
 )
-def test_answer_that_never_begins_holds_nobody(tmp_path: Path, head: bytes, again: bytes, tls: bool) -> None:
+def test_an_answer_that_never_begins_holds_nobody(
+    tmp_path: Path, head: bytes, again: bytes, tls: bool
+) -> None:
     certificate = write_certificate(tmp_path / "server.pem") if tls else None
-    with ThreadPoolExecutor(1) as threads, dribbled(head, again, certificate) as url:
-        sending = sender(url, total_seconds=0.4, verify=False)
+    with (
+        ThreadPoolExecutor(1) as threads,
+        dribbled(head, again, certificate) as url,
+        client_of(total_seconds=0.4, verify=False) as client,
+    ):
+        sent = threads.submit(client.send, Request(method="GET", url=httpx.URL(url)))
         with pytest.raises(NotDelivered, match="no whole answer came in time"):
-            threads.submit(sending.send, {}).result(timeout=10)
-        sending.close()
+            sent.result(timeout=10)
 
 
-def test_nobody_there_is_a_failure_that_may_pass() -> None:
-    with Receiver() as receiver:
-        url = receiver.url
-    with pytest.raises(NotDelivered, match=f"^POST {url}: it cannot be connected to$") as caught:
-        sender(url).send({})
-    assert (caught.value.passing, caught.value.status) == (True, 0)
+# -- connections -------------------------------------------------------------------------------------------------
 
 
-def test_long_answer_is_refused(receiver: Receiver) -> None:
-    receiver.answering = lambda _: Reply(body=b" " * 101)
-    with pytest.raises(NotDelivered, match="more than 100 bytes"):
-        sender(receiver.url, max_response_bytes=100).send({})
+def test_threads_share_few_connections_and_each_gets_its_own_answer(http_api: HttpApi) -> None:
+    http_api.latency_seconds = 0.01
+    for number in range(50):
+        http_api.put(f"/disks/{number}")
+    with client_of(max_connections=2, total_seconds=60) as client, ThreadPoolExecutor(8) as threads:
+        answers = threads.map(lambda number: client.send(request(http_api, f"/disks/{number}")), range(50))
+        assert [each.document()["id"] for each in answers] == list(map(str, range(50)))
+    assert http_api.most_at_once == 2
 
 
-def test_no_sentence_holds_a_secret(receiver: Receiver) -> None:
-    receiver.answering = lambda message: Reply(
-        status=400, body=f"I know {SECRET} and {message.path}".encode()
+def test_who_waits_in_vain_for_a_connection_is_told(http_api: HttpApi) -> None:
+    http_api.fail(Fault(how=How.HANG))
+    with client_of(max_connections=1, retries=0) as client, ThreadPoolExecutor(1) as threads:
+        holding = threads.submit(client.send, request(http_api))
+        http_api.wait_for("GET")
+        error = failure(lambda: client.send(request(http_api, within_seconds=0.05)))
+        assert str(error) == "all connections stayed in use for too long (max_connections)"
+        assert error.undone
+        http_api.heal()
+        assert holding.exception() is not None
+        # It was given back although it failed.
+        assert client.send(request(http_api)).status == 200
+
+
+def test_cookies_are_not_kept(http_api: HttpApi, client: BoundedClient) -> None:
+    http_api.fail(Fault(status=200, headers={"Set-Cookie": "session=1; Path=/"}))
+    for _ in range(2):
+        client.send(request(http_api))
+    assert "cookie" not in http_api.requests[1].headers
+
+
+def test_a_proxy_that_cannot_be_used_is_told(
+    http_api: HttpApi, client: BoundedClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "carrier-pigeon://user:s3cret@loft")
+    error = failure(lambda: client.send(request(http_api)))
+    assert str(error) == "the environment names a proxy that cannot be used"
+
+
+# -- answers -----------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_bounded(http_api: HttpApi) -> None:
+    with client_of(max_response_bytes=1000) as client:
+        http_api.fail(Fault(how=How.ENDLESS))
+        error = failure(lambda: client.send(request(http_api)))
+        assert str(error) == "it answered with more than 1000 bytes (max_response_bytes)"
+        http_api.fail(Fault(how=How.ENDLESS))
+        assert client.send(request(http_api, cut=True)).content == b" " * 1000
+        http_api.fail(Fault(status=400, body=b"x" * 2000))
+        error = failure(lambda: client.send(request(http_api)))
+        assert error.answer is not None
+        assert error.answer.content == b"x" * 1000
+        # The connection that was left in the middle is not used again.
+        assert client.send(request(http_api)).document() == {"items": []}
+    assert {each.headers["accept-encoding"] for each in http_api.requests} == {"identity"}
+
+
+@pytest.mark.parametrize("body", [b"<html>", b'{"a": NaN}', b'{"a": 1e', b"[" * 3000 + b"]" * 3000])
+def test_an_answer_is_json_or_nothing(body: bytes) -> None:
+    assert Answer(status=200, headers={}, content=b"  ").document() is None
+    with pytest.raises(NotDelivered, match="it answered 200 with something that is no JSON"):
+        Answer(status=200, headers={}, content=body).document()
+
+
+def test_logs_hold_neither_queries_nor_headers(
+    http_api: HttpApi, client: BoundedClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    http_api.fail(Fault(status=200, headers={"X-New-Token": "s3cret-pass"}))
+    asked = request(
+        http_api, "/disks?key=s3cret-pass", headers={"X-Token": "s3cret-pass"}, content=b"s3cret-pass"
     )
-    sending = sender(f"{receiver.url}/hooks/T0KEN?key=K3Y")
-    with pytest.raises(NotDelivered) as caught:
-        sending.send({"password": "P4SS"})
-    told = f"{caught.value!s} {caught.value!r} {sending!r} {sending.options!r}"
-    assert SECRET not in told
-    assert "P4SS" not in told
-    assert "I know ****** and" in str(caught.value)
-    assert "T0KEN" not in repr(sending)
+    client.send(asked)
+    assert "s3cret-pass" not in f"{caplog.text} {asked!r}"
 
 
-def test_answer_is_json_or_nothing(receiver: Receiver) -> None:
-    receiver.answering = in_turn(Reply(body=b"  "), Reply(body=b"<html>"))
-    sending = sender(receiver.url)
-    assert sending.send({}).document() is None
-    with pytest.raises(NotDelivered, match="no JSON"):
-        sending.send({}).document()
+# -- redirects ---------------------------------------------------------------------------------------------------
 
 
-def test_threads_share_a_sender_and_each_gets_its_own_answer(receiver: Receiver) -> None:
-    def echo(message: Received) -> Reply:
-        return Reply(body=message.document)
+def test_redirects_are_followed_where_the_caller_lets_them(http_api: HttpApi, client: BoundedClient) -> None:
+    http_api.put("/disks/a")
+    seen: list[tuple[int, str]] = []
 
-    receiver.answering = echo
-    sending = sender(receiver.url)
-    with ThreadPoolExecutor(8) as threads:
-        answers = list(threads.map(lambda number: sending.send(number).document(), range(100)))
-    sending.close()
-    assert answers == list(range(100))
+    def redirected(status: int, target: httpx.URL) -> None:
+        seen.append((status, target.path))
+        if target.path == "/forbidden":
+            raise PermissionError
 
-
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ({"url": "ftp://a", "secrets": [SECRET]}, "expected a URL such as"),
-        ({"url": "http://user:hidden@a", "secrets": [SECRET]}, "neither a user"),
-        ({"url": "http://a", "secrets": ["hidden"]}, "16 characters at least"),
-        ({"url": "http://a"}, "give secrets or secret_files"),
-        ({"url": "http://a", "secrets": [SECRET], "retries": -1}, "greater than or equal to 0"),
-    ],
-    ids=["scheme", "userinfo", "short", "unsigned", "retries"],
-)
-def test_settings_that_cannot_be_are_refused(said: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValidationError, match=words) as caught:
-        SenderOptions.model_validate(said)
-    told = [fault["msg"] for fault in caught.value.errors(include_input=False, include_context=False)]
-    assert "hidden" not in " ".join(told)
+    http_api.fail(Fault(status=302, headers={"Location": "/new"}), path="/old")
+    http_api.fail(Fault(status=307, headers={"Location": "disks/a"}), path="/new")
+    assert client.send(request(http_api, "/old", redirected=redirected)).document()["id"] == "a"
+    assert seen == [(302, "/new"), (307, "/disks/a")]
+    http_api.fail(Fault(status=302, headers={"Location": "/forbidden"}))
+    with pytest.raises(PermissionError):
+        client.send(request(http_api, "/old", redirected=redirected))
+    assert http_api.count(path="/forbidden") == 0
+    http_api.forget_requests()
+    http_api.fail(Fault(status=302, headers={"Location": "/old"}), times=-1)
+    error = failure(lambda: client.send(request(http_api, "/old", redirected=redirected)))
+    assert (str(error), error.status) == ("there are more than 5 redirects, one to the other", 0)
+    assert http_api.count() == 6
 
 
-@pytest.mark.parametrize("content", [None, "short", b"\xff" * 20], ids=["missing", "short", "no-text"])
-def test_file_without_a_secret_is_refused_at_the_start(tmp_path: Path, content: str | bytes | None) -> None:
-    file = tmp_path / "secret"
-    if content is not None:
-        file.write_bytes(content.encode() if isinstance(content, str) else content)
-    with pytest.raises(ValueError, match=r"secret_files: .*secret"):
-        sender("http://a", secrets=(), secret_files=(file,))
+# -- TLS ---------------------------------------------------------------------------------------------------------
 
 
-def test_file_without_certificates_is_refused_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="ca_file: no certificates can be loaded"):
-        sender("https://a", ca_file=tmp_path / "none.pem")
-
-
-def test_server_must_prove_who_it_is_unless_the_settings_say_otherwise(tmp_path: Path) -> None:
+def test_a_server_must_prove_who_it_is_unless_told_otherwise(tmp_path: Path) -> None:
     certificate = write_certificate(tmp_path / "server.pem")
     with HttpApi(certificate=certificate) as api:
         for trusting in ({"ca_file": certificate}, {"verify": False}):
-            assert sender(f"{api.url}/hooks", **trusting).send({}).status == 201
-        with pytest.raises(NotDelivered, match=r"certificate is not trusted \(verify, ca_file\)") as caught:
-            sender(f"{api.url}/hooks").send({})
-        assert (caught.value.passing, api.count()) == (False, 2)
+            with client_of(**trusting) as client:
+                assert client.send(request(api)).status == 200
+        with client_of() as client:
+            error = failure(lambda: client.send(request(api)))
+        assert (str(error), error.passing, api.count()) == (
+            "the server's certificate is not trusted (verify, ca_file)",
+            False,
+            2,
+        )
+
+
+def test_a_file_without_certificates_is_refused_at_the_start(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ValueError, match=r"none\.pem': No such file or directory"),
+        client_of(ca_file=tmp_path / "none.pem"),
+    ):
+        pass

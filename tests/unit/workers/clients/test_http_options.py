@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.plugins.clients import ClientMisconfigured
-from workers.clients.http_options import DEFAULT, PATIENCE_SCHEMA, apis_of
+from workers.clients.http_options import DEFAULT, PATIENCE_SCHEMA, Identity, apis_of
 
 URL = "http://api.example/v2"
 
@@ -20,7 +20,7 @@ def test_one_api_needs_nothing_but_its_url() -> None:
     apis = apis_of({"base_url": URL})
     assert list(apis) == [DEFAULT]
     assert str(apis[DEFAULT].base_url) == URL
-    assert apis[DEFAULT].identity.secret is None
+    assert apis[DEFAULT].identity == Identity()
     assert {name: getattr(apis[DEFAULT], name) for name in PATIENCE_SCHEMA} == {
         name: schema.default for name, schema in PATIENCE_SCHEMA.items()
     }
@@ -40,7 +40,7 @@ def test_further_apis_share_the_patience_and_not_who_we_are() -> None:
     images = apis["images"]
     assert list(apis) == [DEFAULT, "images"]
     assert (images.retries, images.read_seconds, apis[DEFAULT].read_seconds) == (7, 4, 3)
-    assert (images.identity.secret, images.headers, images.project_header) == (None, {}, "")
+    assert (images.identity, images.headers, images.project_header) == (Identity(), {}, "")
     assert list(apis_of({"apis": options["apis"]})) == ["images"]
 
 

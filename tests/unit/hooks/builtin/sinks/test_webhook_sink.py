@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from hooks.builtin.sinks.webhook import EnvironmentWebhookOptions, WebhookOptions, WebhookSink
+from hooks.http.outcome import NotDelivered
 from hooks.http.signing import header_of, verify
-from hooks.http.undelivered import NotDelivered
 from tests.services.receiver import Receiver, Reply
 from tests.unit.hooks.builtin.sinks.histories import event, stack_event
 

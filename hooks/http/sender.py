@@ -1,0 +1,103 @@
+"""Send signed JSON over HTTP.
+
+Whatever is sent may arrive twice: a try whose answer was lost is made again. So messages carry a key by which the
+receiver tells one from the other.
+"""
+
+import json
+import math
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import httpx
+
+from hooks.http.client import BoundedClient, Request
+from hooks.http.options import SenderOptions
+from hooks.http.outcome import Answer, NotDelivered, one_line
+from hooks.http.signing import HEADER, signature
+
+
+class SignedSender:
+    """Sends signed messages to one server; threads may share it."""
+
+    def __init__(
+        self,
+        options: SenderOptions,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Prepare to send; nothing is sent yet.
+
+        Raises:
+            ValueError: a file of secrets or certificates is not what it should be.
+        """
+        self.options = options
+        self._clock = clock
+        self._base = httpx.URL(options.url)
+        self._known = options.all_secrets()
+        try:
+            self._client = BoundedClient(options, secure=self._base.scheme == "https", sleep=sleep)
+        except ValueError as error:
+            raise ValueError(f"ca_file: no certificates can be loaded from {error}") from None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.where})"
+
+    @property
+    def where(self) -> str:
+        """The server for sentences: without path and query, which may hold a secret."""
+        return str(self._base.copy_with(raw_path=b"/")).rstrip("/")
+
+    def close(self) -> None:
+        """Close the connections that nobody uses now; sending opens new ones."""
+        self._client.close()
+
+    def send(
+        self,
+        document: Any,
+        *,
+        method: str = "POST",
+        path: str = "",
+        headers: Mapping[str, str] | None = None,
+        accept: Collection[int] = (),
+        within_seconds: float = math.inf,
+    ) -> Answer:
+        """Send a document of plain types as JSON and return the answer, as :class:`Request` says.
+
+        ``path`` comes after the URL's own path: it begins with a slash and is quoted already.
+
+        Raises:
+            NotDelivered: it may have arrived all the same, once or more often.
+            ValueError: JSON knows no such number.
+        """
+        body = json.dumps(document, allow_nan=False).encode()
+        request = Request(
+            method=method,
+            url=self._base.copy_with(path=self._base.path.rstrip("/") + path) if path else self._base,
+            content=body,
+            headers={"Content-Type": "application/json", **(headers or {})},
+            signed=lambda: self._signed(body),
+            accept=accept,
+            within_seconds=within_seconds,
+        )
+        try:
+            return self._client.send(request)
+        except NotDelivered as error:
+            words = self.shown(error.answer.words()) if error.answer else ""
+            sentence = f"{method} {self.where}: {error}{': ' if words else ''}{words}"
+            raise NotDelivered(sentence, error.status, passing=error.passing, answer=error.answer) from None
+
+    def _signed(self, body: bytes) -> Mapping[str, str]:
+        try:
+            self._known = self.options.all_secrets()
+        except ValueError as error:
+            raise NotDelivered(f"it cannot be signed: {error}") from None
+        return {HEADER: signature(self._known, body, int(self._clock()))}
+
+    def shown(self, text: str) -> str:
+        """Return a server's words for people: on one line, cut, and without our secrets."""
+        for secret in self._known:
+            text = text.replace(secret, "******")
+        return one_line(text)
