@@ -23,8 +23,8 @@ DEFAULT: Final = "default"
 _SECONDS: Final = (Range(0.001, 3600),)
 
 
-def _text(description: str) -> Property:
-    return Property(type=PropertyType.STRING, description=description)
+def _text(description: str, default: str | None = None) -> Property:
+    return Property(type=PropertyType.STRING, default=default, description=description)
 
 
 def _number(default: float, description: str, *constraints: Range) -> Property:
@@ -61,11 +61,7 @@ IDENTITY_SCHEMA: Final[Mapping[str, Property]] = {
     "ca_file": _text("A file of certificates to trust; without it, those that the system trusts."),
     "api_version": _text("The version of the API that is spoken, where it is known."),
     "api_version_path": _text("The path that tells the version where it is not."),
-    "api_version_json": Property(
-        type=PropertyType.STRING,
-        default="version",
-        description="Where in the answer the version is (JMESPath).",
-    ),
+    "api_version_json": _text("Where in the answer the version is (JMESPath).", "version"),
 }
 #: What holds for every API that says nothing else.
 PATIENCE_SCHEMA: Final[Mapping[str, Property]] = {

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Final
@@ -57,9 +57,7 @@ class Answer(outcome.Answer):
 class RestApi:
     """One API, seen by one project; threads may share it."""
 
-    def __init__(
-        self, options: ApiOptions, project: str, *, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, options: ApiOptions, project: str) -> None:
         """Prepare to ask; nothing is sent yet.
 
         Raises:
@@ -80,7 +78,6 @@ class RestApi:
                 max_connections=options.max_connections,
                 max_retry_after_seconds=options.max_retry_after_seconds,
                 passing=PASSING,
-                sleep=sleep,
             )
         except ValueError as error:
             message = f"the certificates of the API {options.name!r} cannot be loaded from {error}"
@@ -114,14 +111,18 @@ class RestApi:
             HttpUnavailable: it failed, and may succeed later. Unless ``undone`` or repeatable, it may have been done.
             HttpError: it failed.
         """
-        sent = self._headers(method, path, headers or {}, has_body=body is not None)
+        given = dict(headers or {})
+        if fault := fault_of_path(path) or self._fault_of(given):
+            raise HttpError(f"{method} {shown_path(path)}: {fault}")
+        if body is not None and "content-type" not in map(plain_header, given):
+            given["Content-Type"] = "application/json"
         url = self._url(method, path)
         asked = f"{method} {url.copy_with(query=None)}"
         request = Request(
             method=method,
             url=url,
             content=None if body is None else json.dumps(body).encode(),
-            headers=sent,
+            headers=given,
             signed=lambda: self.options.identity.headers(self._secret),
             repeatable=repeatable or method in _IDEMPOTENT,
             cut=not keeps_body,
@@ -150,23 +151,16 @@ class RestApi:
             return self._client.send(replace(request, within_seconds=until - time.monotonic()))
 
     def _url(self, method: str, path: str) -> httpx.URL:
-        if fault := fault_of_path(path):
-            raise HttpError(f"{method} {shown_path(path)}: {fault}")
         base = str(self.options.base_url).rstrip("/")
         try:
             return httpx.URL(f"{base}{path}")
         except httpx.InvalidURL:
             raise HttpError(f"{method} {shown_path(path)}: it makes no URL") from None
 
-    def _headers(self, method: str, path: str, given: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
-        fault = fault_of_headers(given)
-        own = sorted(name for name in given if plain_header(name) in self.options.own_headers)
-        if not fault and own:
-            fault = f"the header {own[0]!r} is what the settings say, and cannot be given"
-        if fault:
-            raise HttpError(f"{method} {shown_path(path)}: {fault}")
-        has_type = any(plain_header(name) == "content-type" for name in given)
-        return {**({"Content-Type": "application/json"} if has_body and not has_type else {}), **given}
+    def _fault_of(self, headers: Mapping[str, str]) -> str:
+        own = sorted(name for name in headers if plain_header(name) in self.options.own_headers)
+        said = f"the header {own[0]!r} is what the settings say, and cannot be given" if own else ""
+        return fault_of_headers(headers) or said
 
     def _refuse_astray(self, asked: str, method: str, status: int, onwards: httpx.URL) -> None:
         """Refuse a redirect, unless it is one of reading, to the same server."""

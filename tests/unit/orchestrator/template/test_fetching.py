@@ -40,15 +40,10 @@ def test_of_what_is_too_large_one_byte_more_is_read(site: Site, endless: bool) -
     assert len(fetch(f"{site.url}/large", max_bytes=1000)) == 1001
 
 
-def test_redirects_are_followed(site: Site) -> None:
+def test_redirects_are_followed_and_what_comes_with_them_is_not_read(site: Site) -> None:
     site.put("/there", "x")
-    site.redirect("/here", "there")
+    site.redirect("/here", "there", endless=True)
     assert fetch(site.redirect("/start", f"{site.url}/here"), max_bytes=1000) == b"x"
-
-
-def test_what_comes_with_a_redirect_is_not_read(site: Site) -> None:
-    site.put("/there", "x")
-    assert fetch(site.redirect("/start", "/there", endless=True), max_bytes=1000) == b"x"
 
 
 @pytest.mark.parametrize(
@@ -60,11 +55,8 @@ def test_redirects_do_not_leave_the_web(site: Site, target: str) -> None:
 
 
 def test_redirects_do_not_go_on_for_ever(site: Site) -> None:
-    assert "redirect (302) too many" in refusal(site.redirect("/start", "/start"))
-    for number in range(20):
-        site.redirect(f"/{number}", f"/{number + 1}")
-    assert "too many" in refusal(f"{site.url}/0")
-    assert len(site.asked) < 20
+    told = refusal(site.redirect("/start", "/start"))
+    assert told.endswith("the server answered with a redirect (302) too many, or to where none may lead")
 
 
 @pytest.mark.parametrize(
@@ -104,11 +96,6 @@ def test_a_server_that_is_not_there_or_does_not_answer_is_told() -> None:
         port = silent.getsockname()[1]
         assert "takes too long" in refusal(f"http://127.0.0.1:{port}/x", seconds=0.1)
     assert "Connection refused" in refusal(f"http://127.0.0.1:{port}/x")
-
-
-def test_a_server_that_never_comes_to_an_end_is_left(site: Site) -> None:
-    site.pages["/x"] = Page(b"x", endless=True)
-    assert "takes too long" in refusal(f"{site.url}/x", max_bytes=10**9, seconds=0.1)
 
 
 def test_what_is_no_http_is_told(site: Site) -> None:
