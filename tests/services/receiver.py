@@ -33,6 +33,8 @@ class Reply:
     #: Bytes, or what is sent as JSON; None: nothing.
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    #: Whether the body is repeated until the client goes away.
+    endless: bool = False
 
 
 #: In the place of an answer: the connection is closed.
@@ -110,9 +112,14 @@ class _Handler(CutHandler):
         if reply.body is not None and not isinstance(reply.body, bytes):
             content = json.dumps(reply.body).encode()
         self.send_response(reply.status)
-        for name, value in {"Content-Length": str(len(content)), **reply.headers}.items():
+        length = {} if reply.endless else {"Content-Length": str(len(content))}
+        for name, value in {**length, **reply.headers}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)
+        while reply.endless:
+            self.wfile.write(content)
+        # What is shorter than it says ends all the same.
+        self.close_connection = "Content-Length" in reply.headers
 
     do_GET = do_PUT = do_DELETE = do_POST  # noqa: N815

@@ -66,13 +66,11 @@ class HttpClient(ClientPlugin):
             if name not in self._apis:
                 options = self._options.get(name)
                 if options is None:
-                    raise misconfigured("apis", f"the settings know no HTTP API {name!r}", self._hint(name))
+                    known = f"[clients.http] has {', '.join(map(repr, sorted(self._options)))}"
+                    hint = Nearest().hint(name, self._options, known)
+                    raise misconfigured("apis", f"the settings know no HTTP API {name!r}", hint)
                 self._apis[name] = RestApi(options, self.context.project)
             return self._apis[name]
-
-    def _hint(self, name: str) -> str:
-        known = ", ".join(map(repr, sorted(self._options)))
-        return Nearest().hint(name, self._options, f"[clients.http] has {known}")
 
     @property
     def api_version(self) -> str:

@@ -11,7 +11,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from tests.unit.orchestrator.cli.fake_service import Terminal
-from tests.unit.orchestrator.template.web import serving
+from tests.unit.orchestrator.template.web import Site
 
 VERSION = "heat_template_version: rocky\n"
 
@@ -58,7 +58,7 @@ def test_the_limits_are_those_of_the_settings(tmp_path: Path) -> None:
 def test_urls_are_fetched_where_the_settings_allow(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    with serving() as site:
+    with Site() as site:
         template, environment = site.put("/t.yaml", VERSION), site.put("/e.yaml", "{}")
         with pytest.raises(InvalidInput, match="ISOTHERM_FETCH_URLS"):
             job(template, environment)

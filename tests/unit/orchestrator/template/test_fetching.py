@@ -6,14 +6,15 @@ from collections.abc import Iterator
 import pytest
 
 from orchestrator.template.fetching import CannotFetch, fetch
-from tests.unit.orchestrator.template.web import Page, Site, serving
+from tests.services.receiver import Reply
+from tests.unit.orchestrator.template.web import Site
 
 
 @pytest.fixture(name="site")
 def _site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    with serving() as site:
+    with Site() as site:
         yield site
 
 
@@ -36,7 +37,7 @@ def test_what_a_url_cannot_hold_is_escaped(site: Site) -> None:
 
 @pytest.mark.parametrize("endless", [False, True])
 def test_of_what_is_too_large_one_byte_more_is_read(site: Site, endless: bool) -> None:
-    site.pages["/large"] = Page(b"x" * 5000, endless=endless)
+    site.pages["/large"] = Reply(body=b"x" * 5000, endless=endless)
     assert len(fetch(f"{site.url}/large", max_bytes=1000)) == 1001
 
 
@@ -63,12 +64,12 @@ def test_redirects_do_not_go_on_for_ever(site: Site) -> None:
     ("status", "words"), [(404, "404 (Not Found)"), (500, "500 (Internal Server Error)"), (799, "799")]
 )
 def test_a_refusal_of_the_server_is_told(site: Site, status: int, words: str) -> None:
-    site.pages["/x"] = Page(b"a long story", status)
+    site.pages["/x"] = Reply(status=status, body=b"a long story")
     assert refusal(f"{site.url}/x") == f"cannot be fetched: the server answered {words}"
 
 
 def test_a_file_that_ends_too_early_is_refused(site: Site) -> None:
-    site.pages["/x"] = Page(b"half", headers={"Content-Length": "8"})
+    site.pages["/x"] = Reply(body=b"half", headers={"Content-Length": "8"})
     assert "left off in the middle" in refusal(f"{site.url}/x")
 
 
@@ -99,5 +100,7 @@ def test_a_server_that_is_not_there_or_does_not_answer_is_told() -> None:
 
 
 def test_what_is_no_http_is_told(site: Site) -> None:
-    site.pages["/x"] = Page(b"no chunk", headers={"Transfer-Encoding": "chunked", "Content-Length": "8"})
+    site.pages["/x"] = Reply(
+        body=b"no chunk", headers={"Transfer-Encoding": "chunked", "Content-Length": "8"}
+    )
     assert "cannot be fetched" in refusal(f"{site.url}/x")

@@ -13,7 +13,8 @@ from orchestrator.template.contents import Contents, Unreadable
 from orchestrator.template.environment import Environment
 from orchestrator.template.files import StackFiles, load_stack, load_template
 from orchestrator.template.locations import FilesFrom, base_between, base_of_key
-from tests.unit.orchestrator.template.web import Page, Site, serving
+from tests.services.receiver import Reply
+from tests.unit.orchestrator.template.web import Site
 
 VERSION = "heat_template_version: rocky\n"
 
@@ -379,7 +380,7 @@ def test_all_files_together_are_limited(tmp_path: Path) -> None:
 def _site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    with serving() as site:
+    with Site() as site:
         yield site
 
 
@@ -445,7 +446,7 @@ def test_a_path_in_a_file_from_the_network_is_one_of_its_server(tmp_path: Path, 
 
 
 def test_what_cannot_be_fetched_is_named_where_it_is_asked_for(tmp_path: Path, site: Site) -> None:
-    site.pages["/large.sh"] = Page(b"x" * 100_000, endless=True)
+    site.pages["/large.sh"] = Reply(body=b"x" * 100_000, endless=True)
     names = (f"{site.url}/large.sh", f"{site.url}/none.sh", "https://user:word@h/x")
     write(tmp_path, "t.yaml", naming(files=names))
     found = refused("t.yaml", fetch_urls=True)
