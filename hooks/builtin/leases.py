@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hooks.errors import Refusal
 from hooks.http.answers import REFUSAL, parsed
 from hooks.http.options import SenderOptions
-from hooks.http.outcome import Answer, NotDelivered
+from hooks.http.outcome import Answer, RequestFailed
 from hooks.http.sender import SignedSender
 
 log = structlog.get_logger()
@@ -85,7 +85,7 @@ class Leases:
 
         Raises:
             Refusal: the server does not grant them, in its words.
-            NotDelivered: it is not known whether it does.
+            RequestFailed: it is not known whether it does.
         """
         document = _document(holder, ACQUIRE, counts=counts, enforce=enforce)
         return self._agreed(self._send(document, within_seconds), Granted)
@@ -97,7 +97,7 @@ class Leases:
 
         Raises:
             Refusal: the server would not grant them, in its words.
-            NotDelivered: it is not known whether it would.
+            RequestFailed: it is not known whether it would.
         """
         document = _document(holder, PREVIEW, counts=counts, enforce=enforce)
         return self._agreed(self._send(document, within_seconds), Warned)
@@ -123,12 +123,12 @@ class Leases:
             within_seconds: How long it may take.
 
         Raises:
-            NotDelivered: the server did not hear it, or nobody knows.
+            RequestFailed: the server did not hear it, or nobody knows.
         """
         document = _document(holder, SETTLE, counts=counts, outcome=outcome)
         try:
             self._send(document, within_seconds)
-        except NotDelivered:
+        except RequestFailed:
             if later:
                 self._owe(document)
             raise
@@ -159,7 +159,7 @@ class Leases:
         for operation_id, document in tuple(self._owed.items()):
             try:
                 self._sent(document, until - time.monotonic())
-            except NotDelivered as error:
+            except RequestFailed as error:
                 log.warning("a licence server is still not told", operation=operation_id, reason=str(error))
                 if error.passing:
                     return

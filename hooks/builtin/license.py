@@ -19,7 +19,7 @@ from hooks.builtin.wildcards import matches_any
 from hooks.errors import Refusal
 from hooks.http.answers import NO_ANSWER
 from hooks.http.options import SenderOptions
-from hooks.http.outcome import NotDelivered
+from hooks.http.outcome import RequestFailed
 from hooks.lifecycle import REFUSED, Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenResource, FrozenStack
 
@@ -98,11 +98,11 @@ class License(LifecyclePlugin):
             if not is_unrefused:
                 raise
             return self._unlicensed(holder, error)
-        except NotDelivered as error:
+        except RequestFailed as error:
             if is_unrefused or self.options.on_error == "allow":
                 return self._unlicensed(holder, error)
             # Perhaps it was granted all the same, and nobody will be told that the operation is over.
-            with suppress(NotDelivered):
+            with suppress(RequestFailed):
                 self._leases.settle(
                     holder,
                     None,
@@ -143,7 +143,7 @@ class License(LifecyclePlugin):
                 enforce=not _is_unrefused(context, action),
                 within_seconds=self.time_limit_seconds * _SHARE,
             )
-        except NotDelivered as error:
+        except RequestFailed as error:
             if self.options.on_error == "refuse":
                 raise Refusal(f"{NO_ANSWER}: {error}") from error
             return Annotations(warnings=(f"it is not known whether there are licences: {error}",))
@@ -160,7 +160,7 @@ class License(LifecyclePlugin):
         """Tell the server what is there, so that it holds licences for that and nothing else.
 
         Raises:
-            NotDelivered: it was not told; a later operation does that.
+            RequestFailed: it was not told; a later operation does that.
         """
         # Of the last resource of a type nothing is left to see: that somebody asked about it tells.
         was_asked = context.annotations is not None or action in _ALWAYS_TOLD

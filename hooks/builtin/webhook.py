@@ -16,7 +16,7 @@ from hooks.errors import Refusal
 from hooks.http.answers import NO_ANSWER, REFUSAL, parsed
 from hooks.http.documents import definition_document, presence_document
 from hooks.http.options import SenderOptions
-from hooks.http.outcome import Answer, NotDelivered
+from hooks.http.outcome import Answer, RequestFailed
 from hooks.http.sender import SignedSender
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
@@ -129,7 +129,7 @@ class Webhook(LifecyclePlugin):
         """Tell the receiver how it ended.
 
         Raises:
-            NotDelivered: it was not told, or gave no answer of success.
+            RequestFailed: it was not told, or gave no answer of success.
         """
         call = _Call(POST, context, stack, current_stack, action)
         # Of the last resource of a type nothing is left to see: that it was asked about tells.
@@ -143,7 +143,7 @@ class Webhook(LifecyclePlugin):
             answer = self._send(call)
             is_refusal = answer.status == REFUSAL
             verdict = _Verdict(allow=False, reason=answer.words()) if is_refusal else parsed(answer, _Verdict)
-        except NotDelivered as error:
+        except RequestFailed as error:
             if self.options.on_error == "refuse":
                 raise Refusal(f"{NO_ANSWER}: {error}") from error
             log.warning(

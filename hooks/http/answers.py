@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from hooks.http.outcome import Answer, NotDelivered
+from hooks.http.outcome import Answer, RequestFailed
 from hooks.values.masking import in_plain_words
 
 #: With this a server refuses.
@@ -22,7 +22,7 @@ def parsed(answer: Answer, model: type[AnyModel]) -> AnyModel:
     """Return an answer as ``model``; an empty one says nothing, so every field is as if it were not given.
 
     Raises:
-        NotDelivered: it is of another form; the sentence names the fields, and shows nothing of them.
+        RequestFailed: it is of another form; the sentence names the fields, and shows nothing of them.
     """
     document = answer.document()
     try:
@@ -31,7 +31,7 @@ def parsed(answer: Answer, model: type[AnyModel]) -> AnyModel:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
         where = "; ".join(map(_said, faults))
         message = f"it answered {answer.status} with JSON of another form: {where}"
-        raise NotDelivered(message, answer.status) from None
+        raise RequestFailed(message, answer.status) from None
 
 
 def _said(fault: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ import tenacity
 
 from hooks.http.cutting import Cutter
 from hooks.http.options import HttpOptions
-from hooks.http.outcome import NEVER_SENT, Answer, NotDelivered, of_transport
+from hooks.http.outcome import NEVER_SENT, Answer, RequestFailed, of_transport
 
 # Their lines hold whole URLs and headers, where secrets may be.
 for _name in ("httpx", "httpcore"):
@@ -117,7 +117,7 @@ class BoundedClient:
         """Send a request and return the answer: one of success, or of the statuses that it accepts.
 
         Raises:
-            NotDelivered: unless ``undone``, it may have arrived all the same, once or more often.
+            RequestFailed: unless ``undone``, it may have arrived all the same, once or more often.
         """
         total_seconds = min(self._options.total_seconds, request.within_seconds)
         deadline = time.monotonic() + total_seconds
@@ -133,7 +133,7 @@ class BoundedClient:
 
     def _may_repeat(self, request: Request, error: BaseException) -> bool:
         return (
-            isinstance(error, NotDelivered)
+            isinstance(error, RequestFailed)
             and error.passing
             and (request.repeatable or error.undone)
             and error.retry_after <= self._max_retry_after_seconds
@@ -143,7 +143,7 @@ class BoundedClient:
         options = self._options
         jittered = tenacity.wait_random_exponential(options.retry_base_seconds, options.retry_max_seconds)
         error = state.outcome.exception() if state.outcome else None
-        return max(jittered(state), error.retry_after if isinstance(error, NotDelivered) else 0.0)
+        return max(jittered(state), error.retry_after if isinstance(error, RequestFailed) else 0.0)
 
     def _once(self, request: Request, deadline: float) -> Answer:
         headers = {**request.headers, **request.signed()}
@@ -159,12 +159,12 @@ class BoundedClient:
                 return self._judged(request, answer)
             request.redirected(answer.status, onwards)
             url = onwards
-        raise NotDelivered(f"there are more than {_REDIRECTS} redirects, one to the other", answer=answer)
+        raise RequestFailed(f"there are more than {_REDIRECTS} redirects, one to the other", answer=answer)
 
     def _judged(self, request: Request, answer: Answer) -> Answer:
         if 200 <= answer.status < 300 or answer.status in request.accept:
             return answer
-        raise NotDelivered(
+        raise RequestFailed(
             f"it answered {answer.status}",
             answer.status,
             passing=answer.status in self._passing,
@@ -211,7 +211,7 @@ class BoundedClient:
                 if request.cut or not response.is_success:
                     break
                 message = f"it answered with more than {most} bytes (max_response_bytes)"
-                raise NotDelivered(message, response.status_code)
+                raise RequestFailed(message, response.status_code)
             if time.monotonic() > deadline:
                 raise httpx.ReadTimeout("the answer is too slow")
         return bytes(content[:most])
@@ -243,5 +243,5 @@ class BoundedClient:
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             )
         except (ImportError, ValueError, httpx.InvalidURL):
-            raise NotDelivered("the environment names a proxy that cannot be used") from None
+            raise RequestFailed("the environment names a proxy that cannot be used") from None
         return client, Cutter()

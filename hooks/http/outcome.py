@@ -31,14 +31,14 @@ class Answer:
         """Return the JSON that the answer holds; None where it is empty.
 
         Raises:
-            NotDelivered: it holds something else.
+            RequestFailed: it holds something else.
         """
         if not self.content.strip():
             return None
         try:
             return json.loads(self.content, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
-            raise NotDelivered(
+            raise RequestFailed(
                 f"it answered {self.status} with something that is no JSON", self.status
             ) from None
 
@@ -46,7 +46,7 @@ class Answer:
         """Return what it says to people: the ``reason`` of an answer in JSON, else its text; empty if there is none."""
         try:
             document = self.document()
-        except NotDelivered:
+        except RequestFailed:
             document = None
         if isinstance(document, dict) and isinstance(document.get("reason"), str):
             return str(document["reason"])
@@ -66,7 +66,7 @@ class Answer:
         return max(0.0, (until - now).total_seconds())
 
 
-class NotDelivered(HookError):
+class RequestFailed(HookError):
     """A request was not answered as it should be; the sentence says how, and holds nothing that was sent."""
 
     def __init__(
@@ -97,10 +97,10 @@ class NotDelivered(HookError):
         return self.answer.retry_after_seconds if self.answer else 0.0
 
 
-def of_transport(error: Exception) -> NotDelivered:
+def of_transport(error: Exception) -> RequestFailed:
     """Return the failure that a request is not answered at all."""
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return NotDelivered("the server's certificate is not trusted (verify, ca_file)")
+        return RequestFailed("the server's certificate is not trusted (verify, ca_file)")
     match error:
         case httpx.PoolTimeout():
             why = "all connections stayed in use for too long (max_connections)"
@@ -114,8 +114,8 @@ def of_transport(error: Exception) -> NotDelivered:
             why = "the connection broke before there was a whole answer, or it was no HTTP"
         case _:
             # What it says may quote a header.
-            return NotDelivered(f"it cannot be sent ({type(error).__name__})")
-    return NotDelivered(why, passing=True, undone=isinstance(error, NEVER_SENT))
+            return RequestFailed(f"it cannot be sent ({type(error).__name__})")
+    return RequestFailed(why, passing=True, undone=isinstance(error, NEVER_SENT))
 
 
 def words_of_system(error: BaseException | None) -> str:

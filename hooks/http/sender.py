@@ -14,7 +14,7 @@ import httpx
 
 from hooks.http.client import BoundedClient, Request
 from hooks.http.options import SenderOptions
-from hooks.http.outcome import Answer, NotDelivered, one_line
+from hooks.http.outcome import Answer, RequestFailed, one_line
 from hooks.http.signing import HEADER, signature
 
 
@@ -69,7 +69,7 @@ class SignedSender:
         ``path`` comes after the URL's own path: it begins with a slash and is quoted already.
 
         Raises:
-            NotDelivered: it may have arrived all the same, once or more often.
+            RequestFailed: it may have arrived all the same, once or more often.
             ValueError: JSON knows no such number.
         """
         body = json.dumps(document, allow_nan=False).encode()
@@ -84,16 +84,16 @@ class SignedSender:
         )
         try:
             return self._client.send(request)
-        except NotDelivered as error:
+        except RequestFailed as error:
             words = self.shown(error.answer.words()) if error.answer else ""
             sentence = f"{method} {self.where}: {error}{': ' if words else ''}{words}"
-            raise NotDelivered(sentence, error.status, passing=error.passing, answer=error.answer) from None
+            raise RequestFailed(sentence, error.status, passing=error.passing, answer=error.answer) from None
 
     def _signed(self, body: bytes) -> Mapping[str, str]:
         try:
             self._known = self.options.all_secrets()
         except ValueError as error:
-            raise NotDelivered(f"it cannot be signed: {error}") from None
+            raise RequestFailed(f"it cannot be signed: {error}") from None
         return {HEADER: signature(self._known, body, int(self._clock()))}
 
     def shown(self, text: str) -> str:

@@ -6,7 +6,7 @@ import httpx
 
 from hooks.http.client import BoundedClient, Request
 from hooks.http.options import HttpOptions
-from hooks.http.outcome import NotDelivered, phrase, words_of_system
+from hooks.http.outcome import RequestFailed, phrase, words_of_system
 from orchestrator.template.locations import is_web
 
 #: No single step, such as connecting, waits longer.
@@ -37,7 +37,7 @@ def fetch(url: str, *, max_bytes: int, seconds: float = FETCH_SECONDS) -> bytes:
     )
     try:
         return client.send(request).content
-    except NotDelivered as error:
+    except RequestFailed as error:
         raise CannotFetch(f"cannot be fetched: {_reason(error)}") from error
     finally:
         client.close()
@@ -59,7 +59,7 @@ def _checked(url: str) -> httpx.URL:
     return parsed
 
 
-def _reason(error: NotDelivered) -> str:
+def _reason(error: RequestFailed) -> str:
     cause = error.__cause__
     if error.answer is not None:
         status = error.answer.status

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from hooks.http.outcome import NotDelivered, one_line
+from hooks.http.outcome import RequestFailed, one_line
 from orchestrator.errors import IsothermError, cut
 from workers.clients.masking import masked
 
@@ -15,7 +15,7 @@ PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _READ_CHARACTERS: Final = 20_000
 
 
-class HttpError(NotDelivered, IsothermError):
+class HttpError(RequestFailed, IsothermError):
     """A request to an HTTP API failed; the sentence says which, and how."""
 
 

@@ -12,7 +12,7 @@ import structlog
 
 from hooks.http import outcome
 from hooks.http.client import BoundedClient, Request
-from hooks.http.outcome import NotDelivered, phrase, words_of_system
+from hooks.http.outcome import RequestFailed, phrase, words_of_system
 from orchestrator.model.codec import Codec
 from workers.clients.http_failures import (
     PASSING,
@@ -48,7 +48,7 @@ class Answer(outcome.Answer):
             document = outcome.Answer.document(self)
             # Numbers too long, halves of characters and maps too deep would fail later, where nobody could tell why.
             Codec().pack(document)
-        except (NotDelivered, ValueError, OverflowError, RecursionError):
+        except (RequestFailed, ValueError, OverflowError, RecursionError):
             message = f"{self.asked}: it answered {self.status} with something that is no JSON we can keep"
             raise HttpUnavailable(message) from None
         return document
@@ -131,8 +131,8 @@ class RestApi:
         try:
             answer = self._sent(request)
             if answer.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
-                raise NotDelivered("it answered in an encoding that nobody asked for")
-        except NotDelivered as error:
+                raise RequestFailed("it answered in an encoding that nobody asked for")
+        except RequestFailed as error:
             log.debug("asked an HTTP API", request=asked, status=error.status)
             raise self._failure(asked, request, body, error) from error
         log.debug("asked an HTTP API", request=asked, status=answer.status)
@@ -142,7 +142,7 @@ class RestApi:
         until = time.monotonic() + self.options.total_seconds
         try:
             return self._client.send(request)
-        except NotDelivered as error:
+        except RequestFailed as error:
             if error.status != HTTPStatus.UNAUTHORIZED:
                 raise
             before, self._secret = self._secret, self.options.identity.read()
@@ -173,7 +173,7 @@ class RestApi:
             return
         raise HttpError(f"{asked}: it answered {phrase(status)}{why}", status)
 
-    def _failure(self, asked: str, request: Request, body: Any, error: NotDelivered) -> HttpError:
+    def _failure(self, asked: str, request: Request, body: Any, error: RequestFailed) -> HttpError:
         why = str(error)
         if error.answer is not None and error.status:
             queried = [value for _, value in request.url.params.multi_items()]

@@ -72,7 +72,7 @@ class WebhookSink(EventSink):
         """Send those that are wanted, in order; when this returns the receiver has taken them all.
 
         Raises:
-            NotDelivered: it did not take all of them, or nobody knows.
+            RequestFailed: it did not take all of them, or nobody knows.
         """
         until = time.monotonic() + self.time_limit_seconds * SHARE
         wanted = [event for event in events if self._said.wants(event)]

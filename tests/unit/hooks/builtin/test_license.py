@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from hooks.builtin.leases import ACQUIRE, SETTLE
 from hooks.builtin.license import License, LicenseOptions
 from hooks.errors import Refusal
-from hooks.http.outcome import NotDelivered
+from hooks.http.outcome import RequestFailed
 from hooks.http.signing import HEADER, signature
 from hooks.lifecycle import COMPLETE, FAILED, REFUSED, SUPERSEDED, Annotations, LifecycleContext
 from hooks.stack import FrozenResource, FrozenStack
@@ -262,7 +262,7 @@ def test_server_that_was_away_at_the_end_is_told_by_the_next_operation(server: L
     plugin = server.plugin()
     update = Operation(plugin, "o1", "UPDATE", stack(VALUE), there(SERVER))
     server.breaking = lambda _: Break.LOST
-    with pytest.raises(NotDelivered):
+    with pytest.raises(RequestFailed):
         update.over(there(VALUE))
     server.breaking = lambda _: Break.NOTHING
     assert server.held("s") == {SERVER: 1}
@@ -276,7 +276,7 @@ def test_deletion_that_the_server_was_not_told_of_is_told_with_the_next_stacks(s
     Operation(plugin, "o1", "CREATE", stack(SERVER), None).over(now)
     delete = Operation(plugin, "o2", "DELETE", stack(SERVER), now)
     server.breaking = lambda _: Break.LOST
-    with pytest.raises(NotDelivered):
+    with pytest.raises(RequestFailed):
         delete.over(None)
     server.breaking = lambda _: Break.NOTHING
     assert server.held("s") == {SERVER: 1}
@@ -293,7 +293,7 @@ def test_what_is_told_late_of_an_operation_takes_nothing_from_those_after_it(ser
         lost = (SETTLE,) if is_granted else (ACQUIRE, SETTLE)
         server.breaking = lambda said, lost=lost: Break.LOST if said["phase"] in lost else Break.NOTHING  # type: ignore[misc]
         first = Operation(one, f"{name} 1", "UPDATE", stack(SERVER), there(SERVER))
-        with pytest.raises(NotDelivered):
+        with pytest.raises(RequestFailed):
             first.over(there(SERVER))
         server.breaking = lambda _: Break.NOTHING
         Operation(other, f"{name} 2", "UPDATE", stack(SERVER, DISK), there(SERVER)).over(there(SERVER, DISK))
@@ -305,7 +305,7 @@ def test_preview_tells_nothing_but_itself(server: LicenceServer) -> None:
     plugin = server.plugin()
     delete = Operation(plugin, "o1", "DELETE", stack(SERVER), there(SERVER))
     server.breaking = lambda _: Break.LOST
-    with pytest.raises(NotDelivered):
+    with pytest.raises(RequestFailed):
         delete.over(None)
     server.breaking = lambda _: Break.NOTHING
     plugin.do_preview(
@@ -322,7 +322,7 @@ def test_what_the_server_does_not_want_keeps_nothing_else_from_it(server: Licenc
     ]
     server.breaking = lambda _: Break.LOST
     for delete in deletes:
-        with pytest.raises(NotDelivered):
+        with pytest.raises(RequestFailed):
             delete.over(None)
     server.breaking = lambda said: Break.UNWANTED if said["stack_id"] == "d1" else Break.NOTHING
     for name in ("o1", "o2"):

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from hooks.builtin.webhook import Webhook, WebhookOptions
 from hooks.errors import Refusal
-from hooks.http.outcome import NotDelivered
+from hooks.http.outcome import RequestFailed
 from hooks.http.signing import header_of, verify
 from hooks.lifecycle import COMPLETE, FAILED, Annotations, LifecycleContext
 from hooks.stack import FrozenResource, FrozenStack
@@ -236,7 +236,7 @@ def test_receiver_that_is_away_afterwards_is_told_to_the_engine_whatever_the_set
     with Receiver() as receiver:
         url = receiver.url
     for on_error in ("refuse", "allow"):
-        with pytest.raises(NotDelivered, match="cannot be connected to"):
+        with pytest.raises(RequestFailed, match="cannot be connected to"):
             webhook(url, on_error=on_error).do_post_op(CONTEXT, STACK, NOW, "UPDATE", False)
 
 

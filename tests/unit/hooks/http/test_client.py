@@ -16,7 +16,7 @@ import pytest
 
 from hooks.http.client import BoundedClient, Request
 from hooks.http.options import HttpOptions
-from hooks.http.outcome import Answer, NotDelivered
+from hooks.http.outcome import Answer, RequestFailed
 from tests.services.certificates import write_certificate
 from tests.services.http_api import Fault, How, HttpApi
 
@@ -42,8 +42,8 @@ def request(api: HttpApi, path: str = "/disks", method: str = "GET", **more: Any
     return Request(method=method, url=httpx.URL(f"{api.url}{path}"), **more)
 
 
-def failure(attempt: Callable[[], object]) -> NotDelivered:
-    with pytest.raises(NotDelivered) as caught:
+def failure(attempt: Callable[[], object]) -> RequestFailed:
+    with pytest.raises(RequestFailed) as caught:
         attempt()
     return caught.value
 
@@ -220,7 +220,7 @@ def test_an_answer_that_never_begins_holds_nobody(
         client_of(total_seconds=0.4, verify=False) as client,
     ):
         sent = threads.submit(client.send, Request(method="GET", url=httpx.URL(url)))
-        with pytest.raises(NotDelivered, match="no whole answer came in time"):
+        with pytest.raises(RequestFailed, match="no whole answer came in time"):
             sent.result(timeout=10)
 
 
@@ -288,7 +288,7 @@ def test_an_answer_is_bounded(http_api: HttpApi) -> None:
 @pytest.mark.parametrize("body", [b"<html>", b'{"a": NaN}', b'{"a": 1e', b"[" * 3000 + b"]" * 3000])
 def test_an_answer_is_json_or_nothing(body: bytes) -> None:
     assert Answer(status=200, headers={}, content=b"  ").document() is None
-    with pytest.raises(NotDelivered, match="it answered 200 with something that is no JSON"):
+    with pytest.raises(RequestFailed, match="it answered 200 with something that is no JSON"):
         Answer(status=200, headers={}, content=body).document()
 
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from hooks.http.options import SenderOptions
-from hooks.http.outcome import NotDelivered
+from hooks.http.outcome import RequestFailed
 from hooks.http.sender import SignedSender
 from hooks.http.signing import BadSignature, header_of, verify
 from tests.services.receiver import Receiver, Reply
@@ -58,7 +58,7 @@ def test_secret_in_a_file_is_the_one_that_is_there_by_now(receiver: Receiver, tm
     assert verify([SECRET], first.body, header_of(first.headers))
     assert verify([OTHER], second.body, header_of(second.headers))
     file.unlink()
-    with pytest.raises(NotDelivered, match=f"^POST {receiver.url}: it cannot be signed: secret_files"):
+    with pytest.raises(RequestFailed, match=f"^POST {receiver.url}: it cannot be signed: secret_files"):
         sending.send({})
     assert len(receiver.messages) == 2
 
@@ -77,7 +77,7 @@ def test_what_may_pass_is_sent_again_and_signed_anew(receiver: Receiver) -> None
 @pytest.mark.parametrize("status", [302, 404])
 def test_what_is_refused_is_told_in_the_words_of_the_server(receiver: Receiver, status: int) -> None:
     receiver.answering = lambda _: Reply(status=status, body=b"no\nway", headers={"Location": "/elsewhere"})
-    with pytest.raises(NotDelivered) as caught:
+    with pytest.raises(RequestFailed) as caught:
         sender(receiver.url).send({})
     assert str(caught.value) == f"POST {receiver.url}: it answered {status}: no way"
     assert (caught.value.status, caught.value.passing, len(receiver.messages)) == (status, False, 1)
@@ -85,7 +85,7 @@ def test_what_is_refused_is_told_in_the_words_of_the_server(receiver: Receiver, 
 
 def test_what_may_pass_later_is_told_with_when(receiver: Receiver) -> None:
     receiver.answering = lambda _: Reply(status=503, headers={"Retry-After": "60"})
-    with pytest.raises(NotDelivered, match="it answered 503") as caught:
+    with pytest.raises(RequestFailed, match="it answered 503") as caught:
         sender(receiver.url).send({})
     assert (caught.value.passing, caught.value.retry_after) == (True, 60.0)
 
@@ -93,7 +93,7 @@ def test_what_may_pass_later_is_told_with_when(receiver: Receiver) -> None:
 def test_nobody_there_is_a_failure_that_may_pass() -> None:
     with Receiver() as receiver:
         url = receiver.url
-    with pytest.raises(NotDelivered, match=f"^POST {url}: it cannot be connected to$") as caught:
+    with pytest.raises(RequestFailed, match=f"^POST {url}: it cannot be connected to$") as caught:
         sender(url).send({})
     assert (caught.value.passing, caught.value.status) == (True, 0)
 
@@ -103,7 +103,7 @@ def test_no_sentence_holds_a_secret(receiver: Receiver) -> None:
         status=400, body=f"I know {SECRET} and {message.path}".encode()
     )
     sending = sender(f"{receiver.url}/hooks/T0KEN?key=K3Y")
-    with pytest.raises(NotDelivered) as caught:
+    with pytest.raises(RequestFailed) as caught:
         sending.send({"password": "P4SS"})
     told = f"{caught.value!s} {caught.value!r} {sending!r} {sending.options!r}"
     assert SECRET not in told

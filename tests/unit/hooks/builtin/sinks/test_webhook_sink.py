@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from hooks.builtin.sinks.webhook import EnvironmentWebhookOptions, WebhookOptions, WebhookSink
-from hooks.http.outcome import NotDelivered
+from hooks.http.outcome import RequestFailed
 from hooks.http.signing import header_of, verify
 from tests.services.receiver import Receiver, Reply
 from tests.unit.hooks.builtin.sinks.histories import event, stack_event
@@ -72,7 +72,7 @@ def test_only_what_is_wanted_is_sent(sinks: list[WebhookSink], receiver: Receive
 def test_what_was_not_taken_is_an_error(sinks: list[WebhookSink], receiver: Receiver) -> None:
     answers = iter([Reply(), Reply(status=500)])
     receiver.answering = lambda _: next(answers)
-    with pytest.raises(NotDelivered, match="500"):
+    with pytest.raises(RequestFailed, match="500"):
         sink(sinks, receiver, max_events=1).consume([event(1), event(2), event(3)])
     assert batches(receiver) == [[1], [2]]
 
@@ -80,7 +80,7 @@ def test_what_was_not_taken_is_an_error(sinks: list[WebhookSink], receiver: Rece
 def test_it_gives_up_before_it_is_given_up(sinks: list[WebhookSink], receiver: Receiver) -> None:
     told = sink(sinks, receiver)
     told.time_limit_seconds = 0.0
-    with pytest.raises(NotDelivered, match="in time"):
+    with pytest.raises(RequestFailed, match="in time"):
         told.consume([event(1)])
     assert receiver.messages == []
 
