@@ -99,9 +99,9 @@ class RequestFailed(HookError):
 
 def of_transport(error: Exception) -> RequestFailed:
     """Return the failure that a request is not answered at all."""
-    if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return RequestFailed("the server's certificate is not trusted (verify, ca_file)")
     match error:
+        case httpx.ConnectError() if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return RequestFailed("the server's certificate is not trusted (verify, ca_file)")
         case httpx.PoolTimeout():
             why = "all connections stayed in use for too long (max_connections)"
         case httpx.ConnectTimeout():
