@@ -14,7 +14,12 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from hooks.http.signing import TOLERANCE_SECONDS, BadSignature, header_of, verify
+from isotherm.hooks import (
+    SIGNATURE_TOLERANCE_SECONDS,
+    BadSignature,
+    signature_of,
+    verify_signature,
+)
 
 
 class Refused(Exception):
@@ -63,7 +68,9 @@ class Licences:
                 ended += claims[: claims.index(operation)] if operation in claims else []
             lease["claims"] = {each: claim for each, claim in lease["claims"].items() if each not in ended}
             # A message that is older than this is refused for its signature.
-            self._db.execute("DELETE FROM over WHERE at < ?", (time.time() - 3 * TOLERANCE_SECONDS,))
+            self._db.execute(
+                "DELETE FROM over WHERE at < ?", (time.time() - 3 * SIGNATURE_TOLERANCE_SECONDS,)
+            )
             self._db.executemany("INSERT INTO over VALUES (?, ?)", [(each, time.time()) for each in ended])
             self._write(stack, lease)
 
@@ -109,7 +116,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _take(self, body: bytes) -> None:
         try:
-            verify(self.secrets, body, header_of(self.headers))
+            verify_signature(self.secrets, body, signature_of(self.headers))
             said = json.loads(body)
             # Not those of the path: nobody signed that.
             what = said["stack_id"], said["operation_id"], said["counts"]

@@ -62,7 +62,7 @@ def follow_the_page(session: Session) -> None:
 def submit(session: Session, broker_url: str, task: str, job: dict[str, object]) -> None:
     """Call the page's function in a process that can import neither Celery nor Isotherm."""
     code = (
-        "import sys; sys.modules |= dict.fromkeys(('celery', 'orchestrator', 'workers')); "
+        "import sys; sys.modules |= dict.fromkeys(('celery', 'isotherm', 'orchestrator', 'workers')); "
         f"from submit import submit; submit({broker_url!r}, {task!r}, {job!r})"
     )
     subprocess.run([sys.executable, "-c", code], cwd=session.directory, env=session.environment, check=True)

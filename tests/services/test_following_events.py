@@ -25,7 +25,7 @@ QUEUE, BINDINGS = f"follow.default.{STACK}", "_kombu.binding.isotherm.events"
 #: Runs a program where neither Celery nor Isotherm can be imported.
 ALONE = """
 import runpy, sys
-sys.modules |= dict.fromkeys(("celery", "orchestrator", "workers", "hooks", "cache"))
+sys.modules |= dict.fromkeys(("celery", "isotherm", "orchestrator", "workers", "hooks", "cache"))
 sys.path.insert(0, {directory!r})
 sys.argv = {arguments!r}
 runpy.run_path(sys.argv[0], run_name="__main__")

@@ -1,4 +1,4 @@
-"""The repository's top level is fixed, and what is installed from it is the four packages and nothing else."""
+"""The repository's top level is fixed, and what is installed from it is the five packages and nothing else."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = {"orchestrator", "workers", "cache", "hooks"}
+PACKAGES = {"isotherm", "orchestrator", "workers", "cache", "hooks"}
 TOP_LEVEL = {
     *PACKAGES,
     "tests",
@@ -53,7 +53,7 @@ def test_top_level_holds_only_what_belongs_there() -> None:
     assert present >= TOP_LEVEL
 
 
-def test_wheel_holds_the_four_packages_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+def test_wheel_holds_the_five_packages_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     top_level = {name.partition("/")[0] for name in wheel.namelist()}
     assert {name for name in top_level if not name.endswith(".dist-info")} == PACKAGES
 

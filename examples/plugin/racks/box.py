@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from orchestrator.plugins.properties import Attribute, Property, PropertyType
-from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure
+from isotherm.properties import Attribute, Property, PropertyType
+from isotherm.resources import PropertyChanges, Resource, ResourceFailure
 
 
 class Box(Resource):

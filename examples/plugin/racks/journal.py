@@ -7,8 +7,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from hooks.events import Event, EventSink
-from hooks.hook import HookOptions
+from isotherm.hooks import Event, EventSink, HookOptions
 
 
 class JournalOptions(HookOptions):

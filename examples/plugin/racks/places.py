@@ -11,10 +11,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hooks.errors import Refusal
-from hooks.hook import HookOptions
-from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
-from hooks.stack import FrozenStack
+from isotherm.hooks import (
+    Annotations,
+    FrozenStack,
+    HookOptions,
+    LifecycleContext,
+    LifecyclePlugin,
+    Refusal,
+)
 from racks.book import Book, Place, Places
 
 BOX = "Racks::Box"

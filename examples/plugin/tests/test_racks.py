@@ -8,10 +8,15 @@ from racks.book import Book
 from racks.journal import Journal, JournalOptions
 from racks.places import Racks, RacksOptions
 
-from hooks.errors import Refusal
-from hooks.events import Event
-from hooks.lifecycle import COMPLETE, FAILED, LifecycleContext
-from hooks.stack import FrozenResource, FrozenStack
+from isotherm.hooks import (
+    COMPLETE,
+    FAILED,
+    Event,
+    FrozenResource,
+    FrozenStack,
+    LifecycleContext,
+    Refusal,
+)
 
 BEFORE = LifecycleContext(operation_id="1", project="default")
 

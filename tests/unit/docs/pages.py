@@ -108,7 +108,9 @@ def written_commands(page: Path, program: str) -> Iterator[str]:
     for token in MarkdownIt().enable("table").parse(page.read_text()):
         parts = [token, *(token.children or ())]
         for part in parts:
-            if part.type in ("fence", "code_block", "code_inline"):
+            # `from isotherm import ...` is no command.
+            is_python = part.info.split()[:1] == ["python"]
+            if part.type in ("fence", "code_block", "code_inline") and not is_python:
                 for line in part.content.replace("\\\n", " ").splitlines():
                     found = re.search(rf"(?:^|[\s($]){program} (?P<words>.*)", line)
                     if found:

@@ -54,7 +54,7 @@ QUEUE, ENGINE, OPERATIONS, JOURNEY, LANGUAGE = (
 )
 CODE = [
     path
-    for package in ("orchestrator", "workers", "hooks", "cache")
+    for package in ("isotherm", "orchestrator", "workers", "hooks", "cache")
     for path in (ROOT / package).rglob("*.py")
 ]
 

@@ -79,4 +79,5 @@ def test_the_server_needs_nothing_but_python_and_the_check_of_signatures() -> No
         for line in (DIRECTORY / "server.py").read_text().splitlines()
         if line.startswith("from ")
     }
-    assert {name for name in imported if name.startswith(("hooks", "orchestrator"))} == {"hooks.http.signing"}
+    ours = {name for name in imported if name.startswith(("hooks", "orchestrator", "isotherm"))}
+    assert ours == {"isotherm.hooks"}

@@ -1,0 +1,210 @@
+"""A connection to stacks, for scripts: what the program ``isotherm`` does with them, as calls.
+
+::
+
+    from isotherm import connect
+
+    with connect() as stacks:
+        made = stacks.wait(stacks.create("web", "web.yaml", parameters={"count": 3}))
+        print(made.state, stacks.outputs("web"))
+        stacks.wait(stacks.delete("web"))
+
+Without configuration the script's own process does the work, and what it has begun waits for the next one when it
+ends; with the setting ``broker_url`` others do it, and the script only waits.
+
+``connect``, ``Connection``
+    how to open one, and what it does
+``StackView``, ``ResourceView``, ``OutputView``, ``EventView``, ``Progress``
+    what it returns, for annotations
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Any, Self, TypedDict, Unpack
+
+import structlog
+
+from orchestrator.cli.logs import configure_logs
+from orchestrator.cli.source import Given, existing_job, stack_job
+from orchestrator.config.settings import Settings, load_settings
+from orchestrator.model.actions import CHECK, RESUME, SUSPEND
+from orchestrator.nodes.rpc.client import NodeClient
+from orchestrator.service import Service
+from orchestrator.views.stacks import EventView, OutputView, Progress, ResourceView, StackView
+
+__all__ = [
+    "Connection",
+    "EventView",
+    "OutputView",
+    "Progress",
+    "ResourceView",
+    "StackView",
+    "connect",
+]
+
+
+class Definition(TypedDict, total=False):
+    """What a stack is made of, besides its template."""
+
+    #: Files or URLs, in order; later ones win.
+    environments: Collection[str]
+    parameters: Mapping[str, Any]
+    timeout_minutes: float | None
+    #: Whether a failure brings back what the stack was; of a new stack, nothing is left.
+    rollback: bool
+    #: Words to find the stack by; None leaves those that it has.
+    tags: Collection[str] | None
+
+
+def connect(**settings: Any) -> "Connection":
+    """Open a connection; close it, or use it as a context manager.
+
+    Args:
+        settings: Such as ``project`` or ``state_directory``; they win over ``ISOTHERM_*`` and ``isotherm.toml``, where
+            the program ``isotherm`` finds its settings as well.
+
+    Raises:
+        InvalidInput: a setting is wrong.
+        Unavailable: the database cannot be reached.
+    """
+    read = load_settings(**settings)
+    if not structlog.is_configured():
+        # Else every log line of the engine would be among what the script writes.
+        configure_logs(read, quiet=True)
+    return Connection(read, Service.open(read))
+
+
+def _all_of(given: Definition) -> Given:
+    tags = given.get("tags")
+    return Given(
+        environments=given.get("environments", ()),
+        parameters=given.get("parameters", {}),
+        timeout_minutes=given.get("timeout_minutes"),
+        rollback=given.get("rollback", False),
+        tags=None if tags is None else tuple(tags),
+    )
+
+
+class Connection:
+    """Stacks of one project, by name or id. What begins something returns at once: :meth:`wait` waits for its end.
+
+    Methods that are given a stack raise ``NotFound`` where there is none. Those that begin something raise ``Conflict``
+    where the stack is in no state for it or a lifecycle plugin refuses, and ``Unavailable`` where the queue cannot be
+    reached or no coordinator takes the job.
+    """
+
+    def __init__(self, settings: Settings, service: Service) -> None:
+        self._settings, self._service = settings, service
+
+    def close(self) -> None:
+        """Let steps under way end; without a broker, the next connection or command does what is not done then."""
+        self._service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- changing ----------------------------------------------------------------------------------------------
+
+    def create(self, name: str, template: str | PathLike[str], **given: Unpack[Definition]) -> StackView:
+        """Begin a stack from the template in a file.
+
+        Raises:
+            InvalidInput: something is wrong with the template, or a file that it names cannot be read.
+        """
+        job = stack_job(name, self._settings, template=fspath(template), **_all_of(given))
+        return self._service.create(job)
+
+    def update(
+        self, name: str, template: str | PathLike[str] | None = None, **given: Unpack[Definition]
+    ) -> StackView:
+        """Begin to give a stack a new definition: what is given, on top of what it has.
+
+        Raises:
+            InvalidInput: something is wrong with the template, or a file that it names cannot be read.
+        """
+        present = self._service.definition(name)
+        path = None if template is None else fspath(template)
+        job = existing_job(present, self._settings, template=path, **_all_of(given))
+        return self._service.update(job)
+
+    def delete(self, name: str) -> StackView:
+        """Begin the deletion of a stack; one that is deleted already, by its id, is returned as it is."""
+        return self._service.delete(name) or self._service.stack(name)
+
+    def cancel(self, name: str, *, rollback: bool = True) -> StackView:
+        """End what is under way, and begin to bring back what was."""
+        return self._service.cancel(name, rollback=rollback)
+
+    def check(self, name: str) -> StackView:
+        """Begin to look whether everything is there, and as it was made."""
+        return self._service.operate(CHECK, name)
+
+    def suspend(self, name: str) -> StackView:
+        """Begin to bring everything that a stack made to rest."""
+        return self._service.operate(SUSPEND, name)
+
+    def resume(self, name: str) -> StackView:
+        """Begin to bring everything back that was suspended."""
+        return self._service.operate(RESUME, name)
+
+    def signal(self, name: str, resource: str, details: Mapping[str, Any] | None = None) -> StackView | None:
+        """Give a resource a signal; return the stack that begins to change because of it, None if none does.
+
+        Raises:
+            InvalidInput: it is to unset a hook of an unknown kind.
+        """
+        return self._service.signal(name, resource, details or {})
+
+    # -- watching ----------------------------------------------------------------------------------------------
+
+    def watch(self, stack: StackView | str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
+        """Yield how far a stack's operation is until it is over; the last one says ``finished``."""
+        stack_id = stack.id if isinstance(stack, StackView) else self._service.progress(stack).stack.id
+        return self._service.watch(stack_id, interval_seconds=interval_seconds)
+
+    def wait(self, stack: StackView | str) -> StackView:
+        """Return a stack as it is once its operation is over, with its outputs; its ``state`` says how that ended."""
+        *_, last = self.watch(stack)
+        return self._service.stack(last.stack.id)
+
+    # -- showing -----------------------------------------------------------------------------------------------
+
+    def stacks(self, *, tags: Collection[str] = ()) -> list[StackView]:
+        """Return the stacks of the project that have all of ``tags``, oldest first."""
+        return self._service.stacks(tags=tags)
+
+    def stack(self, name: str) -> StackView:
+        """Return one stack, with its parameters and outputs."""
+        return self._service.stack(name)
+
+    def outputs(self, name: str) -> dict[str, Any]:
+        """Return the values of a stack's outputs; of one that has none yet, ``stack(name).outputs`` says why."""
+        return {each.key: each.value for each in self._service.outputs(name) if not each.error}
+
+    def resources(self, name: str) -> list[ResourceView]:
+        """Return the resources of a stack, oldest first."""
+        return self._service.resources(name)
+
+    def resource(self, name: str, resource: str) -> ResourceView:
+        """Return one resource of a stack."""
+        return self._service.resource(name, resource)
+
+    def events(self, name: str, *, after: int = 0) -> list[EventView]:
+        """Return at most a thousand events of a stack with ids above ``after``, oldest first; deleted stacks' too."""
+        return self._service.events(name, after=after)
+
+    # -- nodes -------------------------------------------------------------------------------------------------
+
+    def node_client(self) -> NodeClient:
+        """Return the client by which calls of nodes are made, one for all connections with these settings.
+
+        Raises:
+            InvalidInput: the settings say nothing of which a client can be made.
+        """
+        return NodeClient.of(self._settings)
