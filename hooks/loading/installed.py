@@ -16,7 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from hooks.errors import Fault, HookNotLoaded
 from hooks.hook import MOST_SECONDS, AnyHook, Hook, HookOptions, HookSettings
-from hooks.loading.origin import origin_of
+from hooks.loading.origin import line_of, origin_of
+from hooks.loading.overrides import override_mistakes
 from hooks.values.masking import sentence_of, without_secrets
 from hooks.values.nearest import nearest
 
@@ -210,7 +211,8 @@ class _Finding(Generic[AnyHook]):
                 plugin = entry.load()
             # A module that is imported may do anything, also end the process.
             except (Exception, SystemExit) as error:
-                raise _Unusable(self._fault(f"cannot be loaded: {error!r}", entry)) from error
+                message = f"cannot be loaded: {error!r}{line_of(entry, error)}"
+                raise _Unusable(self._fault(message, entry)) from error
             found[id(plugin)] = plugin
         (plugin, *others) = found.values()
         if others:
@@ -221,6 +223,8 @@ class _Finding(Generic[AnyHook]):
             raise _Unusable(Fault(message=message, hooks=(self._entry.name,)))
         if not (isinstance(plugin, type) and issubclass(plugin, self._base)):
             raise _Unusable(self._fault(f"is {plugin!r}, not a class derived from {self._base.__name__}"))
+        if mistakes := list(override_mistakes(plugin, self._base)):
+            raise _Unusable(*map(self._fault, mistakes))
         options: object = plugin.Options
         if not (isinstance(options, type) and issubclass(options, HookOptions)):
             raise _Unusable(self._fault(f"has Options that are {options!r}, not derived from HookOptions"))
@@ -288,6 +292,8 @@ class _Finding(Generic[AnyHook]):
     def _faults(self, error: ValidationError, model: type[BaseModel]) -> Iterator[Fault]:
         for fault in error.errors(include_url=False, include_context=False):
             message, hint = sentence_of(fault), ""
+            if fault["type"] == "missing":
+                message += f", for {self._base.noun} {self._entry.name!r} ({origin_of(self._entry)})"
             if fault["type"] == "extra_forbidden":
                 message = "there is no such option"
                 beside = HookSettings.model_fields if len(fault["loc"]) == 1 else {}

@@ -1,11 +1,28 @@
 """Where an entry point comes from, in words: what a person needs to find the package that brought it."""
 
 from importlib.metadata import EntryPoint, entry_points
+from traceback import walk_tb
+
+
+def package_of(entry: EntryPoint) -> str:
+    """Return the package that brought an entry point, or those that did."""
+    # stevedore hands out entry points from a cache that forgets their packages.
+    known = entry_points(group=entry.group, name=entry.name, value=entry.value)
+    packages = sorted({found.dist.name for found in known if found.dist})
+    return " and ".join(packages) or "an unknown package"
+
+
+def line_of(entry: EntryPoint, error: BaseException) -> str:
+    """Return the line of its own package at which an entry point failed, such as `` (acme.py:7)``; empty for none."""
+    ours = entry.module.partition(".")[0]
+    lines = [
+        f" ({frame.f_code.co_filename}:{line})"
+        for frame, line in walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] == ours
+    ]
+    return lines[-1] if lines else ""
 
 
 def origin_of(entry: EntryPoint) -> str:
     """Return an entry point's target, its group and its package, such as ``acme.mail:Sink, isotherm.x of acme``."""
-    # stevedore hands out entry points from a cache that forgets their packages.
-    known = entry_points(group=entry.group, name=entry.name, value=entry.value)
-    packages = sorted({found.dist.name for found in known if found.dist})
-    return f"{entry.value}, {entry.group} of {' and '.join(packages) or 'an unknown package'}"
+    return f"{entry.value}, {entry.group} of {package_of(entry)}"

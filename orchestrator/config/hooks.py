@@ -20,7 +20,7 @@ def lifecycle_plugins(settings: Settings) -> tuple[LifecyclePlugin, ...]:
     Raises:
         HooksNotLoaded: some cannot be used; with what is wrong with each.
     """
-    return _loaded(lambda: load_lifecycle_plugins(settings.lifecycle))
+    return _loaded(lambda: load_lifecycle_plugins(settings.lifecycle), "lifecycle")
 
 
 def event_sinks(settings: Settings) -> tuple[EventSink, ...]:
@@ -30,7 +30,7 @@ def event_sinks(settings: Settings) -> tuple[EventSink, ...]:
         HooksNotLoaded: some cannot be used; with what is wrong with each.
     """
     named = settings.environment_event_sinks
-    return _loaded(lambda: load_event_sinks(settings.event_sinks, in_environments=named))
+    return _loaded(lambda: load_event_sinks(settings.event_sinks, in_environments=named), "event_sinks")
 
 
 def find_sinks(settings: Settings) -> Installed[EventSink]:
@@ -54,13 +54,21 @@ def all_at_once(*loads: Callable[[], Any]) -> None:
         raise HooksNotLoaded(problems)
 
 
-def problems_of(faults: Iterable[Fault]) -> list[Problem]:
-    """Return faults as people are told them."""
-    return [Problem(message=fault.message, path=fault.path, hint=fault.hint) for fault in faults]
+def problems_of(faults: Iterable[Fault], section: str = "") -> list[Problem]:
+    """Return faults as people are told them; those of a section of the settings with how to go on without the hook."""
+    return [
+        Problem(message=fault.message, path=fault.path, hint=fault.hint or _switched_off(fault, section))
+        for fault in faults
+    ]
 
 
-def _loaded(load: Callable[[], tuple[InstalledHook[AnyHook], ...]]) -> tuple[AnyHook, ...]:
+def _switched_off(fault: Fault, section: str) -> str:
+    names = " and ".join(f"settings.{section}.{name}.enabled = false" for name in fault.hooks)
+    return f"to go on without it: {names}" if section and names else ""
+
+
+def _loaded(load: Callable[[], tuple[InstalledHook[AnyHook], ...]], section: str) -> tuple[AnyHook, ...]:
     try:
         return tuple(each.hook for each in load() if each.hook is not None)
     except HookNotLoaded as error:
-        raise HooksNotLoaded(problems_of(error.faults)) from error
+        raise HooksNotLoaded(problems_of(error.faults, section)) from error

@@ -27,7 +27,7 @@ from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.nodes.rpc.registry import HYPERVISORS, STORAGE
 from orchestrator.nodes.rpc.registry import NAMESPACE as NODE_RPCS
 from orchestrator.plugins.clients import NAMESPACE as CLIENTS
-from orchestrator.plugins.clients import ClientPlugin, refuse_other_name
+from orchestrator.plugins.clients import ClientPlugin, refuse_unfit
 from orchestrator.plugins.custom import NAMESPACE as CONSTRAINTS
 from orchestrator.plugins.custom import CustomConstraint, make_constraint
 from orchestrator.plugins.loading import refuse_stranger
@@ -48,7 +48,7 @@ def _check_type(entry: EntryPoint, found: Any) -> None:
 
 def _check_client(entry: EntryPoint, found: Any) -> None:
     refuse_stranger(entry, found, ClientPlugin, "client plugin")
-    refuse_other_name(entry.name, found)
+    refuse_unfit(entry.name, found)
 
 
 def _check_constraint(entry: EntryPoint, found: Any) -> None:

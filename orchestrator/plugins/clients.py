@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar, Final, Protocol
 
+from hooks.loading.overrides import override_mistakes, place_of
 from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest, did_you_mean
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, NotFound, PluginMistake, Problem
 from orchestrator.plugins.asking import EntityNotFound
 from orchestrator.plugins.constraint_caches import ConstraintCaches
+from orchestrator.plugins.constraints import shown
 from orchestrator.plugins.loading import load_classes
 from orchestrator.plugins.mistakes import property_mistakes, refuse_mistakes
 from orchestrator.plugins.properties import (
@@ -74,13 +76,16 @@ class ClientPlugin(ABC):
     entities: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Hold the schema of the options to what it promises, as soon as the class is there.
+        """Hold a client to its contract, and its options to their schema, as soon as its class is there.
 
         Raises:
             PluginMistake: with everything that is wrong.
         """
         super().__init_subclass__(**kwargs)
-        mistakes = property_mistakes(cls.options_schema, "options_schema")
+        mistakes = (
+            *override_mistakes(cls, ClientPlugin),
+            *property_mistakes(cls.options_schema, "options_schema"),
+        )
         refuse_mistakes(f"{cls.__module__}:{cls.__qualname__}", mistakes)
 
     def __init__(
@@ -117,6 +122,7 @@ class ClientPlugin(ABC):
         Raises:
             EntityNotFound: there is none.
             AmbiguousName: there are several.
+            PluginMistake: this client knows no such things, or :meth:`look_up` returned no id.
             Exception: the system could not be asked.
         """
         if entity not in self.entities:
@@ -124,7 +130,13 @@ class ClientPlugin(ABC):
 
         def ask() -> str:
             with outside():
-                return self.look_up(entity, name)
+                found: object = self.look_up(entity, name)
+            if not isinstance(found, str) or not found:
+                kind = type(self)
+                method = f"{kind.__module__}:{kind.__qualname__}.look_up{place_of(kind.look_up)}"
+                rule = "it must return the id, as text, or raise EntityNotFound"
+                raise PluginMistake(f"{method} returned {shown(found)} for {entity} {shown(name)}: {rule}")
+            return found
 
         if self._cache is None:
             return ask()
@@ -353,17 +365,19 @@ def option_fault(fault: PropertyError) -> tuple[str, str]:
 def _load(namespace: str) -> ClientPlugins:
     kinds = load_classes(namespace, ClientPlugin, "client plugin")  # type: ignore[type-abstract]  # a base
     for name, kind in kinds.items():
-        refuse_other_name(name, kind)
+        refuse_unfit(name, kind)
     return ClientPlugins(kinds)
 
 
-def refuse_other_name(name: str, kind: type[ClientPlugin]) -> None:
-    """Refuse a client plugin that is not called as its entry point is.
+def refuse_unfit(name: str, kind: type[ClientPlugin]) -> None:
+    """Refuse a client plugin that is not called as its entry point is, or that nothing can be made of.
 
     Raises:
-        PluginMistake: it is called otherwise.
+        PluginMistake: it is one.
     """
+    described = f"client plugin {name!r} ({kind.__module__}:{kind.__qualname__})"
     said = getattr(kind, "name", None)
     if said != name:
-        described = f"client plugin {name!r} ({kind.__module__}:{kind.__qualname__})"
         raise PluginMistake(f"{described} must have the name of its entry point, not {said!r}")
+    if missing := sorted(getattr(kind, "__abstractmethods__", ())):
+        raise PluginMistake(f"{described} must have the methods: {', '.join(missing)}")

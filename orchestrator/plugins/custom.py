@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+from hooks.loading.overrides import override_mistakes
 from hooks.values.nearest import SOMEWHAT_ALIKE, did_you_mean
 from orchestrator.errors import IsothermError, NotFound, NotVerified, PluginMistake
 from orchestrator.plugins.asking import AmbiguousName, AskedClients, EntityNotFound
 from orchestrator.plugins.constraints import Constraint, Unanswered, shown
 from orchestrator.plugins.loading import load_classes
+from orchestrator.plugins.mistakes import refuse_mistakes
 
 #: The entry point group of custom constraints.
 NAMESPACE = "isotherm.constraints"
@@ -192,9 +194,10 @@ def make_constraint(name: str, kind: type[CustomConstraint]) -> CustomConstraint
     """Return the constraint of an entry point.
 
     Raises:
-        PluginMistake: it cannot be made, or has another name than its entry point.
+        PluginMistake: it cannot be made or called, or has another name than its entry point.
     """
     described = f"custom constraint {name!r} ({kind.__module__}:{kind.__qualname__})"
+    refuse_mistakes(described, override_mistakes(kind, CustomConstraint))
     try:
         made = kind()
     except Exception as error:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from stevedore.extension import ExtensionManager
 
-from hooks.loading.origin import origin_of
+from hooks.loading.origin import line_of, origin_of, package_of
 from orchestrator.errors import PluginMistake
 
 Kind = TypeVar("Kind")
@@ -29,7 +29,7 @@ def load_classes(namespace: str, kind: type[Kind], what: str) -> dict[str, type[
     """
 
     def refuse(_manager: Any, entry: EntryPoint, error: BaseException) -> None:
-        raise PluginMistake(f"{_described(entry, what)} cannot be loaded: {error}") from error
+        raise PluginMistake(f"{_described(entry, what)} {_why_not_loaded(entry, error)}") from error
 
     found: dict[str, Any] = {}
     for extension in ExtensionManager(namespace, on_load_failure_callback=refuse):
@@ -54,6 +54,15 @@ def refuse_stranger(entry: EntryPoint, plugin: object, kind: type, what: str) ->
         raise PluginMistake(
             f"{_described(entry, what)} is {plugin!r}, which is no subclass of {kind.__name__}"
         )
+
+
+def _why_not_loaded(entry: EntryPoint, error: BaseException) -> str:
+    """Return why an entry point cannot be loaded, at which line of its package, and what to do about it."""
+    # What an error of another kind says is often no sentence: KeyError says a name.
+    is_sentence = isinstance(error, (ImportError, SyntaxError, PluginMistake))
+    words = str(error) if is_sentence else f"{type(error).__name__}: {error}"
+    remedy = f"correct the package {package_of(entry)}, or uninstall it"
+    return f"cannot be loaded: {words}{line_of(entry, error)}; {remedy}"
 
 
 def _described(entry: EntryPoint, what: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Final
 
+from hooks.loading.overrides import override_mistakes
 from hooks.values.frozen import FrozenDict
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
@@ -149,7 +150,7 @@ class Resource:
     reads: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Hold the schemas of a type to what they promise each other, as soon as its class is there.
+        """Hold a type to its contract, and its schemas to what they promise each other, as soon as its class is there.
 
         Raises:
             PluginMistake: with everything that is wrong.
@@ -159,6 +160,7 @@ class Resource:
         refuse_mistakes(
             owner,
             [
+                *override_mistakes(cls, Resource),
                 *property_mistakes(cls.properties_schema, "properties_schema"),
                 *property_mistakes(cls.update_policy_schema, "update_policy_schema"),
                 *attribute_mistakes(cls.attributes_schema, "attributes_schema"),

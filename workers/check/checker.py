@@ -25,6 +25,7 @@ from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
 from orchestrator.store.store import Store
 from orchestrator.tracing.tracer import OFF, Tracing
 from workers.check.context import CheckContext
+from workers.check.contract import why_not_plain
 from workers.check.heartbeat import Heartbeat
 from workers.check.step import take_step
 
@@ -143,7 +144,8 @@ class Checker:
             return self._store.nodes.finish(claim, outcome)
         except (TypeError, ValueError, OverflowError) as error:
             # What a plugin left behind cannot be packed. Its resource fails; the worker must not.
-            mistake = PluginMistake(f"type {claim.type!r} left behind what is no plain value: {error}")
+            why = why_not_plain(outcome, error)
+            mistake = PluginMistake(f"type {claim.type!r} left behind what is no plain value: {why}")
             log.warning("a plugin left no plain values", resource=claim.order.key, type=claim.type)
             return self._store.nodes.finish(claim, _without_values(claim, outcome, str(mistake)))
 

@@ -30,6 +30,7 @@ from orchestrator.store.traversals.operation_rows import TakenOver
 from orchestrator.template.template_resource import kind_of_type
 from workers.check.attributes import read_attributes
 from workers.check.changing import is_doubted
+from workers.check.contract import storable
 from workers.check.creating import with_mark
 from workers.check.operating import is_operation, is_resumed_first
 from workers.check.rebuilding import Rebuilding
@@ -256,7 +257,7 @@ class Outcomes(Rebuilding):
         version = kind.type_version if kind else 0
         return Outcome(
             ending=ending,
-            reason=reason,
+            reason=storable(reason),
             seconds=seconds,
             physical_id=state.physical_id if state else claim.physical_id,
             on_node=state.on_node if state else None,

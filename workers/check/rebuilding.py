@@ -1,6 +1,7 @@
 """The resource that a claim is about, as its plugin sees it: made of the claim and what surrounds it alone."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from orchestrator.config.limits import Limits
@@ -70,7 +71,8 @@ class Rebuilding:
                 uuid=claim.resource_id,
                 physical_id=claim.physical_id,
                 on_node=claim.on_node,
-                data=claim.data,
+                # What a plugin puts into it is the claim's only once it is stored.
+                data=deepcopy(claim.data),
                 metadata=dict(metadata or {}),
                 action=claim.action,
                 status="IN_PROGRESS",

@@ -21,6 +21,7 @@ from orchestrator.template.definitions import RETAIN
 from workers.check.adopting import told_by
 from workers.check.changing import RefusedChange, ReplaceResource, changes_of, is_doubted
 from workers.check.context import CheckContext
+from workers.check.contract import refuse_mistakes_of
 from workers.check.creating import may_have_made
 from workers.check.operating import NotFit, is_operation, operate, refuse_unfit
 from workers.check.outcomes import Outcomes
@@ -65,6 +66,7 @@ class _Step(Outcomes):
             "DELETE": self._delete,
         }
         token, answer = actions.get(self.claim.action, self._operate)(resource)
+        refuse_mistakes_of(resource, self.claim.action, answer)
         if isinstance(answer, Wait):
             seconds = max(0.0, answer.seconds)
             return self._left_behind(Ending.WAITING, seconds=seconds, token=answer.next_token(token))
