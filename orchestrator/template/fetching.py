@@ -1,6 +1,7 @@
 """Fetch a file over http or https, in bounded time and size, from where redirects may lead but nowhere else."""
 
 from typing import Final
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -47,10 +48,10 @@ def _checked(url: str) -> httpx.URL:
     if not is_web(url):
         raise CannotFetch("cannot be fetched: only http and https URLs are")
     try:
-        parsed = httpx.URL(url)
-    except httpx.InvalidURL:
-        parsed = httpx.URL()
-    if not parsed.host:
+        host, parsed = urlsplit(url).hostname, httpx.URL(url)
+    except (ValueError, httpx.InvalidURL):
+        host, parsed = None, httpx.URL()
+    if not host:
         raise CannotFetch("cannot be fetched: it names no server")
     if parsed.userinfo:
         raise CannotFetch(
