@@ -210,8 +210,7 @@ class BoundedClient:
             if len(content) > most:
                 if request.cut or not response.is_success:
                     break
-                message = f"it answered with more than {most} bytes (max_response_bytes)"
-                raise RequestFailed(message, response.status_code)
+                raise RequestFailed(f"it answered with more than {most} bytes (max_response_bytes)")
             if time.monotonic() > deadline:
                 raise httpx.ReadTimeout("the answer is too slow")
         return bytes(content[:most])

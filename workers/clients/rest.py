@@ -126,11 +126,11 @@ class RestApi:
             signed=lambda: self.options.identity.headers(self._secret),
             repeatable=repeatable or method in _IDEMPOTENT,
             cut=not keeps_body,
-            redirected=lambda status, onwards: self._refuse_astray(asked, method, status, onwards),
+            redirected=lambda status, onwards: self._refuse_astray(method, status, onwards),
         )
         try:
             answer = self._sent(request)
-            if answer.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:
+            if _is_packed(answer):
                 raise RequestFailed("it answered in an encoding that nobody asked for")
         except RequestFailed as error:
             log.debug("asked an HTTP API", request=asked, status=error.status)
@@ -162,7 +162,7 @@ class RestApi:
         said = f"the header {own[0]!r} is what the settings say, and cannot be given" if own else ""
         return fault_of_headers(headers) or said
 
-    def _refuse_astray(self, asked: str, method: str, status: int, onwards: httpx.URL) -> None:
+    def _refuse_astray(self, method: str, status: int, onwards: httpx.URL) -> None:
         """Refuse a redirect, unless it is one of reading, to the same server."""
         base = self.options.base_url
         if (onwards.scheme, onwards.host, onwards.port) != (base.scheme, base.host, base.port):
@@ -171,7 +171,7 @@ class RestApi:
             why = ": a redirect, which only reading follows"
         else:
             return
-        raise HttpError(f"{asked}: it answered {phrase(status)}{why}", status)
+        raise RequestFailed(f"it answered {phrase(status)}{why}", status)
 
     def _failure(self, asked: str, request: Request, body: Any, error: RequestFailed) -> HttpError:
         why = str(error)
@@ -179,11 +179,14 @@ class RestApi:
             queried = [value for _, value in request.url.params.multi_items()]
             given = [value for name, value in request.headers.items() if plain_header(name) != "content-type"]
             own = (self._secret, *self.options.identity.headers(self._secret).values())
-            text = shown_text(
-                error.answer.content.decode(errors="replace"), [*texts_in(body), *given, *queried, *own]
-            )
+            words = "" if _is_packed(error.answer) else error.answer.content.decode(errors="replace")
+            text = shown_text(words, [*texts_in(body), *given, *queried, *own])
             why = f"it answered {phrase(error.status)}{': ' if text else ''}{text}"
         elif error.passing and (system := words_of_system(error.__cause__)):
             why = f"cannot connect: {system}"
         kind = HttpUnavailable if error.passing else HttpError
         return kind(f"{asked}: {why}", error.status, undone=error.undone, answer=error.answer)
+
+
+def _is_packed(answer: outcome.Answer) -> bool:
+    return answer.headers.get("content-encoding", "identity").lower() not in {"", "identity"}

@@ -98,7 +98,10 @@ def test_a_body_that_nobody_wants_may_be_of_any_length(http_api: HttpApi) -> Non
 
 def test_a_body_that_was_packed_is_refused(http_api: HttpApi, rest: RestApi) -> None:
     http_api.fail(Fault(status=200, body=b"x" * 10, headers={"Content-Encoding": "gzip"}))
-    assert "in an encoding that nobody asked for" in str(failure(lambda: rest.ask("GET", "/disks")))
+    error = failure(lambda: rest.ask("GET", "/disks"))
+    assert str(error) == f"GET {http_api.url}/disks: it answered in an encoding that nobody asked for"
+    http_api.fail(Fault(status=400, body=b"packed", headers={"Content-Encoding": "gzip"}))
+    assert str(failure(lambda: rest.ask("GET", "/disks"))).endswith("it answered 400 (Bad Request)")
     assert http_api.requests[0].headers["accept-encoding"] == "identity"
 
 
@@ -271,7 +274,9 @@ def test_only_redirects_on_the_same_server_are_followed(http_api: HttpApi, rest:
     with HttpApi() as other:
         http_api.fail(Fault(status=302, headers={"Location": f"{other.url}/disks/a"}))
         error = failure(lambda: rest.ask("GET", "/disks/a"))
-        assert "it answered 302 (Found), to another server, where we do not follow" in str(error)
+        assert str(error) == (
+            f"GET {http_api.url}/disks/a: it answered 302 (Found), to another server, where we do not follow"
+        )
         assert other.count() == 0
     http_api.fail(Fault(status=307, headers={"Location": "/disks"}))
     assert "which only reading follows" in str(failure(lambda: rest.ask("POST", "/old", body={})))
