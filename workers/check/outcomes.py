@@ -33,7 +33,7 @@ from workers.check.changing import is_doubted
 from workers.check.contract import storable
 from workers.check.creating import with_mark
 from workers.check.operating import is_operation, is_resumed_first
-from workers.check.rebuilding import Rebuilding
+from workers.check.rebuilding import Attempt
 
 log = structlog.get_logger()
 
@@ -56,83 +56,94 @@ def pause_seconds(waited_seconds: float, chance: random.Random) -> float:
     return ceiling * (0.5 + chance.random() / 2)
 
 
-class Outcomes(Rebuilding):
+class Outcomes:
     """Says what became of a claim."""
 
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt, self._claim, self._around = attempt, attempt.claim, attempt.around
+
     @property
-    def _carries_on(self) -> bool:
+    def carries_on(self) -> bool:
         """Whether this step ends an action that comes first: one begun for another definition, or a resume."""
-        if is_resumed_first(self.claim) or self._is_restored_first:
+        if is_resumed_first(self._claim) or self._is_restored_first:
             return True
-        if self.claim.action == "ADOPT":
-            return bool(self.untold) or self.given != self.target
-        return self.claim.started and self.target is not None and self.given != self.target
+        if self._claim.action == "ADOPT":
+            return bool(self._attempt.untold) or self._attempt.given != self._attempt.target
+        return (
+            self._claim.started
+            and self._attempt.target is not None
+            and self._attempt.given != self._attempt.target
+        )
 
     @property
     def _is_restored_first(self) -> bool:
         """Whether an object gets to the snapshot it is being brought back to before another definition is applied."""
-        return self.claim.action == "RESTORE" and self.claim.planned != "RESTORE"
+        return self._claim.action == "RESTORE" and self._claim.planned != "RESTORE"
 
     @property
-    def _then(self) -> str:
+    def then(self) -> str:
         """The action that follows once the resource is what its definition says; empty for none."""
-        restored = self.claim.action in ("CREATE", "UPDATE") and "restore" in self.claim.fragment
-        return "RESTORE" if restored and not self._carries_on else ""
+        restored = self._claim.action in ("CREATE", "UPDATE") and "restore" in self._claim.fragment
+        return "RESTORE" if restored and not self.carries_on else ""
 
     @property
     def is_unbegun_update(self) -> bool:
         """Whether this is an update, and nothing was done to the resource for it yet."""
-        return self.claim.action == "UPDATE" and not self.acts
+        return self._claim.action == "UPDATE" and not self._attempt.acts
 
     @property
     def _is_unbegun_operation(self) -> bool:
         """Whether the resource was to be taken as it is, and nothing was done with it yet."""
-        begun = self.claim.started or self.resource is not None
-        return is_operation(self.claim) and not is_resumed_first(self.claim) and not begun
+        begun = self._claim.started or self._attempt.resource is not None
+        return is_operation(self._claim) and not is_resumed_first(self._claim) and not begun
 
     def paused(self) -> Outcome:
         """Return the outcome that a hook must be cleared before anything is done."""
-        return self._left_behind(Ending.PAUSED)
+        return self.left_behind(Ending.PAUSED)
 
     def _hook(self, ending: Ending) -> str:
         """Return the hook at which the node stands after this step; empty for none."""
-        action = self.claim.action.lower()
+        action = self._claim.action.lower()
         if ending is Ending.PAUSED:
             return f"pre-{action}"
         # An update that goes on with another one is not over yet.
         over = ending is Ending.DONE or (ending is Ending.NEXT and action == "create")
         hook = f"post-{action}"
-        return hook if over and self.acts and hook in self.claim.hooks else ""
+        return hook if over and self._attempt.acts and hook in self._claim.hooks else ""
 
     def replaced(self, reason: str) -> Outcome:
         """Return the outcome that another resource takes the place of this one."""
-        return self._left_behind(Ending.REPLACE, reason=reason)
+        return self.left_behind(Ending.REPLACE, reason=reason)
 
     def failed(self, reason: str, *, untouched: bool = False) -> Outcome:
         """Return the outcome of an action that failed for good; ``untouched``: it never began."""
-        if is_resumed_first(self.claim) and self.resource is not None and self.resource.supersedes:
+        if (
+            is_resumed_first(self._claim)
+            and self._attempt.resource is not None
+            and self._attempt.resource.supersedes
+        ):
             # A stack brings back itself what its update finds at rest.
-            return self._left_behind(Ending.NEXT, reason=reason)
-        if self._carries_on and self.claim.action != "ADOPT":
+            return self.left_behind(Ending.NEXT, reason=reason)
+        if self.carries_on and self._claim.action != "ADOPT":
             # Nobody wants what failed any more.
             return self.replaced(reason)
-        if self.claim.retries < self._patience:
+        if self._claim.retries < self._patience:
             return self._again(reason)
         if self._patience:
-            reason = f"{reason} (after {self.claim.retries} retries)"
-        ending = Ending.FAULT if self.claim.action == CHECK else Ending.FAILED
-        return self._left_behind(ending, reason=reason, untouched=untouched)
+            reason = f"{reason} (after {self._claim.retries} retries)"
+        ending = Ending.FAULT if self._claim.action == CHECK else Ending.FAILED
+        return self.left_behind(ending, reason=reason, untouched=untouched)
 
     def went_wrong(self, error: ResourceFailure | IsothermError) -> Outcome:
         """Return the outcome of what was raised on purpose."""
-        asked_nobody = self.resource is None or isinstance(error, PropertyNotVerified)
+        asked_nobody = self._attempt.resource is None or isinstance(error, PropertyNotVerified)
         untouched = asked_nobody and (self.is_unbegun_update or self._is_unbegun_operation)
-        self.undone = isinstance(error, NothingDone)
+        self._attempt.undone = isinstance(error, NothingDone)
         if isinstance(error, PropertyNotVerified):
-            if self.claim.started and self.resource is None:
+            if self._claim.started and self._attempt.resource is None:
                 # Nobody got to look at what is under way: it goes on.
-                self.over = [self.claim.token]
-            return self.retry_or_fail(self.tellable(error.fault).told, untouched=untouched)
+                self._attempt.over = [self._claim.token]
+            return self.retry_or_fail(self._attempt.tellable(error.fault).told, untouched=untouched)
         if isinstance(error, TakenOver):
             # Nothing was begun: another process is at it, or died at it and holds it no longer than its lease.
             return self._again(str(error), untouched=untouched)
@@ -142,8 +153,8 @@ class Outcomes(Rebuilding):
 
     def retry_or_fail(self, reason: str, *, untouched: bool = False) -> Outcome:
         """Return the outcome of a try that failed: another one, unless there were enough."""
-        limit = self.around.settings.action_retry_limit
-        if self.claim.retries < limit:
+        limit = self._around.settings.action_retry_limit
+        if self._claim.retries < limit:
             return self._again(reason, untouched=untouched)
         told = f"{reason} (after {limit} retries)" if limit and not self._patience else reason
         return self.failed(told, untouched=untouched)
@@ -151,12 +162,12 @@ class Outcomes(Rebuilding):
     @property
     def _patience(self) -> int:
         """How often what failed for good is tried again all the same: what is wanted is there meanwhile."""
-        return self.around.settings.cleanup_retry_limit if self.claim.fragment.get("retried") else 0
+        return self._around.settings.cleanup_retry_limit if self._claim.fragment.get("retried") else 0
 
     def _again(self, reason: str, *, untouched: bool = False) -> Outcome:
         """Return the outcome that another try follows, later each time; ``untouched``: the action never began."""
-        seconds = backoff_seconds(self.claim.retries, self.around.settings, self.around.random)
-        return self._left_behind(Ending.RETRY, reason=reason, seconds=seconds, untouched=untouched)
+        seconds = backoff_seconds(self._claim.retries, self._around.settings, self._around.random)
+        return self.left_behind(Ending.RETRY, reason=reason, seconds=seconds, untouched=untouched)
 
     def unanswered(self, error: NodeError) -> Outcome:
         """Return the outcome that nobody can tell what is there: it is asked again, as long as the stack has time.
@@ -164,10 +175,10 @@ class Outcomes(Rebuilding):
         Nothing is missing, and nothing has failed. What is under way goes on from where it is.
         """
         reason = str(error)
-        seconds = pause_seconds(self.claim.now - self.claim.started_at, self.around.random)
-        if self.claim.started and self.over is None:
-            return self._left_behind(Ending.WAITING, reason=reason, seconds=seconds, token=self.claim.token)
-        return self._left_behind(Ending.RETRY, reason=reason, seconds=seconds, counts=False)
+        seconds = pause_seconds(self._claim.now - self._claim.started_at, self._around.random)
+        if self._claim.started and self._attempt.over is None:
+            return self.left_behind(Ending.WAITING, reason=reason, seconds=seconds, token=self._claim.token)
+        return self.left_behind(Ending.RETRY, reason=reason, seconds=seconds, counts=False)
 
     def raised(self, error: Exception) -> Outcome:
         """Return the outcome of an exception that is no word of the contract, or says that a node cannot be asked."""
@@ -176,25 +187,26 @@ class Outcomes(Rebuilding):
         sentence = f"{type(error).__name__}: {error}"
         if self._is_worth_another(error):
             return self.retry_or_fail(sentence)
-        log.warning("a plugin raised", resource=self.claim.order.key, type=self.claim.type, exc_info=error)
+        log.warning("a plugin raised", resource=self._claim.order.key, type=self._claim.type, exc_info=error)
         return self.failed(sentence)
 
     def _is_worth_another(self, error: Exception) -> bool:
         """Whether the type, or a client that it used, says that the same may succeed later."""
-        resource = self.resource
+        resource = self._attempt.resource
         return resource is not None and (resource.is_retryable(error) or resource.clients.is_retryable(error))
 
-    def _done(self, resource: Resource, ending: Ending) -> Outcome:
-        if self.claim.order.phase != CONVERGE or (ending is Ending.NEXT and self.claim.action != "ADOPT"):
-            return self._left_behind(ending)
+    def done(self, resource: Resource, ending: Ending) -> Outcome:
+        """Return the outcome of an action that is over, with what others ask of the resource."""
+        if self._claim.order.phase != CONVERGE or (ending is Ending.NEXT and self._claim.action != "ADOPT"):
+            return self.left_behind(ending)
         attributes, unread = read_attributes(
-            resource, self.claim.wanted, again=self._tried_again, recorded=self._recorded_attributes()
+            resource, self._claim.wanted, again=self._tried_again, recorded=self._recorded_attributes()
         )
         reference = resource.reference_id()
         node_data = NodeData(
-            uuid=self.claim.resource_id,
-            name=self.claim.order.key,
-            action=self.claim.action,
+            uuid=self._claim.resource_id,
+            name=self._claim.order.key,
+            action=self._claim.action,
             status="COMPLETE",
             physical_id=resource.state.physical_id,
             reference_id=reference,
@@ -202,12 +214,12 @@ class Outcomes(Rebuilding):
             unread=unread,
         )
         reason = "; ".join(node_data.why_unread(path) for path in unread)
-        return self._left_behind(ending, reason=reason, reference=reference, node_data=node_data)
+        return self.left_behind(ending, reason=reason, reference=reference, node_data=node_data)
 
     def _recorded_attributes(self) -> Mapping[AttributePath, Any]:
         """Return what was read of the resource before, as long as it is what it was then."""
-        claim = self.claim
-        is_as_it_was = claim.action == "UPDATE" and not self.acts and "reread" not in claim.fragment
+        claim = self._claim
+        is_as_it_was = claim.action == "UPDATE" and not self._attempt.acts and "reread" not in claim.fragment
         if claim.recorded is None or not is_as_it_was or is_doubted(claim) or self._may_have_other_metadata:
             return {}
         before = NodeData.from_wire(list(claim.recorded))
@@ -216,19 +228,19 @@ class Outcomes(Rebuilding):
     @property
     def _may_have_other_metadata(self) -> bool:
         """Whether what the template says of other resources in the metadata may be new since the plan was made."""
-        said = self.definition.metadata_expression if self.definition else None
-        return self.claim.changed and said is not None and any(said.requirements())
+        said = self._attempt.definition.metadata_expression if self._attempt.definition else None
+        return self._claim.changed and said is not None and any(said.requirements())
 
     def _tried_again(self, error: Exception) -> bool:
         """Whether doing the same again may help, and was not done too often."""
         if isinstance(error, NodeError) and error.passing:
             return True
         may_help = isinstance(error, RetryableFailure) or getattr(error, "retryable", False)
-        if not may_help and self.resource is not None and not isinstance(error, ResourceFailure):
+        if not may_help and self._attempt.resource is not None and not isinstance(error, ResourceFailure):
             may_help = self._is_worth_another(error)
-        return bool(may_help) and self.claim.retries < self.around.settings.action_retry_limit
+        return bool(may_help) and self._claim.retries < self._around.settings.action_retry_limit
 
-    def _left_behind(
+    def left_behind(
         self,
         ending: Ending,
         *,
@@ -240,20 +252,21 @@ class Outcomes(Rebuilding):
         untouched: bool = False,
         counts: bool = True,
     ) -> Outcome:
-        claim = self.claim
+        """Return the outcome with everything that is written down of the resource whatever became of it."""
+        claim = self._claim
         # What only could not tell something about itself is not made again to be asked again.
-        over = self.over if ending is Ending.RETRY else None
+        over = self._attempt.over if ending is Ending.RETRY else None
         if over is not None:
             (token,) = over
-        state = self.resource.state if self.resource else None
+        state = self._attempt.resource.state if self._attempt.resource else None
         converging = claim.order.phase == CONVERGE and not is_operation(claim)
         done = ending is Ending.DONE
         # Until an update is complete, what was there before it is what the next one starts from.
         creating = claim.action == "CREATE" and ending is not Ending.REPLACE
-        applied = self.given if converging and (done or creating or ending is Ending.NEXT) else None
-        if applied is not None and self.untold:
-            applied = {name: value for name, value in applied.items() if name not in self.untold}
-        kind = kind_of_type(self.around.types, claim.type)
+        applied = self._attempt.given if converging and (done or creating or ending is Ending.NEXT) else None
+        if applied is not None and self._attempt.untold:
+            applied = {name: value for name, value in applied.items() if name not in self._attempt.untold}
+        kind = kind_of_type(self._around.types, claim.type)
         version = kind.type_version if kind else 0
         return Outcome(
             ending=ending,
@@ -266,25 +279,27 @@ class Outcomes(Rebuilding):
                 state.data if state else claim.data,
                 claim,
                 ending,
-                made_nothing=self.undone or not self.acts,
+                made_nothing=self._attempt.undone or not self._attempt.acts,
             ),
             token=token,
             is_over=over is not None,
             counts=counts,
-            in_flight=self.given if claim.action == "UPDATE" and (over or ending is Ending.WAITING) else None,
+            in_flight=self._attempt.given
+            if claim.action == "UPDATE" and (over or ending is Ending.WAITING)
+            else None,
             properties=applied,
             definition_hash=definition_hash(claim.type, applied, version)
             if ending in (Ending.DONE, Ending.NEXT) and applied is not None
             else None,
             attributes=node_data.recorded_attributes() if node_data else (),
-            metadata=self.metadata if done and converging else None,
-            metadata_hash=metadata_hash(self.metadata or {}) if done and converging else None,
-            requires=self.requires,
+            metadata=self._attempt.metadata if done and converging else None,
+            metadata_hash=metadata_hash(self._attempt.metadata or {}) if done and converging else None,
+            requires=self._attempt.requires,
             node_data=node_data.to_wire() if node_data else None,
             # What is adopted is as its dependents have it.
             changed=node_data is None or (claim.action != "ADOPT" and _differs(node_data, claim.recorded)),
             new_id=str(uuid.uuid4()) if ending is Ending.REPLACE else "",
-            then=self._then if ending is Ending.NEXT else "",
+            then=self.then if ending is Ending.NEXT else "",
             # Also of a snapshot that never comes to its end: what there is of it is deleted with it.
             entry=token if claim.action == SNAPSHOT else None,
             untouched=untouched,

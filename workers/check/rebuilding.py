@@ -30,8 +30,8 @@ from workers.check.context import CheckContext
 from workers.check.operating import is_external, is_operation
 
 
-class Rebuilding:
-    """A claim, and the resource that it is about once that is rebuilt."""
+class Attempt:
+    """An attempt at a claim: what it found, with the resource once that is rebuilt, and how far it got."""
 
     def __init__(self, claim: Claim, around: CheckContext) -> None:
         self.claim = claim
@@ -54,7 +54,13 @@ class Rebuilding:
         #: Whether, although it began, certainly nothing came of it.
         self.undone = False
 
-    def _rebuild(self) -> Resource:
+    def rebuild(self) -> Resource:
+        """Return the resource as its plugin is to see it.
+
+        Raises:
+            ResourceFailure: its type is not installed.
+            PropertyError: a property is not sound.
+        """
         claim = self.claim
         kind = kind_of_type(self.around.types, claim.type)
         if kind is None:
@@ -84,7 +90,7 @@ class Rebuilding:
             now=claim.now,
             watched_metadata=self._watched(kind, properties, stack),
         )
-        resource.clients = self._clients
+        resource.clients = self.clients
         resource.annotations = self.around.annotations_of(claim.order.key)
         if self.definition is not None:
             resource.update_policy = convert_properties(
@@ -94,10 +100,11 @@ class Rebuilding:
             hidden = self.around.context.get("hidden", ())
             resource.stacks = self.around.child_of(claim, self.definition, stack, hidden)
             resource.wanted = tuple(tuple(path) for path in claim.wanted)
+        self.resource = resource
         return resource
 
     @property
-    def _external_id(self) -> str | None:
+    def external_id(self) -> str | None:
         """The physical id of what exists already; None for what is made here."""
         return self.definition.external_id if self.definition else None
 
@@ -110,8 +117,8 @@ class Rebuilding:
         if as_it_is or not self._begins(kind):
             # What was fit to be made is fit to be deleted or looked at, by whatever schema the type has today; and what
             # is under way was found to be right when it began.
-            return typed_properties(kind, given, clients=self._clients)
-        return valid_properties(kind, given, clients=self._clients)
+            return typed_properties(kind, given, clients=self.clients)
+        return valid_properties(kind, given, clients=self.clients)
 
     def _begins(self, kind: type[Resource]) -> bool:
         """Whether an action begins that needs sound properties."""
@@ -123,7 +130,8 @@ class Rebuilding:
         return claim.action != "UPDATE" or kind.always_updates or not as_it_was
 
     @property
-    def _clients(self) -> ProjectClients:
+    def clients(self) -> ProjectClients:
+        """The clients of the stack's project."""
         return self.around.clients.of(self.around.context["project"])
 
     def _stack(self) -> StackDefinition:
@@ -162,7 +170,7 @@ class Rebuilding:
 
     def _as_found(self, target: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the properties that an object has that is there already: what it was said to be, else ``target``."""
-        if "adopting" not in self.claim.fragment or self._external_id is not None:
+        if "adopting" not in self.claim.fragment or self.external_id is not None:
             return target
         found = properties_as_found(self.claim, self.around.inputs, self.around.context, self.around.files)
         self.untold = frozenset(target) - frozenset(found)

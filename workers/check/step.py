@@ -25,6 +25,7 @@ from workers.check.contract import refuse_mistakes_of
 from workers.check.creating import may_have_made
 from workers.check.operating import NotFit, is_operation, operate, refuse_unfit
 from workers.check.outcomes import Outcomes
+from workers.check.rebuilding import Attempt
 
 #: How long a step waits whose check said "not yet" and not for how long.
 POLL_SECONDS = 1.0
@@ -32,32 +33,36 @@ POLL_SECONDS = 1.0
 
 def take_step(claim: Claim, around: CheckContext) -> Outcome:
     """Take one step of the claimed action and say what it left behind; a plugin's exception is an outcome too."""
-    step = _Step(claim, around)
+    attempt = Attempt(claim, around)
+    outcomes = Outcomes(attempt)
     try:
-        return step.take()
+        return _Step(attempt, outcomes).take()
     except (Pause, ReplaceResource) as error:
-        return step.paused() if claim.looks else step.replaced(str(error))
+        return outcomes.paused() if claim.looks else outcomes.replaced(str(error))
     except (NotFit, RefusedChange) as error:
-        return step.failed(str(error), untouched=True)
+        return outcomes.failed(str(error), untouched=True)
     except PropertyError as error:
-        return step.failed(step.tellable(error).told, untouched=step.is_unbegun_update)
+        return outcomes.failed(attempt.tellable(error).told, untouched=outcomes.is_unbegun_update)
     except (ResourceFailure, IsothermError) as error:
-        return step.went_wrong(error)
+        return outcomes.went_wrong(error)
     except Exception as error:  # noqa: BLE001 (the boundary to other people's code)
-        return step.raised(error)
+        return outcomes.raised(error)
 
 
 class Pause(Exception):
     """Something is to be done that must not begin before a hook is cleared."""
 
 
-class _Step(Outcomes):
+class _Step:
     """The next step of the action that was claimed."""
+
+    def __init__(self, attempt: Attempt, outcomes: Outcomes) -> None:
+        self.attempt, self.claim, self.outcomes = attempt, attempt.claim, outcomes
 
     def take(self) -> Outcome:
         if is_operation(self.claim):
             refuse_unfit(self.claim)
-        resource = self.resource = self._rebuild()
+        resource = self.attempt.rebuild()
         actions = {
             "CREATE": self._create,
             "ADOPT": self._adopt,
@@ -69,13 +74,14 @@ class _Step(Outcomes):
         refuse_mistakes_of(resource, self.claim.action, answer)
         if isinstance(answer, Wait):
             seconds = max(0.0, answer.seconds)
-            return self._left_behind(Ending.WAITING, seconds=seconds, token=answer.next_token(token))
+            return self.outcomes.left_behind(Ending.WAITING, seconds=seconds, token=answer.next_token(token))
         if not answer:
-            return self._left_behind(Ending.WAITING, seconds=POLL_SECONDS, token=token)
+            return self.outcomes.left_behind(Ending.WAITING, seconds=POLL_SECONDS, token=token)
         if self.claim.action == SNAPSHOT:
-            return self._left_behind(Ending.DONE, token=token)
-        self.over = [token]
-        return self._done(resource, Ending.NEXT if self._carries_on or self._then else Ending.DONE)
+            return self.outcomes.left_behind(Ending.DONE, token=token)
+        self.attempt.over = [token]
+        goes_on = self.outcomes.carries_on or self.outcomes.then
+        return self.outcomes.done(resource, Ending.NEXT if goes_on else Ending.DONE)
 
     def _begin(self) -> None:
         """Say that from here on something is done.
@@ -85,13 +91,13 @@ class _Step(Outcomes):
         """
         if self.claim.looks:
             raise Pause
-        self.acts = True
+        self.attempt.acts = True
 
     def _create(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
         self._begin()
-        if self._external_id is not None:
-            return None, self._taken_as_it_is(resource, self._external_id)
+        if self.attempt.external_id is not None:
+            return None, self._taken_as_it_is(resource, self.attempt.external_id)
         if self._goes_on(resource):
             token = claim.token
         else:
@@ -113,23 +119,25 @@ class _Step(Outcomes):
         if not (resource.supersedes and resource.is_outdated(self.claim.token)):
             return True
         # It is begun anew, for properties that nobody has looked at yet.
-        valid_properties(type(resource), self.given or {}, clients=self._clients)
+        valid_properties(type(resource), self.attempt.given or {}, clients=self.attempt.clients)
         return False
 
     def _adopt(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
-        if self._external_id not in (None, claim.physical_id):
+        if self.attempt.external_id not in (None, claim.physical_id):
             raise ResourceFailure(f"the template's external_id is another than {claim.physical_id!r}")
-        observed = None if claim.started and not self.untold else resource.observe()
-        if self.untold:
-            self.given, self.untold = told_by(observed, self.given or {}, self.untold, resource)
+        observed = None if claim.started and not self.attempt.untold else resource.observe()
+        if self.attempt.untold:
+            self.attempt.given, self.attempt.untold = told_by(
+                observed, self.attempt.given or {}, self.attempt.untold, resource
+            )
         if claim.started:
             return claim.token, resource.check_adopt_complete(claim.token)
         if observed is None:
             if claim.fragment.get("old"):
                 raise ReplaceResource("what it was to adopt is gone")
             raise ResourceFailure(f"there is no object with the id {claim.physical_id!r}")
-        token = None if self._external_id else resource.handle_adopt()
+        token = None if self.attempt.external_id else resource.handle_adopt()
         return token, resource.check_adopt_complete(token)
 
     @staticmethod
@@ -141,11 +149,11 @@ class _Step(Outcomes):
 
     def _update(self, resource: Resource) -> tuple[Any, bool | Wait]:
         claim = self.claim
-        if self._external_id is not None:
-            if claim.physical_id != self._external_id:
+        if self.attempt.external_id is not None:
+            if claim.physical_id != self.attempt.external_id:
                 raise RefusedChange("the external_id of a resource cannot be changed")
             if is_doubted(claim):
-                return None, self._taken_as_it_is(resource, self._external_id)
+                return None, self._taken_as_it_is(resource, self.attempt.external_id)
             return None, True
         if self._goes_on(resource):
             return claim.token, resource.check_update_complete(claim.token)
