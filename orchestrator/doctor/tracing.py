@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import PATIENCE_SECONDS, Check
 from orchestrator.errors import InvalidInput
-from orchestrator.tracing.tracer import require_tracing
+from orchestrator.tracing.switch import require_tracing
 
 #: Where the standard says that a collector is if nothing is said, by protocol.
 _PORTS = {"http/protobuf": 4318, "grpc": 4317}

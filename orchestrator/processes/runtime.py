@@ -32,7 +32,8 @@ from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.pumps import Pumps
 from orchestrator.store.installation.processes import Speaker
 from orchestrator.store.store import Store
-from orchestrator.tracing.tracer import Tracing, tracing_of
+from orchestrator.tracing.switch import tracing_of
+from orchestrator.tracing.tracer import Tracing
 
 #: How long a process that is told to end lets event sinks take what is left; another goes on with that.
 LAST_MOMENT_SECONDS = 1.0

@@ -1,15 +1,13 @@
-"""Tells each operation on a stack as a trace, where tracing is switched on; otherwise nothing is imported, nor paid.
+"""Tells each operation on a stack as a trace: what all that do so have in common, and what tells nobody.
 
 The id of a trace is that of the operation (its traversal): the same that logs and pages name. Nothing of it travels
 in messages or stands in the store, so any worker can add to it, and any coordinator can end it.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Protocol
 
-from orchestrator.config.settings import Settings
-from orchestrator.errors import InvalidInput, Problem
 from orchestrator.store.nodes.claims import Claim, Outcome
 from orchestrator.store.traversals.ending import Ending
 
@@ -49,46 +47,6 @@ class _Nobody:
 _NOBODY: Final[AbstractContextManager[Told]] = nullcontext(_Nobody())
 #: What tells nobody.
 OFF: Final = Tracing()
-
-
-def tracing_of(settings: Settings, process: str) -> Tracing:
-    """Return what tells the traces of a process; called in the process that is to tell them, never before a fork.
-
-    Raises:
-        InvalidInput: tracing is switched on and its packages are not installed, or a variable is wrong.
-    """
-    if not settings.tracing:
-        return OFF
-    with _told_as_settings():
-        from orchestrator.tracing.otel import Spans
-
-        return Spans.of_environment(process)
-
-
-def require_tracing(settings: Settings) -> None:
-    """Refuse to start where tracing is switched on and cannot be done; nothing is connected, and no thread begun.
-
-    Raises:
-        InvalidInput: as for :func:`tracing_of`.
-    """
-    if settings.tracing:
-        with _told_as_settings():
-            from orchestrator.tracing.otel import exporters_of_environment
-
-            exporters_of_environment()
-
-
-@contextmanager
-def _told_as_settings() -> Iterator[None]:
-    try:
-        yield
-    except ImportError as error:
-        missing = Problem(
-            path="settings.tracing",
-            message=f"it needs OpenTelemetry, and there is no package {error.name!r}",
-            hint="pip install 'isotherm[otel]', or leave tracing off",
-        )
-        raise InvalidInput([missing]) from error
 
 
 def attributes_of(claim: Claim, worker: str) -> Mapping[str, Any]:

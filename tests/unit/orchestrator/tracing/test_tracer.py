@@ -21,7 +21,8 @@ from orchestrator.service import Service
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.store.traversals.ending import Ending as OperationEnding
 from orchestrator.tracing.otel import OperationSampler, Spans, exporters_of_environment, root_of
-from orchestrator.tracing.tracer import OFF, require_tracing, tracing_of
+from orchestrator.tracing.switch import require_tracing, tracing_of
+from orchestrator.tracing.tracer import OFF
 from tests.faults.installation import until
 from tests.services.receiver import Receiver
 
