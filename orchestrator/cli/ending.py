@@ -17,7 +17,7 @@ from orchestrator.cli.formats import (
     show_tables,
     state_style,
 )
-from orchestrator.cli.progress import duration, follow, last_event, resumable
+from orchestrator.cli.progress import duration, follow, resumable
 from orchestrator.cli.shell import Shell
 from orchestrator.errors import InvalidInput, NotFound, Problem
 from orchestrator.views.stacks import OutputView, StackView
@@ -87,19 +87,6 @@ def follow_or_leave(
     # A rollback, or a delete that somebody else ordered meanwhile, is the end only of who asked for it.
     ended = (view.action, view.status) == (action, status) and not superseded
     raise click.exceptions.Exit(DONE if ended or not wait else STACK_FAILED)
-
-
-def operate_and_follow(shell: Shell, name: str, action: str, *, wait: bool, form: str) -> None:
-    """Begin to do something with a stack as it is, and follow it to its end unless told not to ``wait``.
-
-    Raises:
-        Exit: always, with the exit code.
-    """
-    refuse_to_leave(shell, wait=wait)
-    with shell.service() as service:
-        after = last_event(service, service.stack(name).id) if wait else 0
-        going = service.operate(action, name)
-        follow_or_leave(shell, service, going, action=action, wait=wait, form=form, after=after)
 
 
 def wait_for_end(

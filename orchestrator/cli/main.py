@@ -25,18 +25,16 @@ from orchestrator.cli.stack import stack
 from orchestrator.cli.stack_abandon import abandon, export
 from orchestrator.cli.stack_adopt import adopt
 from orchestrator.cli.stack_cancel import cancel
-from orchestrator.cli.stack_check import check
 from orchestrator.cli.stack_event import event
 from orchestrator.cli.stack_failure import failure
 from orchestrator.cli.stack_history import history
 from orchestrator.cli.stack_hook import hook
+from orchestrator.cli.stack_operations import OPERATION_COMMANDS
 from orchestrator.cli.stack_output import output
 from orchestrator.cli.stack_preview import preview
 from orchestrator.cli.stack_resource import resource
 from orchestrator.cli.stack_resource_health import mark_unhealthy, metadata
-from orchestrator.cli.stack_resume import resume
 from orchestrator.cli.stack_snapshot import snapshot
-from orchestrator.cli.stack_suspend import suspend
 from orchestrator.cli.stack_timeline import timeline
 from orchestrator.cli.stack_update import update
 from orchestrator.cli.template import template
@@ -84,7 +82,7 @@ def isotherm() -> None:
     """
 
 
-for child in (preview, adopt, update, cancel, check, suspend, resume, export, abandon):
+for child in (preview, adopt, update, cancel, *OPERATION_COMMANDS, export, abandon):
     stack.add_command(child)
 for child in (resource, event, history, timeline, failure, output, hook, snapshot):
     stack.add_command(child)
