@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
 
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.messages import AdoptJob, StackJob
 
 if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
+    from orchestrator.template.files import StackFiles
 
 
 class Given(TypedDict):
@@ -17,22 +18,12 @@ class Given(TypedDict):
 
     environments: Iterable[str]
     parameters: Mapping[str, str]
-    timeout_minutes: float | None
-    rollback: bool
-    tags: tuple[str, ...] | None
+    timeout_minutes: NotRequired[float | None]
+    rollback: NotRequired[bool]
+    tags: NotRequired[tuple[str, ...] | None]
 
 
-def stack_job(
-    name: str,
-    settings: "Settings",
-    *,
-    template: str,
-    environments: Iterable[str],
-    parameters: Mapping[str, str],
-    timeout_minutes: float | None = None,
-    rollback: bool = False,
-    tags: tuple[str, ...] | None = None,
-) -> StackJob:
+def stack_job(name: str, settings: "Settings", *, template: str, **given: Unpack[Given]) -> StackJob:
     """Return the job for a template and environments on disk, or at URLs where the settings allow to fetch them.
 
     Raises:
@@ -42,17 +33,14 @@ def stack_job(
     from orchestrator.config.limits import Limits
     from orchestrator.template.files import load_stack
 
-    loaded = load_stack(template, environments, limits=Limits.of(settings), fetch_urls=settings.fetch_urls)
+    loaded = load_stack(
+        template, given["environments"], limits=Limits.of(settings), fetch_urls=settings.fetch_urls
+    )
     return StackJob(
         name=name,
         template=loaded.template,
         template_file=template,
-        files=loaded.files,
-        environments=loaded.environments,
-        parameters=parameters,
-        timeout_minutes=timeout_minutes,
-        rollback=rollback,
-        tags=tags,
+        **_said(given, loaded),
         project=settings.project,
     )
 
@@ -62,11 +50,7 @@ def existing_job(
     settings: "Settings",
     *,
     template: str | None,
-    environments: Iterable[str],
-    parameters: Mapping[str, str],
-    timeout_minutes: float | None = None,
-    rollback: bool = False,
-    tags: tuple[str, ...] | None = None,
+    **given: Unpack[Given],
 ) -> StackJob:
     """Return the job for what is given, on top of the definition that a stack has, ``present``.
 
@@ -79,33 +63,23 @@ def existing_job(
 
     limits = Limits.of(settings)
     if template is not None:
-        given = stack_job(
-            present.name,
-            settings,
-            template=template,
-            environments=environments,
-            parameters=parameters,
-            timeout_minutes=timeout_minutes,
-            rollback=rollback,
-            tags=tags,
-        )
-        return upon_existing(given, present, limits)
+        job = stack_job(present.name, settings, template=template, **given)
+        return upon_existing(job, present, limits)
     loaded = load_environments(
-        environments, beside=present.template_file, limits=limits, fetch_urls=settings.fetch_urls
+        given["environments"], beside=present.template_file, limits=limits, fetch_urls=settings.fetch_urls
     )
-    given = StackJob(
+    job = StackJob(
         name=present.name,
         template=present.template,
         template_file=present.template_file,
-        files=loaded.files,
-        environments=loaded.environments,
-        parameters=parameters,
-        timeout_minutes=timeout_minutes,
-        rollback=rollback,
-        tags=tags,
+        **_said(given, loaded),
         project=present.project,
     )
-    return upon_existing(given, present, limits)
+    return upon_existing(job, present, limits)
+
+
+def _said(given: Given, loaded: "StackFiles") -> dict[str, Any]:
+    return {**given, "files": loaded.files, "environments": loaded.environments}
 
 
 def adopt_job(
@@ -114,11 +88,7 @@ def adopt_job(
     *,
     adopt_file: str,
     template: str | None,
-    environments: Iterable[str],
-    parameters: Mapping[str, str],
-    timeout_minutes: float | None = None,
-    rollback: bool = False,
-    tags: tuple[str, ...] | None = None,
+    **given: Unpack[Given],
 ) -> AdoptJob:
     """Return the job for what an adopt file says is there; without a template, for the file's own definition.
 
@@ -136,13 +106,8 @@ def adopt_job(
         reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
         raise InvalidInput([Problem(path=adopt_file, message=f"cannot be read: {reason}")]) from error
     document = read_stack_document(text, file=adopt_file, limits=Limits.of(settings))
-    given = Given(
-        environments=environments,
-        parameters=parameters,
-        timeout_minutes=timeout_minutes,
-        rollback=rollback,
-        tags=tags_in(document, file=adopt_file) if tags is None else tags,
-    )
+    if given.get("tags") is None:
+        given["tags"] = tags_in(document, file=adopt_file)
     if template is not None:
         job = stack_job(name, settings, template=template, **given)
     else:
