@@ -9,7 +9,6 @@ makes doing it twice the same as doing it once.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import structlog
@@ -17,14 +16,14 @@ from celery.exceptions import Reject
 
 from cache.node_state.errors import StateStoreFailed
 from orchestrator.config.log_context import about_job
-from orchestrator.config.settings import load_settings
 from orchestrator.engine.job_errors import refusal_of
 from orchestrator.errors import HooksNotLoaded, IsothermError, Unavailable
 from orchestrator.model.messages import FINISH_TASK, JOBS, SWEEP_TASK, WATCH_TASK, CheckOrder
 from orchestrator.model.names import is_name
-from orchestrator.processes.runtime import Runtime
-from orchestrator.queue.celery_app import QueuePublisher, default_app
-from orchestrator.queue.celery_worker import at_the_beginning, at_the_end, queues_of, worker_name
+from orchestrator.nodes.rpc.messages import WATCH_TASK
+from orchestrator.processes.celery_process import runtime_of
+from orchestrator.queue.celery_app import default_app
+from orchestrator.queue.celery_worker import at_the_beginning
 from orchestrator.store.traversals.operation_rows import TakenOver
 
 log = structlog.get_logger()
@@ -33,17 +32,8 @@ log = structlog.get_logger()
 OTHERS_SECONDS = 1.0
 
 
-@cache
-def runtime() -> Runtime:
-    """Return this process's share of the engine; made in the process that uses it, never before a fork."""
-    app = default_app()
-    return Runtime(
-        load_settings(),
-        QueuePublisher(app),
-        kind="coordinator",
-        celery_name=worker_name(),
-        queues=queues_of(app),
-    )
+#: This process's share of the engine.
+runtime = runtime_of("coordinator")
 
 
 def carry_out(task: str, job: Mapping[str, Any]) -> None:
@@ -137,19 +127,11 @@ def _refuse(job: Mapping[str, Any], error: Exception) -> None:
 
 
 def _begin() -> None:
-    # Here, and not in a thread: no task of this process is begun before, so there is one runtime.
-    runtime().attendance.begin()
     with _told_if_not_loaded():
         runtime().pump.start()
 
 
-def _end() -> None:
-    if runtime.cache_info().currsize:
-        runtime().say_last_words()
-
-
 at_the_beginning(_begin)
-at_the_end(_end)
 
 _LATE = {"acks_late": True, "reject_on_worker_lost": True, "acks_on_failure_or_timeout": False}
 
