@@ -1,12 +1,13 @@
 """Hear of processes that end, without asking about them again and again."""
 
 import os
-import select
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from workers.agent.commands.identity import is_alive
+from workers.agent.hypervisors.file_watch import FileWatch
 
 
 class ExitWatch:
@@ -16,27 +17,20 @@ class ExitWatch:
         self._ended = ended
         #: Who is heard of, by file; an empty name: nobody wants to know any more.
         self._names: dict[int, str] = {}
-        self._poll = select.poll()
-        self._woken, self._wake = os.pipe()
-        self._poll.register(self._woken, select.POLLIN)
         self._guard = threading.Lock()
-        self._closed = False
-        self._thread = threading.Thread(target=self._run, name="exits", daemon=True)
-        self._thread.start()
+        self._files = FileWatch("exits")
 
     def add(self, name: str, pid: int, mark: str) -> None:
         """Hear of the process with this number and mark; one that has ended is not heard of."""
         with suppress(ProcessLookupError):
             descriptor = os.pidfd_open(pid)
+            # Only now is it certain that the number was not given to another meanwhile.
+            if not is_alive(pid, mark):
+                os.close(descriptor)
+                return
             with self._guard:
-                # Only now is it certain that the number was not given to another meanwhile.
-                if self._closed or not is_alive(pid, mark):
-                    os.close(descriptor)
-                    return
                 self._names[descriptor] = name
-                self._poll.register(descriptor, select.POLLIN)
-            # A poll under way does not see what is added to it.
-            os.write(self._wake, b"\0")
+            self._files.add(descriptor, partial(self._tell, descriptor), partial(os.close, descriptor))
 
     def expect(self, name: str) -> None:
         """Hear nothing of processes of this name that end from now on: it is known why."""
@@ -47,27 +41,11 @@ class ExitWatch:
 
     def close(self) -> None:
         """Hear nothing more, and wait until the last call is over."""
-        with self._guard:
-            if self._closed:
-                return
-            self._closed = True
-        os.write(self._wake, b"\0")
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        self._files.close()
 
-    def _run(self) -> None:
-        while not self._closed:
-            for descriptor, _ in self._poll.poll():
-                if descriptor == self._woken:
-                    os.read(self._woken, 4096)
-                    continue
-                with self._guard:
-                    name = self._names.pop(descriptor)
-                    self._poll.unregister(descriptor)
-                    os.close(descriptor)
-                if name and not self._closed:
-                    self._ended(name)
+    def _tell(self, descriptor: int) -> bool:
         with self._guard:
-            for descriptor in (*self._names, self._woken, self._wake):
-                os.close(descriptor)
-            self._names.clear()
+            name = self._names.pop(descriptor)
+        if name:
+            self._ended(name)
+        return False
