@@ -117,9 +117,8 @@ class Coordinator:
             InvalidInput: something is wrong with the job; nothing was stored.
             Conflict: the name is taken, or a lifecycle plugin refused.
         """
-        done = self._store.stacks.job(job.job_id)
-        if done is not None and done.stack_id is not None:
-            return done.stack_id
+        if done := self._store.stacks.accepted(job.job_id):
+            return done
         return self._begin_create(job).stack_id
 
     def _begin_create(self, job: StackJob) -> NewTraversal:
@@ -136,9 +135,8 @@ class Coordinator:
             InvalidInput: something is wrong with the job; nothing was stored.
             Conflict: the name is taken, or a lifecycle plugin refused.
         """
-        done = self._store.stacks.job(job.job_id)
-        if done is not None and done.stack_id is not None:
-            return done.stack_id
+        if done := self._store.stacks.accepted(job.job_id):
+            return done
         return self._begin_adoption(job, job.resources).stack_id
 
     def _begin_adoption(self, job: StackJob, entries: Mapping[str, Any]) -> NewTraversal:
@@ -199,9 +197,8 @@ class Coordinator:
         """
         for _ in range(TRIES):
             # What took the stack first may have been the same job, delivered twice.
-            done = self._store.stacks.job(job.job_id)
-            if done is not None and done.stack_id is not None:
-                return done.stack_id
+            if done := self._store.stacks.accepted(job.job_id):
+                return done
             stack = self._store.stacks.find(job.name, project=job.project)
             refuse_deleted(stack)
             refuse_nested(stack)
@@ -221,9 +218,8 @@ class Coordinator:
             NotFound: there is no such stack.
             Conflict: nothing that can be cancelled is under way, or a lifecycle plugin refused.
         """
-        done = self._store.stacks.job(job.job_id)
-        if done is not None and done.stack_id is not None:
-            return done.stack_id
+        if done := self._store.stacks.accepted(job.job_id):
+            return done
         stack = self._store.stacks.find(job.name, project=job.project)
         if not inner:
             refuse_nested(stack)
@@ -265,9 +261,8 @@ class Coordinator:
             NotFound: there is no such stack or snapshot.
             Conflict: the stack is busy or suspended, the snapshot not complete, or a lifecycle plugin refused.
         """
-        done = self._store.stacks.job(job.job_id)
-        if done is not None and done.stack_id is not None:
-            return done.stack_id
+        if done := self._store.stacks.accepted(job.job_id):
+            return done
         stack = self._store.stacks.find(job.name, project=job.project)
         refuse_nested(stack)
         snapshot = restorable(self._store, stack, job.snapshot)
@@ -291,12 +286,12 @@ class Coordinator:
         """
         stack = self._store.stacks.find(job.name, project=job.project)
         refuse_nested(stack)
-        done = self._store.stacks.job(job.job_id)
+        done = self._store.stacks.accepted(job.job_id)
         try:
             snapshot = self._store.snapshots.find(stack.id, job.snapshot)
         except NotFound:
-            if done is not None and done.stack_id is not None:
-                return done.stack_id
+            if done:
+                return done
             raise
         begin_to_let_go(self._store, stack, snapshot, job_id=job.job_id)
         let_go(self._store, stack, snapshot, self._types, self._settings, clients=self._clients)
@@ -386,10 +381,9 @@ class Coordinator:
             NotFound: there is no such stack.
             Conflict: a lifecycle plugin refused, or other operations kept taking the stack.
         """
-        done = self._store.stacks.job(job.job_id)
-        if done is not None and done.stack_id is not None:
-            # The stack may be gone by now, and its name another's.
-            return done.stack_id
+        # The stack may be gone by now, and its name another's.
+        if done := self._store.stacks.accepted(job.job_id):
+            return done
         for _ in range(TRIES):
             stack = self._store.stacks.find(job.name, project=job.project)
             if stack.deleted_at is not None:

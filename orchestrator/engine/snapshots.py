@@ -49,9 +49,8 @@ def take_snapshot(
         Conflict: the stack is busy, suspended or not what its definition says, has too many snapshots or one of this
             name; or a lifecycle plugin refused.
     """
-    done = store.stacks.job(job.job_id)
-    if done is not None and done.stack_id is not None:
-        return done.stack_id
+    if done := store.stacks.accepted(job.job_id):
+        return done
     stack = store.stacks.find(job.name, project=job.project)
     if inner_id is None:
         refuse_nested(stack)

@@ -37,9 +37,8 @@ def operate(store: Store, job: OperateJob, begin: Begin, *, inner: bool = False)
         Conflict: the stack is busy, or does not lend itself to it; or a lifecycle plugin refused.
         Fenced: the attempt in whose name this is done is over.
     """
-    done = store.stacks.job(job.job_id)
-    if done is not None and done.stack_id is not None:
-        return done.stack_id
+    if done := store.stacks.accepted(job.job_id):
+        return done
     stack = store.stacks.find(job.name, project=job.project)
     if not inner:
         refuse_nested(stack)

@@ -34,11 +34,7 @@ class Families:
     @retrying
     def children(self, stack_id: str) -> list[StackRow]:
         """Return the stacks in a stack, those in them left out, that are not deleted, oldest first."""
-        stack = tables.stack
-        sql = stack_rows().where(stack.c.parent_id == stack_id, stack.c.deleted_at.is_(None))
-        with self._db.read() as connection:
-            rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
-        return [StackRow(**row._mapping) for row in rows]
+        return self._present(tables.stack.c.parent_id == stack_id)
 
     @retrying
     def is_unclean(self, stack_id: str) -> bool:
@@ -49,8 +45,11 @@ class Families:
     @retrying
     def in_tree(self, root_id: str) -> list[StackRow]:
         """Return an outermost stack and all in it that are not deleted, oldest first."""
+        return self._present(tables.stack.c.root_id == root_id)
+
+    def _present(self, condition: sa.ColumnElement[bool]) -> list[StackRow]:
         stack = tables.stack
-        sql = stack_rows().where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None))
+        sql = stack_rows().where(condition, stack.c.deleted_at.is_(None))
         with self._db.read() as connection:
             rows = connection.execute(sql.order_by(stack.c.created_at, stack.c.name)).all()
         return [StackRow(**row._mapping) for row in rows]

@@ -364,6 +364,11 @@ class Stacks:
             stack_id=row.stack_id, traversal_id=row.traversal_id, status=row.status, refusal=refusal
         )
 
+    def accepted(self, job_id: str) -> str | None:
+        """Return the id of the stack on which a job was begun; None if it was refused, or nobody has taken it."""
+        done = self.job(job_id)
+        return done.stack_id if done else None
+
     @retrying
     def refuse_job(self, job_id: str, refusal: Mapping[str, Any]) -> None:
         """Write down why a job was refused; nothing else of it was kept. The first word on a job stands."""
