@@ -20,7 +20,6 @@ from orchestrator.engine.job_errors import refusal_of
 from orchestrator.errors import HooksNotLoaded, IsothermError, Unavailable
 from orchestrator.model.messages import FINISH_TASK, JOBS, SWEEP_TASK, WATCH_TASK, CheckOrder
 from orchestrator.model.names import is_name
-from orchestrator.nodes.rpc.messages import WATCH_TASK
 from orchestrator.processes.celery_process import runtime_of
 from orchestrator.queue.celery_app import default_app
 from orchestrator.queue.celery_worker import at_the_beginning

@@ -12,7 +12,7 @@ from orchestrator.model.messages import (
 )
 from orchestrator.queue.celery_app import BEAT, default_app
 from orchestrator.store import migrations
-from orchestrator.tracing.tracer import require_tracing
+from orchestrator.tracing.switch import require_tracing
 
 
 def run_worker(settings: Settings, *, concurrency: int | None, pool: str, name: str | None) -> int:
