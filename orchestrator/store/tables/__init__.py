@@ -1,0 +1,65 @@
+"""The tables. Times are seconds since the epoch by the database's clock; ids are UUIDs as text.
+
+Bytes are packed by the codec (msgpack, encrypted where a key is configured), so no value of a stack is readable in
+the database by accident.
+"""
+
+from orchestrator.store.tables.installation import (
+    cache_counter,
+    cache_flush,
+    chore,
+    machine,
+    node_counter,
+    process,
+    reservation,
+    sink_cursor,
+)
+from orchestrator.store.tables.schema import metadata
+from orchestrator.store.tables.stacks import (
+    annotation,
+    file,
+    resource,
+    snapshot,
+    snapshot_resource,
+    stack,
+    template,
+)
+from orchestrator.store.tables.traversals import (
+    event,
+    in_traversal,
+    in_traversals,
+    job,
+    node,
+    operation,
+    operation_call,
+    taken_job,
+    traversal,
+)
+
+__all__ = [
+    "annotation",
+    "cache_counter",
+    "cache_flush",
+    "chore",
+    "event",
+    "file",
+    "in_traversal",
+    "in_traversals",
+    "job",
+    "machine",
+    "metadata",
+    "node",
+    "node_counter",
+    "operation",
+    "operation_call",
+    "process",
+    "reservation",
+    "resource",
+    "sink_cursor",
+    "snapshot",
+    "snapshot_resource",
+    "stack",
+    "taken_job",
+    "template",
+    "traversal",
+]

@@ -1,0 +1,36 @@
+"""What all tables share: the metadata, a type of column, and partial indexes."""
+
+import json
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+
+class Words(sa.types.TypeDecorator[tuple[str, ...]]):
+    """Words in their order, kept as JSON."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Sequence[str] | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002  # all do
+        """Return what is kept."""
+        return None if value is None else json.dumps(list(value))
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> tuple[str, ...]:  # noqa: ARG002  # as above
+        """Return what was kept."""
+        return () if value is None else tuple(json.loads(value))
+
+
+metadata = sa.MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+
+def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> sa.Index:
+    """Return an index of the rows for which a condition holds."""
+    condition = sa.text(where)
+    return sa.Index(name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
