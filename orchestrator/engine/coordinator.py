@@ -55,9 +55,9 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.store.stacks.snapshots import SnapshotRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
-from orchestrator.store.traversals.ending import Ending
 from orchestrator.store.traversals.new_traversal import NewTraversal
 from orchestrator.store.traversals.sweeping import Swept
+from orchestrator.store.traversals.traversals import ClaimedEnd
 from orchestrator.tracing.tracer import OFF, Tracing
 
 log = structlog.get_logger()
@@ -297,7 +297,7 @@ class Coordinator:
         let_go(self._store, stack, snapshot, self._types, self._settings, clients=self._clients)
         return stack.id
 
-    def _let_go_of_all(self, ending: Ending) -> None:
+    def _let_go_of_all(self, ending: ClaimedEnd) -> None:
         """Delete the snapshots of a stack that is deleted; of one that was given up, everything stays."""
         stack = self._store.stacks.find(ending.stack_id, project=ending.project)
         for snapshot in self._store.snapshots.all(stack.id):
@@ -400,7 +400,7 @@ class Coordinator:
             self._fence(stack)
         raise Conflict(f"stack {job.name!r} is being changed by others; try again")
 
-    def _roll_back(self, ending: Ending) -> None:
+    def _roll_back(self, ending: ClaimedEnd) -> None:
         """Bring back what a stack was when it was complete last; nothing, if somebody else has taken it meanwhile.
 
         A rollback that fails is not rolled back.
@@ -438,7 +438,7 @@ class Coordinator:
             if ending is not None:
                 self._say_last_words(ending)
 
-    def _say_last_words(self, ending: Ending) -> None:
+    def _say_last_words(self, ending: ClaimedEnd) -> None:
         self._brackets.leave(ending)
         if ending.status == "FAILED" and ending.options.get("rollback"):
             self._roll_back(ending)

@@ -87,7 +87,7 @@ class TraversalStarter:
             new = self._brackets.enter(new, shown=shown, now=None, keeps=True, types=types)
             with self._given_up_on_error(new):
                 self._store.templates.save(prepared.stored, prepared.files)
-                self._store.traversals.begin_create(new)
+                self._store.traversal_starts.begin_create(new)
             self._publish_first(new)
         return new
 
@@ -195,7 +195,7 @@ class TraversalStarter:
     def _begin_next(self, stack: StackRow, new: NewTraversal) -> NewTraversal | None:
         """Begin what lifecycle plugins agreed to; None if another operation was faster."""
         with self._given_up_on_error(new):
-            begun = self._store.traversals.begin_next(new, expected=stack.traversal_id)
+            begun = self._store.traversal_starts.begin_next(new, expected=stack.traversal_id)
         if begun is None:
             self._brackets.give_up(new, "another operation took the stack first")
             return None

@@ -42,9 +42,9 @@ from orchestrator.model.nested_stack import Fence
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 from orchestrator.store.traversals import operation_rows
-from orchestrator.store.traversals.ending import Ending
 from orchestrator.store.traversals.new_traversal import NewTraversal
 from orchestrator.store.traversals.operation_rows import CallRow, NewOperation, OperationRow, TakenOver
+from orchestrator.store.traversals.traversals import ClaimedEnd
 
 log = structlog.get_logger()
 
@@ -236,7 +236,7 @@ class Brackets:
                 attempt=new.agreed.attempt,
             )
 
-    def leave(self, ending: Ending) -> None:
+    def leave(self, ending: ClaimedEnd) -> None:
         """Tell those that were asked about an operation how it ended; those that know it already are not told again.
 
         Raises:

@@ -31,6 +31,7 @@ from orchestrator.store.stacks.snapshots import Snapshots
 from orchestrator.store.stacks.stacks import Stacks
 from orchestrator.store.tables import metadata
 from orchestrator.store.traversals.ledger import Ledger
+from orchestrator.store.traversals.starting import TraversalStarts
 from orchestrator.store.traversals.stuck import Stuck
 from orchestrator.store.traversals.sweeping import Sweeper
 from orchestrator.store.traversals.templates import Templates
@@ -61,6 +62,7 @@ class Store:
         self.timings = timings
         self.database = where if isinstance(where, Database) else Database(where, clock=clock)
         self.nodes = Nodes(self.database, codec, timings)
+        self.traversal_starts = TraversalStarts(self.database, codec, timings)
         self.traversals = Traversals(self.database, codec, timings)
         self.ledger = Ledger(self.database, codec, timings)
         self.sweeper = Sweeper(self.database, self.nodes, self.ledger, timings)

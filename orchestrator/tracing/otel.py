@@ -29,9 +29,10 @@ from opentelemetry.trace import (
 
 from hooks.values.nearest import Nearest
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.store.nodes.claims import Claim, Outcome
-from orchestrator.store.nodes.claims import Ending as StepEnding
+from orchestrator.model.nearest import Nearest
+from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.store.traversals.ending import Ending
+from orchestrator.store.traversals.traversals import ClaimedEnd
 from orchestrator.tracing.tracer import CLOSING_SECONDS, Tracing, attributes_of
 
 SERVICE: Final = "isotherm"
@@ -49,7 +50,7 @@ _NUMBERS: Final = (
     "OTEL_BSP_EXPORT_TIMEOUT",
 )
 #: Endings of steps that went wrong.
-_WRONG: Final = frozenset({StepEnding.FAILED, StepEnding.FAULT, StepEnding.RETRY})
+_WRONG: Final = frozenset({Ending.FAILED, Ending.FAULT, Ending.RETRY})
 _NANOSECONDS: Final = 1_000_000_000
 
 
@@ -177,7 +178,7 @@ class Spans(Tracing):
         if span.is_recording():
             span.add_link(root_of(traversal_id))
 
-    def ended(self, ending: Ending) -> None:
+    def ended(self, ending: ClaimedEnd) -> None:
         """Tell an operation's root span."""
         root = root_of(ending.traversal_id)
         with self._ids.root(root):
@@ -266,7 +267,7 @@ def _resource(process: str) -> Resource:
     return Resource(ours).merge(said) if "service.name" not in ours else said.merge(Resource(ours))
 
 
-def _attributes_of_operation(ending: Ending) -> Mapping[str, Any]:
+def _attributes_of_operation(ending: ClaimedEnd) -> Mapping[str, Any]:
     told = {
         "isotherm.stack.name": ending.stack,
         "isotherm.stack.id": ending.stack_id,

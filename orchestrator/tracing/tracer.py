@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Protocol
 
 from orchestrator.store.nodes.claims import Claim, Outcome
-from orchestrator.store.traversals.ending import Ending
+from orchestrator.store.traversals.traversals import ClaimedEnd
 
 #: How long a process that ends lets the last spans leave.
 CLOSING_SECONDS: Final = 3.0
@@ -32,7 +32,7 @@ class Tracing:
     def began(self, traversal_id: str) -> None:
         """Tell that the step under way, if there is one, has begun an operation on another stack."""
 
-    def ended(self, ending: Ending) -> None:
+    def ended(self, ending: ClaimedEnd) -> None:
         """Tell that an operation is over; twice is harmless."""
 
     def close(self, seconds: float = CLOSING_SECONDS) -> None:

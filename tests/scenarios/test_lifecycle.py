@@ -259,12 +259,12 @@ def test_an_update_that_the_same_job_overtakes_is_asked_about_no_further(
     world.settle()
     book = Book()
     world.plug(Writer("a", book))
-    begin_next = world.store.traversals.begin_next
+    begin_next = world.store.traversal_starts.begin_next
 
     def begun_by_another(*arguments: Any, **expected: Any) -> None:
         begin_next(*arguments, **expected)
 
-    monkeypatch.setattr(world.store.traversals, "begin_next", begun_by_another)
+    monkeypatch.setattr(world.store.traversal_starts, "begin_next", begun_by_another)
     job = StackJob(name="s", template=template({"a": value("1", "l")}), job_id="1")
     assert world.coordinator.update(job) == stack_id
     monkeypatch.undo()

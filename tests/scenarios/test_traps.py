@@ -193,10 +193,10 @@ def test_an_object_whose_id_could_not_be_stored_is_found_again(then: str) -> Non
     def fails(*_: Any) -> Any:
         raise Unavailable("the database is away")
 
-    world.store.nodes.finish = fails  # type: ignore[assignment, method-assign]
+    world.store.nodes.finish = fails  # type: ignore[assignment]
     with pytest.raises(Unavailable):
         world.deliver()
-    world.store.nodes.finish = finish  # type: ignore[method-assign]
+    world.store.nodes.finish = finish
     assert len(world.cloud.objects) == 1
     assert world.store.stacks.resource(stack_id, "a").physical_id is None
     if then == "is deleted":
@@ -286,8 +286,8 @@ def test_a_check_reads_nothing_of_the_stack_but_its_own_part() -> None:
         raise AssertionError("a check reads a whole template")
 
     world.create(template({"a": value("1"), "b": value("{get_attr: [a, value]}"), "c": "depends_on: b"}))
-    world.store.templates.load = read  # type: ignore[assignment, method-assign]
-    world.store.stacks.resources = read  # type: ignore[assignment, method-assign]
+    world.store.templates.load = read  # type: ignore[assignment]
+    world.store.stacks.resources = read  # type: ignore[assignment]
     deliver_all(world)
     assert world.state() == "CREATE_COMPLETE"
 

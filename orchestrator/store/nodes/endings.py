@@ -7,12 +7,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from orchestrator.model.actions import CHECK
+from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE, CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.database import database_time, retrying
+from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.direct import Direct
 from orchestrator.store.nodes import statements
-from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
+from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome, Timings
 from orchestrator.store.nodes.failing import fail_traversal, hold_stack
 from orchestrator.store.nodes.orders import NodeOrders, numbers_of, text_of
 from orchestrator.store.nodes.requirements import both
@@ -46,8 +47,14 @@ _STATE = {
 _PASSED_ON = (Ending.DONE, Ending.FAULT)
 
 
-class NodeEndings(NodeOrders):
+class NodeEndings:
     """Ends the steps of nodes."""
+
+    def __init__(self, database: Database, codec: Codec, timings: Timings, orders: NodeOrders) -> None:
+        self._db = database
+        self._codec = codec
+        self._timings = timings
+        self._orders = orders
 
     @retrying
     def finish(self, claim: Claim, outcome: Outcome) -> Finished:
@@ -72,8 +79,8 @@ class NodeEndings(NodeOrders):
             return Finished(accepted=False)
         status, released = rows
         if status == "SUPERSEDED":
-            return Finished(accepted=True, ready=self.wake_resource(claim.resource_id))
-        return Finished(accepted=True, ready=self._orders(claim, released, values["node_data"]))
+            return Finished(accepted=True, ready=self._orders.wake_resource(claim.resource_id))
+        return Finished(accepted=True, ready=self._released_orders(claim, released, values["node_data"]))
 
     def _finish_failed(self, claim: Claim, outcome: Outcome, values: dict[str, Any]) -> Finished:
         order = claim.order
@@ -88,7 +95,7 @@ class NodeEndings(NodeOrders):
                 hold_back(connection, self._db, traversal_id=order.traversal_id, no=order.no)
                 down = statements.count_down(self._db.now, self._db.in_list("dependents"))
                 released = _released(connection.execute(text_of(down), values).all())
-                return Finished(accepted=True, ready=self._orders(claim, released, None))
+                return Finished(accepted=True, ready=self._released_orders(claim, released, None))
             reason = f"Resource {claim.action} failed: resources.{order.key}: {outcome.reason}"
             end = fail_traversal(
                 connection,
@@ -97,7 +104,7 @@ class NodeEndings(NodeOrders):
                 reason=reason,
                 redeliver_seconds=self._timings.redeliver_seconds,
             )
-        return Finished(accepted=True, ready=(end,) if end else self.wake_resource(claim.resource_id))
+        return Finished(accepted=True, ready=(end,) if end else self._orders.wake_resource(claim.resource_id))
 
     def _go_on(self, claim: Claim, outcome: Outcome, values: dict[str, Any]) -> Finished:
         """Write down that a node's action is over, and make it ready for the next: an update, or a new resource.
@@ -141,8 +148,8 @@ class NodeEndings(NodeOrders):
                 sa.select(*(node.c[name] for name in statements.RELEASED_COLUMNS.split(", "))).where(mine)
             ).all()
         if status != "IN_PROGRESS":
-            return Finished(accepted=True, ready=self.wake_resource(claim.resource_id))
-        orders = self.orders(
+            return Finished(accepted=True, ready=self._orders.wake_resource(claim.resource_id))
+        orders = self._orders.orders(
             ready, stack_id=order.stack_id, stack=order.stack, traversal_id=order.traversal_id
         )
         return Finished(accepted=True, ready=orders)
@@ -162,7 +169,7 @@ class NodeEndings(NodeOrders):
             status = stop_at_hook(connection, self._db, claim, outcome, values)
         if status is None:
             return Finished(accepted=False)
-        woken = () if status == "IN_PROGRESS" else self.wake_resource(claim.resource_id)
+        woken = () if status == "IN_PROGRESS" else self._orders.wake_resource(claim.resource_id)
         return Finished(accepted=True, ready=woken)
 
     def _put_in_place(self, connection: sa.Connection, claim: Claim, outcome: Outcome) -> None:
@@ -296,10 +303,12 @@ class NodeEndings(NodeOrders):
 
     # -- what became ready -------------------------------------------------------------------------------------
 
-    def _orders(self, claim: Claim, released: Sequence[Any], own: bytes | None) -> tuple[CheckOrder, ...]:
+    def _released_orders(
+        self, claim: Claim, released: Sequence[Any], own: bytes | None
+    ) -> tuple[CheckOrder, ...]:
         order = claim.order
         own_data = {order.no: own} if own is not None else {}
-        return self.orders(
+        return self._orders.orders(
             released,
             stack_id=order.stack_id,
             stack=order.stack,
@@ -325,7 +334,7 @@ class NodeEndings(NodeOrders):
             values["dependents"] = self._db.integers(numbers_of(rows[0].dependents))
             values["changed"] = bool(rows[0].changed)
             released = self._count_down(direct, values)
-        ready = self.orders(
+        ready = self._orders.orders(
             released, stack_id=order.stack_id, stack=order.stack, traversal_id=order.traversal_id
         )
         return Finished(accepted=True, ready=ready)

@@ -4,9 +4,25 @@ Each operation is one short transaction. The attempt number is the fence: whoeve
 changes nothing, so a message may come twice, late, or to a worker believed dead.
 """
 
+from orchestrator.model.codec import Codec
+from orchestrator.store.database import Database
 from orchestrator.store.nodes.claiming import NodeClaims
+from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.endings import NodeEndings
+from orchestrator.store.nodes.orders import NodeOrders
 
 
-class Nodes(NodeClaims, NodeEndings):
-    """The node table's operations."""
+class Nodes:
+    """The node table's operations, put together of those that claim, those that end and those that wake."""
+
+    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
+        orders = NodeOrders(database, codec, timings)
+        endings = NodeEndings(database, codec, timings, orders)
+        self.claim = NodeClaims(database, codec, timings).claim
+        self.finish = endings.finish
+        self.release_join = endings.release_join
+        self.orders = orders.orders
+        self.inputs = orders.inputs
+        self.heartbeat = orders.heartbeat
+        self.wake_resource = orders.wake_resource
+        self.wake_dependents = orders.wake_dependents

@@ -32,7 +32,7 @@ class _Overtaken(Exception):
     """What was planned with has changed meanwhile; nothing of the transaction is kept."""
 
 
-class TraversalBeginnings:
+class TraversalStarts:
     """Writes what a traversal needs to begin, all or nothing."""
 
     def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:

@@ -1,19 +1,250 @@
-"""Traversals: how they begin, how they end, and what is asked of them meanwhile."""
+"""Traversals: how they end, and what is asked of them meanwhile."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from orchestrator.model.messages import END
+from orchestrator.errors import Conflict
+from orchestrator.model.actions import CHECK, SNAPSHOT
+from orchestrator.model.codec import Codec
+from orchestrator.model.messages import END, CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.database import retrying
-from orchestrator.store.traversals.ending import TraversalEndings
-from orchestrator.store.traversals.starting import TraversalBeginnings
+from orchestrator.store.database import Database, database_time, retrying
+from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.nodes.failing import fail_traversal, hold_stack
+from orchestrator.store.stack_events import insert_event
+from orchestrator.store.stacks.checking import faults_of
+from orchestrator.store.stacks.in_service import DEFINING, leads_to_nothing
+from orchestrator.store.stacks.snapshots import complete_snapshot
+from orchestrator.store.stacks.unclean import LEFT, UNCLEAN, unclean_of
 
 
-class Traversals(TraversalBeginnings, TraversalEndings):
-    """The traversal table's operations, and the stack rows they change."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedEnd:
+    """A traversal whose end a coordinator claimed: what its last words are."""
+
+    stack_id: str
+    stack: str
+    project: str
+    traversal_id: str
+    action: str
+    status: str
+    reason: str
+    #: When the operation began, and when it was over.
+    begun_at: float
+    ended_at: float
+    attempt: int
+    options: Mapping[str, Any]
+    #: The row that the stack is in another stack; None if it is in none.
+    parent_resource: str | None
+
+
+class Traversals:
+    """The traversal table's operations, and the stack rows that they change at a traversal's end."""
+
+    def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
+        self._db = database
+        self._codec = codec
+        self._timings = timings
+
+    @retrying
+    def complete(self, traversal_id: str) -> bool:
+        """Mark a traversal whose end is ready, and its stack, complete; False if it is not for us to say.
+
+        A check that found fault is failed instead, and so is what could not clean up; the definition is in service
+        all the same. Safe to repeat.
+        """
+        traversal, stack, node = tables.traversal, tables.stack, tables.node
+        with self._db.write() as connection:
+            hold_stack(connection, traversal_id)
+            now = database_time(connection, self._db)
+            end_ready = sa.exists().where(
+                tables.in_traversal(traversal_id), node.c.phase == END, node.c.state == "ready"
+            )
+            running = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")
+            row = connection.execute(
+                traversal.update()
+                .where(running, end_ready)
+                .values(status="COMPLETE", ended_at=now)
+                .returning(traversal.c.stack_id, traversal.c.action, traversal.c.template_id)
+            ).first()
+            if row is None:
+                return False
+            to_nothing = row.action == "ROLLBACK" and leads_to_nothing(connection, traversal_id)
+            faults = _faults(connection, traversal_id, row.action)
+            if to_nothing:
+                faults = faults.replace(UNCLEAN, LEFT, 1)
+            status = "FAILED" if faults else "COMPLETE"
+            reason = faults or f"Stack {row.action} completed successfully"
+            if faults:
+                # What is wanted is there: to bring back what was would undo what works.
+                told = {"status": status, "reason": reason, "options": "{}"}
+                connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(**told))
+            values: dict[str, Any] = {"status": status, "reason": reason, "updated_at": now}
+            if row.action == SNAPSHOT:
+                complete_snapshot(connection, traversal_id)
+            if row.action == "DELETE":
+                values |= {"deleted_at": now, "in_service": False}
+            elif row.action in DEFINING and not (faults and to_nothing):
+                values |= {"in_service": True, "completed_template_id": row.template_id}
+            connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
+            insert_event(
+                connection,
+                now,
+                stack_id=row.stack_id,
+                traversal_id=traversal_id,
+                action=row.action,
+                status=status,
+                reason=reason,
+            )
+        return True
+
+    @retrying
+    def claim_end(self, order: CheckOrder, *, worker: str) -> ClaimedEnd | None:
+        """Take the end of a traversal that is complete or failed; None if it is not ready or not over."""
+        traversal, stack, node = tables.traversal, tables.stack, tables.node
+        with self._db.write() as connection:
+            now = database_time(connection, self._db)
+            row = connection.execute(
+                sa.select(traversal, stack.c.name, stack.c.project, stack.c.parent_resource)
+                .join(stack, stack.c.id == traversal.c.stack_id)
+                .where(traversal.c.id == order.traversal_id, traversal.c.status != "IN_PROGRESS")
+            ).first()
+            if row is None:
+                return None
+            attempt = connection.execute(
+                node.update()
+                .where(tables.in_traversal(order.traversal_id), node.c.phase == END, node.c.state == "ready")
+                .values(
+                    state="running",
+                    attempt=node.c.attempt + 1,
+                    worker=worker,
+                    due_at=now + self._timings.lease_seconds,
+                )
+                .returning(node.c.attempt)
+            ).scalar_one_or_none()
+        if attempt is None:
+            return None
+        return ClaimedEnd(
+            stack_id=row.stack_id,
+            stack=row.name,
+            project=row.project,
+            traversal_id=row.id,
+            action=row.action,
+            status=row.status,
+            reason=row.reason,
+            begun_at=row.created_at,
+            ended_at=row.ended_at,
+            attempt=attempt,
+            options=json.loads(row.options),
+            parent_resource=row.parent_resource,
+        )
+
+    @retrying
+    def finish_end(self, ending: ClaimedEnd) -> None:
+        """Write down that the last words were said."""
+        node = tables.node
+        mine = tables.in_traversal(ending.traversal_id) & (node.c.phase == END)
+        with self._db.write() as connection:
+            connection.execute(
+                node.update()
+                .where(mine, node.c.state == "running", node.c.attempt == ending.attempt)
+                .values(state="done", due_at=None)
+            )
+
+    @retrying
+    def leave_failed(self, traversal_id: str, *, why: str) -> None:
+        """Write down why what failed is not rolled back: it is not tried again, and whoever looks reads the reason.
+
+        Nothing, if another traversal has the stack already. Safe to repeat.
+        """
+        traversal, stack = tables.traversal, tables.stack
+        with self._db.write() as connection:
+            stack_id = hold_stack(connection, traversal_id)
+            mine = (traversal.c.id == traversal_id) & (traversal.c.status == "FAILED")
+            if stack_id is None:
+                return
+            row = connection.execute(sa.select(traversal).where(mine)).first()
+            if row is None or not json.loads(row.options).get("rollback"):
+                return
+            now = database_time(connection, self._db)
+            reason = f"{row.reason}; it is not rolled back: {why}"
+            connection.execute(traversal.update().where(mine).values(options="{}", reason=reason))
+            connection.execute(
+                stack.update().where(stack.c.id == stack_id).values(reason=reason, updated_at=now)
+            )
+            insert_event(
+                connection,
+                now,
+                stack_id=stack_id,
+                traversal_id=traversal_id,
+                action=row.action,
+                status="FAILED",
+                reason=reason,
+            )
+
+    @retrying
+    def cancel(self, traversal_id: str, *, reason: str, job_id: str) -> CheckOrder | None:
+        """Fail a traversal because somebody asked for it, without bringing anything back.
+
+        Returns the order for its end, or None if the same job ended it before.
+
+        Raises:
+            Conflict: it is over, or another one took the stack; nothing was changed.
+        """
+        job = tables.job
+        with self._db.write() as connection:
+            if connection.execute(sa.select(job.c.id).where(job.c.id == job_id)).first() is not None:
+                return None
+            now = database_time(connection, self._db)
+            stack_id = self._keep_from_others(connection, traversal_id)
+            if stack_id is None:
+                raise Conflict("what was to be cancelled is over, or another operation took its place")
+            accepted = {
+                "id": job_id,
+                "stack_id": stack_id,
+                "traversal_id": traversal_id,
+                "status": "accepted",
+            }
+            connection.execute(job.insert().values(**accepted, created_at=now))
+            return self._end_early(connection, traversal_id, reason)
+
+    @retrying
+    def fence(self, traversal_id: str) -> CheckOrder | None:
+        """Fail a traversal that the next operation is to take over, without bringing anything back.
+
+        It makes no new rows from here on, so whoever plans with those there are can be sure of them. Returns the order
+        for its end, or None if it is over.
+        """
+        traversal = tables.traversal
+        with self._db.write() as connection:
+            if self._keep_from_others(connection, traversal_id) is None:
+                return None
+            action = connection.execute(
+                sa.select(traversal.c.action).where(traversal.c.id == traversal_id)
+            ).scalar_one()
+            return self._end_early(connection, traversal_id, f"Stack {action} gave way to another operation")
+
+    @staticmethod
+    def _keep_from_others(connection: sa.Connection, traversal_id: str) -> str | None:
+        """Hold a traversal's stack, and return its id; None unless the traversal is under way."""
+        traversal = tables.traversal
+        stack_id = hold_stack(connection, traversal_id)
+        running = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")
+        stopped = connection.execute(traversal.update().where(running).values(options="{}"))
+        return stack_id if stopped.rowcount == 1 else None
+
+    def _end_early(self, connection: sa.Connection, traversal_id: str, reason: str) -> CheckOrder | None:
+        return fail_traversal(
+            connection,
+            self._db,
+            traversal_id=traversal_id,
+            reason=reason,
+            redeliver_seconds=self._timings.redeliver_seconds,
+        )
 
     @retrying
     def owes_rollback(self, traversal_id: str) -> bool:
@@ -62,3 +293,10 @@ class Traversals(TraversalBeginnings, TraversalEndings):
             packed = connection.execute(sql).scalar_one()
         context: dict[str, Any] = self._codec.unpack(packed)
         return context
+
+
+def _faults(connection: sa.Connection, traversal_id: str, action: str) -> str:
+    """Return what a traversal that came to its end failed at all the same; empty if at nothing."""
+    if action == CHECK:
+        return faults_of(connection, traversal_id)
+    return unclean_of(connection, traversal_id) if action in DEFINING and action != "CREATE" else ""

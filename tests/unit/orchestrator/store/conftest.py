@@ -76,7 +76,7 @@ class Bench:
             job_id=job_id,
             options={"rollback": True} if rollback else {},
         )
-        self.store.traversals.begin_create(new)
+        self.store.traversal_starts.begin_create(new)
         return [
             CheckOrder(
                 stack_id=new.stack_id,

@@ -42,7 +42,7 @@ def adopt(bench: Bench, *names: str) -> list[CheckOrder]:
         },
         options={"adopting": 1},
     )
-    bench.store.traversals.begin_create(new)
+    bench.store.traversal_starts.begin_create(new)
     return [order_of(bench, node.no, number=1) for node in new.plan.ready]
 
 

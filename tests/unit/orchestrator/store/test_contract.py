@@ -274,7 +274,7 @@ def begin_delete(bench: Bench, expected: str = "s-t1") -> bool:
         context={},
         new_types={},
     )
-    return bench.store.traversals.begin_next(new, expected=expected) is not None
+    return bench.store.traversal_starts.begin_next(new, expected=expected) is not None
 
 
 def order_of(bench: Bench, no: int, key: str) -> CheckOrder:

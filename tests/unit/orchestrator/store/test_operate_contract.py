@@ -43,7 +43,7 @@ def operate_on(bench: Bench, rows: Sequence[Row], action: str, *, number: int = 
         new_types={},
         known=[row.id for row in rows],
     )
-    assert bench.store.traversals.begin_next(new, expected=f"s-t{number - 1}")
+    assert bench.store.traversal_starts.begin_next(new, expected=f"s-t{number - 1}")
     return tuple(order_of(bench, node.no, number=number) for node in new.plan.ready)
 
 
@@ -128,7 +128,7 @@ def test_an_operation_leaves_alone_what_others_are_told(bench: Bench) -> None:
 def test_a_claim_leaves_what_is_not_fit_as_it_is(bench: Bench, operation: str) -> None:
     states = {"-".join(state).lower(): state for state in STATES}
     created(bench, {name: set() for name in states})
-    token = bench.store.nodes._pack(["old", None])
+    token = bench.store.codec.pack(["old", None])
     for name, (action, status) in states.items():
         put(bench, name, action=action, status=status, reason="why", token=token, started_at=7.0)
     planned = [

@@ -40,7 +40,7 @@ def begin_check(bench: Bench, *, number: int, tags: tuple[str, ...] | None) -> N
         new_types={},
         tags=tags,
     )
-    assert bench.store.traversals.begin_next(
+    assert bench.store.traversal_starts.begin_next(
         replace(new, known=[row.id for row in rows_of(bench)]), expected=f"s-t{number - 1}"
     )
 

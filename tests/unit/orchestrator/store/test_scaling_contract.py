@@ -9,7 +9,7 @@ from orchestrator.store.nodes.claims import Ending
 from orchestrator.store.stacks.scalings import Decided
 from orchestrator.store.stacks.stacks import ResourceRow
 from orchestrator.store.traversals.new_traversal import Fenced
-from orchestrator.store.traversals.traversals import Traversals
+from orchestrator.store.traversals.starting import TraversalStarts
 from tests.unit.orchestrator.store.conftest import Bench
 
 
@@ -121,7 +121,7 @@ def test_nothing_begins_in_the_name_of_a_resource_at_rest_once_somebody_worked_o
     seen = row(at_rest, "group")
     fence = AtRest(resource_id=seen.id, metadata_version=seen.metadata_version)
     with at_rest.store.database.write() as connection:
-        Traversals._hold(connection, fence)
+        TraversalStarts._hold(connection, fence)
     assert at_rest.store.scalings.write(decided(at_rest))
     with pytest.raises(Fenced), at_rest.store.database.write() as connection:
-        Traversals._hold(connection, fence)
+        TraversalStarts._hold(connection, fence)

@@ -32,7 +32,7 @@ def begin(bench: Bench, *, number: int = 2, name: str = "first", most: int = 5) 
         known=[row.id for row in rows_of(bench)],
         snapshot=NewSnapshot(id=f"snapshot-{number}", name=name, most=most),
     )
-    assert bench.store.traversals.begin_next(new, expected=f"s-t{number - 1}")
+    assert bench.store.traversal_starts.begin_next(new, expected=f"s-t{number - 1}")
     return tuple(order_of(bench, node.no, number=number) for node in new.plan.ready)
 
 
@@ -244,5 +244,5 @@ def test_the_deletion_of_a_stack_fails_what_was_being_made(bench: Bench) -> None
         new_types={},
         known=[row.id for row in rows_of(bench)],
     )
-    assert bench.store.traversals.begin_next(new, expected="s-t2")
+    assert bench.store.traversal_starts.begin_next(new, expected="s-t2")
     assert only(bench).status == "FAILED"

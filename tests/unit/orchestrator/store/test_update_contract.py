@@ -78,7 +78,7 @@ def begin_update(
         job_id=f"job-{number}",
         other_types={by_name[name].id: kind for name, kind in (other_types or {}).items()},
     )
-    if not bench.store.traversals.begin_next(new, expected=f"s-t{after or number - 1}"):
+    if not bench.store.traversal_starts.begin_next(new, expected=f"s-t{after or number - 1}"):
         return ()
     return tuple(order_of(bench, node.no, number=number) for node in plan.ready)
 
@@ -97,7 +97,7 @@ def begin_delete(bench: Bench, *, number: int = 2, after: int | None = None) -> 
         new_types={},
         known=[row.id for row in rows],
     )
-    return bench.store.traversals.begin_next(new, expected=f"s-t{after or number - 1}") is not None
+    return bench.store.traversal_starts.begin_next(new, expected=f"s-t{after or number - 1}") is not None
 
 
 def order_of(bench: Bench, no: int, *, number: int = 2) -> CheckOrder:

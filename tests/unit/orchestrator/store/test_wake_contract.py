@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from orchestrator.model.messages import CONVERGE, END, JOIN, CheckOrder
 from orchestrator.model.plan import FAN_IN
+from orchestrator.store.nodes.claiming import NodeClaims
 from orchestrator.store.nodes.claims import Claim, Ending
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_update, created, end
@@ -74,7 +75,7 @@ def test_a_lock_let_go_of_before_the_claim_was_seen_to_wait_keeps_nobody_waiting
         # There is one writer at a time: no such moment.
         return
     old, order = contested(bench)
-    nodes = bench.store.nodes
+    nodes = NodeClaims(bench.store.database, bench.store.codec, bench.store.timings)
     claim_once = nodes._claim_postgres
     tries = []
 

@@ -19,7 +19,7 @@ from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import CheckOrder, StackJob
 from orchestrator.service import Service
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
-from orchestrator.store.traversals.ending import Ending as OperationEnding
+from orchestrator.store.traversals.traversals import ClaimedEnd
 from orchestrator.tracing.otel import OperationSampler, Spans, exporters_of_environment, root_of
 from orchestrator.tracing.switch import require_tracing, tracing_of
 from orchestrator.tracing.tracer import OFF
@@ -68,8 +68,8 @@ def claim(traversal_id: str = OPERATION, attempt: int = 1) -> Claim:
     )
 
 
-def ending(status: str = "COMPLETE", reason: str = "") -> OperationEnding:
-    return OperationEnding(
+def ending(status: str = "COMPLETE", reason: str = "") -> ClaimedEnd:
+    return ClaimedEnd(
         stack_id="s1",
         stack="web",
         project="default",
