@@ -1,6 +1,7 @@
-"""The one Python API that every face uses: create, update, cancel, delete, watch, show.
+"""The Python API behind every face: change stacks, follow their operations, read and administer the installation.
 
-Embedded or distributed is decided by the settings and seen here only: embedded, this process does the work itself
+Whether an installation is embedded or distributed is decided by the settings, and known here only. Embedded, this
+process carries the work out itself
 (:mod:`orchestrator.processes.embedded`); distributed, jobs go to the queue (:mod:`orchestrator.processes.job_client`).
 """
 
@@ -45,36 +46,28 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.processes.embedded import Embedded
 from orchestrator.processes.embedded_database import prepare_database
 from orchestrator.processes.job_client import JobClient
-from orchestrator.queries.breakpoints import hook_view
 from orchestrator.queries.observer import Observer
+from orchestrator.queries.progress import progress_of
 from orchestrator.queries.snapshots import snapshot_view
-from orchestrator.queries.stacks import StackQueries, stack_view, warnings_in
+from orchestrator.queries.stacks import StackQueries, begun_view, stack_view
 from orchestrator.sinks.admin import forget_sink, sink_views
-from orchestrator.store.stacks.tallies import done_of
 from orchestrator.store.store import Store
 from orchestrator.views.caches import CacheView, FlushView
 from orchestrator.views.sinks import SinkView
-from orchestrator.views.stacks import (
-    HookView,
-    Progress,
-    ResourceView,
-    SnapshotView,
-    StackView,
-    UpdatePlan,
-)
+from orchestrator.views.stacks import HookView, Progress, ResourceView, SnapshotView, StackView, UpdatePlan
 
-#: How soon a stack is looked at again that was looked at first.
+#: How long a watch pauses after its first look.
 FIRST_PAUSE_SECONDS: Final = 0.02
 
 
 class Service(StackQueries):
-    """Stacks, for faces: every name is looked up in the settings' project.
+    """Stacks and the installation, for faces; names are looked up in the settings' project.
 
     Args:
-        settings: How the installation is.
-        store: Where the state of record is.
-        embedded: What does the work in this process; None: others do.
-        counts_looks: Whether what it asks of nodes counts among what all processes ask.
+        settings: The settings of the installation.
+        store: The state of record.
+        embedded: The coordinator and workers of this process; None in a distributed installation.
+        counts_looks: Whether its look-ups of machine states count in the statistics of the installation.
     """
 
     def __init__(
@@ -83,12 +76,11 @@ class Service(StackQueries):
         super().__init__(settings, store)
         self._embedded = embedded
         self._counts_looks = counts_looks
-        #: Where jobs are handed in.
         self._jobs: Embedded | JobClient = embedded or JobClient(settings, store)
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
-        """Connect; in embedded mode, make the state directory and the database first.
+        """Connect; in embedded mode, create the state directory and the database first.
 
         Raises:
             Unavailable: the database cannot be reached.
@@ -101,7 +93,7 @@ class Service(StackQueries):
         return cls(settings, store=store, embedded=Embedded(settings, store=store))
 
     def close(self) -> None:
-        """Let steps under way end, and close the store; what is not done stays as it is."""
+        """Wait for the steps under way, and close the store; work that is not done stays for later."""
         if self._embedded is not None:
             self._embedded.close()
         self._store.close()
@@ -117,24 +109,24 @@ class Service(StackQueries):
     # -- changing ----------------------------------------------------------------------------------------------
 
     def create(self, job: StackJob) -> StackView:
-        """Begin a stack and return it as it is then: accepted, on its way.
+        """Begin to create a stack; return it in progress.
 
         Raises:
-            InvalidInput: something is wrong with the job; nothing was stored.
+            InvalidInput: the job has problems; nothing was stored.
             Conflict: the name is taken, or a lifecycle plugin refused.
             Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         if self._embedded is None:
-            # Refused here if it can be: with positions, at once, and without troubling anybody.
+            # Problems that are found here are reported at once, without a job in the queue.
             prepare(job, ResourceTypes.load(), self.settings)
         stack_id = self._jobs.submit(job, stack=job.name)
         return self._begun(stack_id, job.job_id)
 
     def adopt(self, job: AdoptJob) -> StackView:
-        """Begin a stack of what is there already, and return it as it is then: on its way.
+        """Begin to make a stack of objects that exist already; return it in progress.
 
         Raises:
-            InvalidInput: something is wrong with the job; nothing was stored.
+            InvalidInput: the job has problems; nothing was stored.
             Conflict: the name is taken, or a lifecycle plugin refused.
             Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
@@ -147,11 +139,11 @@ class Service(StackQueries):
         return self.stack(stack_id)
 
     def update(self, job: StackJob) -> StackView:
-        """Begin to give a stack a new definition, and return it as it is then: on its way.
+        """Begin to give a stack a new definition; return it in progress.
 
         Raises:
             NotFound: there is no such stack.
-            InvalidInput: something is wrong with the job; nothing was changed.
+            InvalidInput: the job has problems; nothing was changed.
             Conflict: the stack is being deleted or is suspended, or a lifecycle plugin refused.
             Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
@@ -161,28 +153,28 @@ class Service(StackQueries):
             stack = self._find(job.name)
             name = stack.name
             before = self._store.traversals.context(stack.traversal_id)["parameters"]
-            told = replace(job, name=stack.name)
-            prepare_update(told, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
+            named = replace(job, name=stack.name)
+            prepare_update(named, ResourceTypes.load(), self.settings, stack_id=stack.id, before=before)
         stack_id = self._jobs.submit(UpdateJob.of(job), stack=name)
         return self._begun(stack_id, job.job_id)
 
     def plan_update(self, job: StackJob) -> UpdatePlan:
-        """Return what an update would do, and do nothing.
+        """Return what an update would do; nothing is changed.
 
         Raises:
             NotFound: there is no such stack.
-            InvalidInput: something is wrong with the job.
+            InvalidInput: the job has problems.
             Conflict: the stack is being deleted, or is suspended, or a lifecycle plugin would refuse.
-            NotVerified: another system was to be asked, and does not answer.
+            NotVerified: an external system that a constraint needs does not answer.
         """
         stack = self._find(job.name)
-        # Distributed, other systems are asked by the coordinator that carries the update out.
+        # Distributed, external systems are called by the coordinator that carries the update out.
         clients = self._embedded.runtime.clients if self._embedded is not None else None
         state = stack_view(stack).state
         return update_plan(self._store, stack, job, self.settings, clients=clients, state=state)
 
     def cancel(self, name: str, *, rollback: bool = True) -> StackView:
-        """End what is under way on a stack, and return it as it is then: on its way back, or failed.
+        """Cancel the operation under way on a stack; return the stack rolling back, or failed.
 
         Raises:
             NotFound: there is no such stack.
@@ -195,7 +187,7 @@ class Service(StackQueries):
         return self._begun(stack_id, job.job_id)
 
     def operate(self, action: str, name: str) -> StackView:
-        """Begin to check (``CHECK``), ``SUSPEND`` or ``RESUME`` a stack, and return it as it is then.
+        """Begin to check (``CHECK``), ``SUSPEND`` or ``RESUME`` a stack; return it in progress.
 
         Raises:
             NotFound: there is no such stack.
@@ -208,12 +200,12 @@ class Service(StackQueries):
         return self.stack(stack_id)
 
     def take_snapshot(self, name: str, snapshot: str = "") -> StackView:
-        """Begin to take a snapshot of a stack, which is called ``snapshot``; return the stack as it is then.
+        """Begin to take a snapshot of a stack under the name ``snapshot``; return the stack in progress.
 
         Raises:
             NotFound: there is no such stack.
-            Conflict: the stack is busy or in no state for it, has enough snapshots or one of this name, or a lifecycle
-                plugin refused.
+            Conflict: the stack is busy or in no state for it, has the most snapshots allowed or one of this name, or a
+                lifecycle plugin refused.
             Unavailable: the queue cannot be reached, or no coordinator took the job.
         """
         stack = self._find(name)
@@ -223,10 +215,10 @@ class Service(StackQueries):
     def restore(
         self, name: str, snapshot: str, *, timeout_minutes: float | None = None, rollback: bool = False
     ) -> StackView:
-        """Begin to bring a stack back to a snapshot, and return it as it is then: on its way.
+        """Begin to restore a stack to a snapshot; return it in progress.
 
         Raises:
-            InvalidInput: the definition is not sound any more.
+            InvalidInput: the snapshot's definition is not valid any more.
             NotFound: there is no such stack or snapshot.
             Conflict: the stack is busy or in no state for it, the snapshot not complete, or a lifecycle plugin refused.
             Unavailable: the queue cannot be reached, or no coordinator took the job.
@@ -242,7 +234,7 @@ class Service(StackQueries):
         return self.stack(self._jobs.submit(job, stack=stack.name))
 
     def delete_snapshot(self, name: str, snapshot: str) -> SnapshotView | None:
-        """Delete a snapshot; return it as it is then: on its way, or failed. None: it is gone.
+        """Delete a snapshot; return it in progress or failed, or None if it is gone.
 
         Raises:
             NotFound: there is no such stack or snapshot.
@@ -257,7 +249,7 @@ class Service(StackQueries):
         return snapshot_view(left[0]) if left else None
 
     def abandon(self, name: str) -> StackView | None:
-        """Begin to give a stack up: it goes, and everything that it made stays; None if there was none left.
+        """Begin to delete a stack without the objects that it made; None if it is deleted already.
 
         Raises:
             NotFound: there is no such stack.
@@ -267,7 +259,7 @@ class Service(StackQueries):
         return self._delete(name, abandon=True)
 
     def delete(self, name: str) -> StackView | None:
-        """Begin the deletion of a stack; None if there was none left to delete.
+        """Begin to delete a stack; None if it is deleted already.
 
         Raises:
             NotFound: there is no such stack.
@@ -285,31 +277,23 @@ class Service(StackQueries):
         return self._begun(stack_id, job.job_id)
 
     def _begun(self, stack_id: str, job_id: str) -> StackView:
-        """Return a stack on its way, without what only its template tells: to read it again would take its time.
-
-        The traversal is the one that the job began, also where another took its place since.
-        """
+        """Return a stack in progress, under the traversal that the job began even if another took its place since."""
         row = self._find(stack_id)
         job = self._store.stacks.job(job_id)
         if job is not None and job.traversal_id is not None:
             row = replace(row, traversal_id=job.traversal_id)
-        context = self._store.traversals.context(row.traversal_id)
-        hidden = set(context.get("hidden", ()))
-        # The others are the pseudo parameters.
-        declared = {key: value for key, value in context["parameters"].items() if "::" not in key}
-        shown = {key: "******" if key in hidden else value for key, value in declared.items()}
-        return replace(stack_view(row, parameters=shown), warnings=warnings_in(context))
+        return begun_view(row, self._store.traversals.context(row.traversal_id))
 
     def signal(self, name: str, resource: str, details: Mapping[str, Any]) -> StackView | None:
-        """Give a resource a signal; whoever waits for it looks again at once.
+        """Signal a resource; resources that wait for the signal are checked again at once.
 
-        Return the stack that begins to change because of it, such as that of a group that is scaled; None if none does.
+        Returns the stack that the signal changes, such as that of a scaling group; None if it changes none.
 
         Raises:
             NotFound: there is no such stack or resource.
             Conflict: the resource takes no such signal, or none in its present state.
-            InvalidInput: it is to unset a hook of an unknown kind.
-            Unavailable: it is for a coordinator, and none took it, or the queue cannot be reached.
+            InvalidInput: it unsets a hook of an unknown kind.
+            Unavailable: it needs a coordinator, and none took it, or the queue cannot be reached.
         """
         stack = self._find(name)
         if UNSET_HOOK in details:
@@ -328,7 +312,7 @@ class Service(StackQueries):
     def mark_unhealthy(
         self, name: str, resource: str, *, reason: str = "", reset: bool = False
     ) -> ResourceView:
-        """Have a resource replaced by the next update, or with ``reset`` say that it is sound; return it as it is then.
+        """Mark a resource unhealthy, so that the next update replaces it, or with ``reset`` healthy; return it.
 
         Raises:
             NotFound: there is no such stack or resource.
@@ -339,12 +323,12 @@ class Service(StackQueries):
         return self.resource(name, resource)
 
     def clear_hooks(self, name: str, resource: str = "*", kind: str | None = None) -> list[HookView]:
-        """Let on what stands at hooks, and return what that was; whoever carries out the stack's work goes on.
+        """Clear the hooks at which resources of a stack stand; return those that were cleared.
 
         Args:
             name: The stack's name or id.
-            resource: A resource's name, after those of the resources that it is in and with slashes between them; it
-                may have wildcards.
+            resource: A resource's name, with those of the resources that it is nested in before it, separated by
+                slashes; wildcards are allowed.
             kind: The kind of the hook; None for any.
 
         Raises:
@@ -370,10 +354,10 @@ class Service(StackQueries):
     # -- watching ----------------------------------------------------------------------------------------------
 
     def watch(self, stack_id: str, *, interval_seconds: float = 0.25) -> Iterator[Progress]:
-        """Yield how far a stack's operation is until it is over; the last one says ``finished``.
+        """Yield the progress of a stack's operation until it is over; the last one is ``finished``.
 
-        What is over soon is told soon: the pauses grow up to ``interval_seconds``. In embedded mode this process does
-        the work meanwhile, also what an interrupted command left undone.
+        The pauses grow up to ``interval_seconds``. In embedded mode this process carries out the work meanwhile, that
+        of interrupted commands included.
         """
         if self._embedded is not None:
             self._embedded.start()
@@ -387,35 +371,13 @@ class Service(StackQueries):
             pause_seconds = min(2 * pause_seconds, interval_seconds)
 
     def progress(self, stack_id: str) -> Progress:
-        """Return how far a stack's operation is now."""
-        stack = self._find(stack_id)
-        nodes = self._store.families.progress(stack)
-        tree = [each for each in self._store.families.in_tree(stack.root_id) if each.depth >= stack.depth]
-        counts = dict(nodes.counts)
-        over = stack.status != "IN_PROGRESS"
-        # A failed stack's steps under way end too: an embedded process stays for them.
-        if self._embedded is not None and over:
-            inside = any(each.status == "IN_PROGRESS" for each in tree if each.depth > stack.depth)
-            told = self._store.traversals.is_told(stack.traversal_id)
-            over = told and not inside and not counts.get("running")
-        elif stack.status == "FAILED":
-            over = not self._store.traversals.owes_rollback(stack.traversal_id)
-        # A rollback that was owed when the stack was read may have begun since.
-        over = over and self._find(stack.id).traversal_id == stack.traversal_id
-        return Progress(
-            stack=stack_view(stack),
-            counts=counts,
-            running=nodes.active,
-            reasons=nodes.reasons,
-            total=sum(counts.values()),
-            done=done_of(counts),
-            finished=over,
-            hooks=tuple(hook_view(each) for each in self._store.hooks.standing(stack.id)),
-        )
+        """Return the progress of a stack's operation."""
+        is_alone = self._embedded is not None
+        return progress_of(self._store, self._find(stack_id), stays_for_steps=is_alone)
 
     @cached_property
     def observer(self) -> Observer:
-        """Pictures of operations, as the dashboard shows them."""
+        """The views of operations that the dashboard shows."""
         return Observer(self.settings, self._store)
 
     # -- purging -----------------------------------------------------------------------------------------------
@@ -423,10 +385,10 @@ class Service(StackQueries):
     def purge(
         self, *, older_than_seconds: float, project: str | None = None, dry_run: bool = False
     ) -> Iterator[Removed]:
-        """Remove for good what nobody needs any more, of all projects or of one; yield after each step what went.
+        """Remove rows that are not needed any more, of all projects or of one; yield what each step removed.
 
-        In a dry run nothing is removed, and what would be is counted. Events that an event sink is still to be told
-        stay, up to so many as the settings say.
+        A dry run only counts what would be removed. Events that an event sink has not received yet are kept, up to
+        ``max_sink_backlog_events``.
         """
         wanted = Purge(
             older_than_seconds=older_than_seconds,
@@ -441,11 +403,11 @@ class Service(StackQueries):
     # -- event sinks -------------------------------------------------------------------------------------------
 
     def event_sinks(self) -> list[SinkView]:
-        """Return how far each event sink has been told: those of the settings first, then those of environments."""
+        """Return the position of each event sink: those of the settings first, then those of environments."""
         return sink_views(self._store.sink_cursors, self.settings)
 
     def forget_event_sink(self, name: str, /) -> None:
-        """Have no events kept any more for a sink.
+        """Forget a sink, so that no events are kept for it any more.
 
         Raises:
             NotFound: there is no such sink.
@@ -457,10 +419,10 @@ class Service(StackQueries):
 
     @cached_property
     def nodes(self) -> NodeAdmin:
-        """The nodes of the installation.
+        """The machines of the installation.
 
         Raises:
-            InvalidInput: the settings of nodes are wrong.
+            InvalidInput: the settings of machines are wrong.
         """
         timeout_seconds = self.settings.node_state_cache.rpc_timeout_seconds
         counters = self._store.node_counters
@@ -480,9 +442,9 @@ class Service(StackQueries):
     # -- constraint caches -------------------------------------------------------------------------------------
 
     def cache_stats(self, client: str | None = None, *, reset: bool = False) -> list[CacheView]:
-        """Return what the constraint caches are, or that of one client, and what all processes counted.
+        """Return the state and counters of the constraint caches, or of one client's.
 
-        With ``reset`` counting begins again at zero afterwards.
+        With ``reset`` the counters begin again at zero afterwards.
 
         Raises:
             NotFound: there is no such client.
@@ -490,15 +452,15 @@ class Service(StackQueries):
         return self._cache_admin.stats(client, reset=reset)
 
     def cache_clients(self) -> Collection[str]:
-        """Return the client plugins that have a constraint cache, where settings do not forbid it.
+        """Return the names of the client plugins that may have a constraint cache.
 
         Raises:
-            PluginMistake: one cannot be imported, or is none.
+            PluginMistake: a client plugin cannot be imported, or is no client plugin.
         """
         return self._cache_admin.clients
 
     def flush_caches(self, client: str | None = None) -> list[FlushView]:
-        """Have what the constraint caches hold forgotten, or that of one client; return what became of it.
+        """Empty the constraint caches, or that of one client; return the result for each.
 
         Raises:
             NotFound: there is no such client.
@@ -508,9 +470,8 @@ class Service(StackQueries):
     @cached_property
     def _cache_admin(self) -> CacheAdmin:
         return CacheAdmin(
-            # Made once: who looks again and again connects once.
             ConstraintCaches(self.settings).of,
-            # What has another's settings and looks nothing up has nothing to remember.
+            # A client without entities that uses another's settings looks nothing up itself.
             [name for name, kind in ClientPlugins.load().items() if kind.entities or not kind.settings_of],
             self.settings.constraint_cache.clients,
             self._store.cache_counters,

@@ -11,13 +11,12 @@ from orchestrator.errors import NotFound, Problem
 from orchestrator.model.breakpoints import paused_until
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.model.graph import Graph
-from orchestrator.model.messages import (
-    StackJob,
-)
+from orchestrator.model.messages import StackJob
 from orchestrator.model.tags import has_tags
 from orchestrator.planning.comparison import job_of_template
 from orchestrator.planning.stored_templates import load_template
 from orchestrator.queries.breakpoints import hook_view, hooks_by_row, waits_for
+from orchestrator.queries.definitions import is_pseudo
 from orchestrator.queries.history import event_view, traversal_view
 from orchestrator.queries.outputs import outputs_of
 from orchestrator.queries.resource_tree import in_tree_order
@@ -26,6 +25,7 @@ from orchestrator.queries.stack_document import document_of
 from orchestrator.store.stacks.annotations import Said
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
+from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.template import Template
 from orchestrator.views.stacks import (
     EventView,
@@ -70,7 +70,7 @@ class StackQueries:
         template = self._template(row, context)
         hidden = set(context.get("hidden", ()))
         shown = {
-            key: "******" if key in hidden else value
+            key: HIDDEN if key in hidden else value
             for key, value in context["parameters"].items()
             if key in template.parameters
         }
@@ -296,6 +296,17 @@ def stack_view(
         parameters=parameters or {},
         outputs=outputs,
     )
+
+
+def begun_view(row: StackRow, context: Mapping[str, Any]) -> StackView:
+    """Return what is shown of a stack as its operation begins, without what requires its template to be parsed.
+
+    ``context`` is that of the operation's traversal.
+    """
+    hidden = set(context.get("hidden", ()))
+    declared = {key: value for key, value in context["parameters"].items() if not is_pseudo(key)}
+    shown = {key: HIDDEN if key in hidden else value for key, value in declared.items()}
+    return replace(stack_view(row, parameters=shown), warnings=warnings_in(context))
 
 
 def resource_view(

@@ -29,9 +29,7 @@ from opentelemetry.trace import (
 
 from hooks.values.nearest import Nearest
 from orchestrator.errors import InvalidInput, Problem
-from orchestrator.model.nearest import Nearest
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
-from orchestrator.store.traversals.ending import Ending
 from orchestrator.store.traversals.traversals import ClaimedEnd
 from orchestrator.tracing.tracer import CLOSING_SECONDS, Tracing, attributes_of
 

@@ -54,7 +54,7 @@ def test_a_failed_stack_whose_rollback_began_just_now_is_not_at_its_end(
     with Service.open(settings) as distributed:
         now = distributed._find("s")
         rows = [replace(now, status="FAILED", traversal_id="before"), now]
-        monkeypatch.setattr(distributed, "_find", lambda name: rows.pop(0))
+        monkeypatch.setattr(distributed._store.stacks, "find", lambda *_, **__: rows.pop(0))
         assert not distributed.progress("s").finished
         rows = [replace(now, status="FAILED")] * 2
         assert distributed.progress("s").finished
@@ -69,5 +69,5 @@ def test_so_it_is_where_the_command_does_the_work_itself(
         assert list(embedded.watch(stack.id, interval_seconds=0.01))[-1].finished
         now = embedded._find("s")
         rows = [replace(now, status="FAILED"), replace(now, traversal_id="rollback")]
-        monkeypatch.setattr(embedded, "_find", lambda name: rows.pop(0))
+        monkeypatch.setattr(embedded._store.stacks, "find", lambda *_, **__: rows.pop(0))
         assert not embedded.progress("s").finished

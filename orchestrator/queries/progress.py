@@ -1,0 +1,40 @@
+"""How far the operation of a stack is, and whether it is over."""
+
+from orchestrator.queries.breakpoints import hook_view
+from orchestrator.queries.stacks import stack_view
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.stacks.tallies import done_of
+from orchestrator.store.store import Store
+from orchestrator.views.stacks import Progress
+
+
+def progress_of(store: Store, stack: StackRow, *, stays_for_steps: bool) -> Progress:
+    """Return how far the operation of a stack is, and whether it is over.
+
+    With ``stays_for_steps`` it is not over while steps of the stack or of its nested stacks are under way, nor before
+    the lifecycle plugins were called: a process that carries out the work itself ends afterwards.
+    """
+    nodes = store.families.progress(stack)
+    counts = dict(nodes.counts)
+    return Progress(
+        stack=stack_view(stack),
+        counts=counts,
+        running=nodes.active,
+        reasons=nodes.reasons,
+        total=sum(counts.values()),
+        done=done_of(counts),
+        finished=_is_over(store, stack, is_running=bool(counts.get("running")), stays=stays_for_steps),
+        hooks=tuple(hook_view(each) for each in store.hooks.standing(stack.id)),
+    )
+
+
+def _is_over(store: Store, stack: StackRow, *, is_running: bool, stays: bool) -> bool:
+    is_over = stack.status != "IN_PROGRESS"
+    if stays and is_over:
+        nested = [each for each in store.families.in_tree(stack.root_id) if each.depth > stack.depth]
+        is_told = store.traversals.is_told(stack.traversal_id)
+        is_over = is_told and not is_running and not any(each.status == "IN_PROGRESS" for each in nested)
+    elif stack.status == "FAILED":
+        is_over = not store.traversals.owes_rollback(stack.traversal_id)
+    # A rollback that was owed when the stack was read may have begun since.
+    return is_over and store.stacks.find(stack.id, project=stack.project).traversal_id == stack.traversal_id
