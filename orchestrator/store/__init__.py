@@ -1,1 +1,1 @@
-"""The state of record, on SQLAlchemy Core. Nobody else builds SQL, and nothing in here knows a queue or a plugin."""
+"""The state of record, on SQLAlchemy Core: the only SQL of the engine. Nothing here knows a queue or a plugin."""

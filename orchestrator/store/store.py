@@ -1,4 +1,4 @@
-"""The state of record as one object: what the engine's core is handed."""
+"""The state of record as one object: the tables' operations on one database."""
 
 from orchestrator.config.settings import Settings
 from orchestrator.model.codec import Codec
@@ -39,7 +39,7 @@ from orchestrator.store.traversals.traversals import Traversals
 
 
 class Store:
-    """The tables' operations, grouped by what they are about, on one database."""
+    """The tables' operations, grouped by subject, on one database."""
 
     def __init__(
         self,
@@ -51,10 +51,10 @@ class Store:
     ) -> None:
         """Prepare to connect to a URL; nothing is touched yet. ``clock`` replaces the database's clock in simulations.
 
-        ``where`` may be a database that is there already, with its own clock.
+        ``where`` may also be a database object, which has its own clock.
 
         Raises:
-            InvalidInput: the URL is none.
+            InvalidInput: ``where`` is no database URL.
         """
         codec = codec or Codec()
         timings = timings or Timings()
@@ -99,12 +99,12 @@ class Store:
         """Make the store that the settings describe.
 
         Raises:
-            InvalidInput: the database URL or an encryption key is none.
+            InvalidInput: the database URL or an encryption key is malformed.
         """
         timings = Timings(
             lease_seconds=settings.lease_seconds,
             redeliver_seconds=settings.redeliver_seconds,
-            # What a broker gives back is given back late at times.
+            # A broker may redeliver a lost job late.
             job_seconds=2 * settings.job_lease_seconds,
         )
         codec = Codec([key.get_secret_value() for key in settings.encryption_keys])
@@ -112,7 +112,7 @@ class Store:
 
     @classmethod
     def empty(cls) -> "Store":
-        """Make a store with nothing in it, in memory: what a database is that does not exist yet."""
+        """Make an empty store in memory, in place of a database that does not exist yet."""
         store = cls("sqlite://")
         metadata.create_all(store.database.engine)
         return store

@@ -4,29 +4,29 @@ import sqlalchemy as sa
 
 from orchestrator.store.tables.schema import Words, metadata
 
-#: The processes of the engine: each says now and then that it is there.
+#: The processes of the engine, each of which refreshes its row regularly.
 process = sa.Table(
     "process",
     metadata,
-    #: As leases name it: no other process ever has the same.
+    #: The unique name of the process, as in leases.
     sa.Column("name", sa.Text, primary_key=True),
     #: worker, coordinator or embedded.
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("host", sa.Text, nullable=False),
     sa.Column("pid", sa.Integer, nullable=False),
-    #: What Celery's tools call the worker that it belongs to; empty where there is none.
+    #: The name of its Celery worker in Celery's tools; empty for none.
     sa.Column("celery_name", sa.Text, nullable=False, server_default=""),
     sa.Column("version", sa.Text, nullable=False, server_default=""),
     #: The queues that it takes messages from.
     sa.Column("queues", Words, nullable=False, server_default="[]"),
     sa.Column("started_at", sa.Double, nullable=False),
     sa.Column("seen_at", sa.Double, nullable=False),
-    #: When it said that it ends.
+    #: When it ended in good order.
     sa.Column("stopped_at", sa.Double),
     sa.Index("ix_process_seen_at", "seen_at"),
 )
 
-#: What is done now and then by one process for all.
+#: Periodic work that one process does for all.
 chore = sa.Table(
     "chore",
     metadata,
@@ -35,26 +35,26 @@ chore = sa.Table(
     sa.Column("begun_at", sa.Double, nullable=False),
 )
 
-#: The machines that agents have spoken for, whether they do now or not.
+#: The machines whose agents have ever reported.
 machine = sa.Table(
     "machine",
     metadata,
-    #: The node's name.
+    #: The machine's name.
     sa.Column("name", sa.Text, primary_key=True),
-    #: What its agent said last, as JSON: labels, hypervisors, storage units, totals and what is reserved of them.
+    #: The last report of its agent, as JSON: labels, hypervisors, storage units, totals and reserved amounts.
     sa.Column("said", sa.Text, nullable=False),
     sa.Column("incarnation", sa.Text, nullable=False),
     sa.Column("boot_id", sa.Text, nullable=False),
     sa.Column("seen_at", sa.Double, nullable=False),
-    #: When a coordinator looked after it last.
+    #: When a coordinator last watched it.
     sa.Column("watched_at", sa.Double, nullable=False, server_default="0"),
-    #: Since when nothing is placed on it any more, and why; NULL: it is in use.
+    #: Since when it is drained (nothing is placed on it), and why; NULL if it is in use.
     sa.Column("drained_at", sa.Double),
     sa.Column("drain_reason", sa.Text, nullable=False, server_default=""),
     sa.Column("created_at", sa.Double, nullable=False),
 )
 
-#: What of a node's capacity is promised to whom: one row for each kind of amount.
+#: Capacity reservations of machines: one row for each resource, machine and kind of amount.
 reservation = sa.Table(
     "reservation",
     metadata,
@@ -62,20 +62,20 @@ reservation = sa.Table(
     #: The resource's name.
     sa.Column("resource", sa.Text, primary_key=True),
     sa.Column("node", sa.Text, primary_key=True),
-    #: memory_mib, vcpus, or disk:UNIT in MiB; of nothing in amount, presence (of all that are on the node) and
-    #: group:STACK:NAME (of members of placement groups).
+    #: memory_mib, vcpus, or disk:UNIT in MiB; with an amount of 0, presence (for every resource on the machine) and
+    #: group:STACK:NAME (for members of placement groups).
     sa.Column("kind", sa.Text, primary_key=True),
-    #: The operation that claimed it, and that may still give it up; empty once the resource is there.
+    #: The operation that reserved it and may still release it; empty once the resource exists.
     sa.Column("operation_id", sa.Text, primary_key=True),
     sa.Column("amount", sa.BigInteger, nullable=False),
-    #: A claim that nobody confirmed by then is void; NULL once the resource is there.
+    #: When it lapses unless it is confirmed; NULL once the resource exists.
     sa.Column("expires_at", sa.Double),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Index("ix_reservation_node", "node"),
     sa.Index("ix_reservation_operation_id", "operation_id"),
 )
 
-#: What all processes counted together of remembering nodes' states, by what was counted.
+#: The machine-state cache counters of all processes together, by the counter's name.
 node_counter = sa.Table(
     "node_counter",
     metadata,
@@ -86,7 +86,7 @@ node_counter = sa.Table(
     sa.Column("amount", sa.Double, nullable=False),
 )
 
-#: What the constraint caches of all processes counted together, by client plugin.
+#: The constraint cache counters of all processes together, by client plugin.
 cache_counter = sa.Table(
     "cache_counter",
     metadata,
@@ -103,7 +103,7 @@ cache_counter = sa.Table(
     sa.Column("evicted", sa.BigInteger, nullable=False, server_default="0"),
 )
 
-#: Which constraint caches were flushed: the processes that keep answers in their own memory look here.
+#: Flushes of constraint caches, for the processes that keep answers in their own memory.
 cache_flush = sa.Table(
     "cache_flush",
     metadata,
@@ -112,32 +112,32 @@ cache_flush = sa.Table(
     sa.Column("flushed_at", sa.Double, nullable=False),
 )
 
-#: How far each event sink has been told.
+#: The position of each event sink in the events.
 sink_cursor = sa.Table(
     "sink_cursor",
     metadata,
-    #: The sink's name; of a sink that an environment names, the stack's id, a colon and the entry's number.
+    #: The sink's name; for a sink of an environment, the stack's id, a colon and the entry's number.
     sa.Column("name", sa.Text, primary_key=True),
-    #: Of a sink that an environment names: the stack that it is told of, its type, and its options, packed.
+    #: For a sink of an environment: the stack whose events it receives, its type, and its options, packed.
     sa.Column("stack_id", sa.Text),
     sa.Column("type", sa.Text, nullable=False),
     sa.Column("options", sa.LargeBinary),
-    #: The id of the last event that it was told.
+    #: The id of the last event that it received.
     sa.Column("position", sa.BigInteger, nullable=False),
-    #: Of one that the environment names no more: the id of the last event that it is to be told, and since when.
+    #: For a sink removed from the environment: the id of the last event that it still receives, and since when.
     sa.Column("until", sa.BigInteger),
     sa.Column("left_at", sa.Double),
-    #: What it saved with that, packed.
+    #: The state that it saved with its position, packed.
     sa.Column("state", sa.LargeBinary),
-    #: How many events were removed before it was told.
+    #: How many events were removed before it received them.
     sa.Column("lost", sa.BigInteger, nullable=False, server_default="0"),
-    #: Since when it fails, how often it did since, and what it said last.
+    #: Since when it fails, how often it has failed since, and its last error.
     sa.Column("failing_since", sa.Double),
     sa.Column("failures", sa.Integer, nullable=False, server_default="0"),
     sa.Column("error", sa.Text, nullable=False, server_default=""),
-    #: Not tried again before that.
+    #: It is not called again before this time.
     sa.Column("due_at", sa.Double, nullable=False, server_default="0"),
-    #: Which process tells it, until when, and how often some process took it.
+    #: The process that delivers to it, until when, and how often it was taken over.
     sa.Column("owner", sa.Text),
     sa.Column("leased_until", sa.Double),
     sa.Column("attempt", sa.Integer, nullable=False, server_default="0"),

@@ -1,4 +1,4 @@
-"""What all tables share: the metadata, a type of column, and partial indexes."""
+"""The parts that all tables share: the metadata, a column type for lists of words, and partial indexes."""
 
 import json
 from collections.abc import Sequence
@@ -7,17 +7,17 @@ import sqlalchemy as sa
 
 
 class Words(sa.types.TypeDecorator[tuple[str, ...]]):
-    """Words in their order, kept as JSON."""
+    """A list of words in their order, stored as JSON."""
 
     impl = sa.Text
     cache_ok = True
 
     def process_bind_param(self, value: Sequence[str] | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002  # all do
-        """Return what is kept."""
+        """Return the JSON that is stored."""
         return None if value is None else json.dumps(list(value))
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> tuple[str, ...]:  # noqa: ARG002  # as above
-        """Return what was kept."""
+        """Return the words that were stored."""
         return () if value is None else tuple(json.loads(value))
 
 

@@ -11,11 +11,11 @@ stack = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("project", sa.Text, nullable=False),
     sa.Column("parent_id", sa.Text),
-    #: The id of the parent's row that this stack is.
+    #: The id of the resource row in the parent stack that this stack belongs to.
     sa.Column("parent_resource", sa.Text),
-    #: The outermost of the stacks that this one is in; its own id if it is in none.
+    #: The outermost stack that this one is nested in; its own id if it is not nested.
     sa.Column("root_id", sa.Text, nullable=False, server_default=""),
-    #: How many stacks it is in.
+    #: How many stacks it is nested in.
     sa.Column("depth", sa.Integer, nullable=False, server_default="0"),
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("status", sa.Text, nullable=False),
@@ -23,22 +23,22 @@ stack = sa.Table(
     #: The traversal in force.
     sa.Column("traversal_id", sa.Text, nullable=False),
     sa.Column("template_id", sa.Text, nullable=False),
-    #: The last template that completed: where a rollback goes.
+    #: The last template that completed: the target of a rollback.
     sa.Column("completed_template_id", sa.Text),
     sa.Column("in_service", sa.Boolean, nullable=False, server_default=sa.false()),
-    #: The last traversal that gave it a definition: its nodes know which rows are left over.
+    #: The last traversal that gave it a definition; its nodes tell which rows are left over.
     sa.Column("defining_traversal_id", sa.Text),
     sa.Column("timeout_minutes", sa.Double, nullable=False),
-    #: Words that people put on it, in their order.
+    #: The user's tags, in their order.
     sa.Column("tags", Words, nullable=False, server_default="[]"),
-    #: Whether the last definition that was given was to be rolled back if it failed.
+    #: Whether the last definition was to be rolled back on failure.
     sa.Column("rollback", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("updated_at", sa.Double, nullable=False),
     sa.Column("deleted_at", sa.Double),
-    # A name is free again once its stack is deleted; a child stack's name belongs to its parent.
+    # A name is free again once its stack is deleted.
     partial_index("ux_stack_name", "project", "name", unique=True, where="deleted_at IS NULL"),
-    # Deleted ones are found by name too, and by when they were deleted.
+    # Deleted stacks are found by name too, and by the time of their deletion.
     sa.Index("ix_stack_project_name_deleted_at", "project", "name", "deleted_at"),
     partial_index("ix_stack_deleted_at", "deleted_at", where="deleted_at IS NOT NULL"),
     sa.Index("ix_stack_parent_id", "parent_id"),
@@ -46,23 +46,23 @@ stack = sa.Table(
     sa.Index("ix_stack_root_id", "root_id"),
 )
 
-#: A file's content, under the SHA-256 of it.
+#: Files, by the SHA-256 of their content.
 file = sa.Table(
     "file",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("content", sa.LargeBinary, nullable=False),
-    #: When it was last saved: whoever saved it may be about to refer to it.
+    #: When it was last saved. An operation that saved it may be about to refer to it, so a purge spares it for a while.
     sa.Column("saved_at", sa.Double, nullable=False, server_default="0"),
 )
 
-#: A template with its environment, parameters and files (by digest), under the SHA-256 of all of it.
+#: Templates with their environments, parameters and files (by digest), by the SHA-256 of all of these.
 template = sa.Table(
     "template",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("body", sa.LargeBinary, nullable=False),
-    #: As of a file.
+    #: As of ``file``.
     sa.Column("saved_at", sa.Double, nullable=False, server_default="0"),
 )
 
@@ -77,38 +77,38 @@ resource = sa.Table(
     sa.Column("status", sa.Text, nullable=False, server_default="COMPLETE"),
     sa.Column("reason", sa.Text, nullable=False, server_default=""),
     sa.Column("physical_id", sa.Text),
-    #: The node that it is on; NULL for what is on none.
+    #: The machine that it is on; NULL if it is on none.
     sa.Column("on_node", sa.Text),
-    #: What get_resource resolves to; packed, for it may be a secret (``OS::Heat::RandomString``).
+    #: The value of ``get_resource``; packed, because it may be a secret (``OS::Heat::RandomString``).
     sa.Column("reference_id", sa.LargeBinary),
     #: The properties last applied, and the SHA-256 of the definition they came from.
     sa.Column("properties", sa.LargeBinary),
     sa.Column("definition_hash", sa.Text),
-    #: Attributes that others or outputs ask for: [[path, value], ...].
+    #: The attributes that other resources or outputs refer to: [[path, value], ...].
     sa.Column("attributes", sa.LargeBinary),
-    #: Ids of the rows this one depends on, as JSON: the order of the next deletion.
+    #: Ids of the rows that this one requires, as JSON; they order the next deletion.
     sa.Column("requires", sa.Text, nullable=False, server_default="[]"),
     sa.Column("replaces", sa.Text),
     sa.Column("replaced_by", sa.Text),
     sa.Column("metadata", sa.LargeBinary),
-    #: The SHA-256 of the metadata that the template gave last, whatever signals made of them since.
+    #: The SHA-256 of the metadata that the template gave last, before signals changed them.
     sa.Column("metadata_hash", sa.Text),
-    #: Raised by every signal and every step, so that no signal writes over what it has not seen.
+    #: Incremented by every signal and every step, so that no signal overwrites metadata that it has not read.
     sa.Column("metadata_version", sa.Integer, nullable=False, server_default="0"),
-    #: A plugin's private facts.
+    #: The resource plugin's private data.
     sa.Column("data", sa.LargeBinary),
-    #: What the action under way left behind for its next step.
+    #: The state that the action under way keeps for its next step.
     sa.Column("token", sa.LargeBinary),
     #: The template whose definition was last applied or is being applied.
     sa.Column("template_id", sa.Text, nullable=False),
     #: When the action under way was first claimed.
     sa.Column("started_at", sa.Double, nullable=False, server_default="0"),
-    #: Somebody said so: the next update replaces it, whatever it looks like.
+    #: Marked unhealthy by an operator: the next update replaces it, whatever its status.
     sa.Column("unhealthy", sa.Boolean, nullable=False, server_default=sa.false()),
-    #: The node with the definition that it is to have, or was to have before nobody wanted it any more.
+    #: The node with the definition that was planned for it last.
     sa.Column("planned_traversal", sa.Text),
     sa.Column("planned_no", sa.Integer),
-    #: The node with the definition that was last applied to its end.
+    #: The node with the definition that was last applied completely.
     sa.Column("applied_traversal", sa.Text),
     sa.Column("applied_no", sa.Integer),
     sa.Column("lock_traversal", sa.Text),
@@ -117,7 +117,7 @@ resource = sa.Table(
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("updated_at", sa.Double, nullable=False),
     sa.Index("ix_resource_stack_id_name", "stack_id", "name"),
-    # Most resources are on none.
+    # Most resources are on no machine.
     partial_index("ix_resource_on_node", "on_node", where="on_node IS NOT NULL"),
 )
 
@@ -130,26 +130,26 @@ snapshot = sa.Table(
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("status", sa.Text, nullable=False),
     sa.Column("reason", sa.Text, nullable=False, server_default=""),
-    #: The definition that the stack had.
+    #: The definition that the stack had when it was taken.
     sa.Column("template_id", sa.Text, nullable=False),
-    #: The traversal that makes it.
+    #: The traversal that takes it.
     sa.Column("traversal_id", sa.Text, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Index("ix_snapshot_stack_id", "stack_id"),
 )
 
-#: What a snapshot holds of each resource.
+#: The resources of snapshots.
 snapshot_resource = sa.Table(
     "snapshot_resource",
     metadata,
     sa.Column("snapshot_id", sa.Text, primary_key=True),
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("type", sa.Text, nullable=False),
-    #: What its type left behind, packed.
+    #: The data that its resource type returned, packed.
     sa.Column("entry", sa.LargeBinary, nullable=False),
 )
 
-#: What lifecycle plugins said last of a stack's resources, by the resource's name; of the stack itself under "".
+#: The last annotations of lifecycle plugins, by the resource's name; those of the stack itself have the name "".
 annotation = sa.Table(
     "annotation",
     metadata,
@@ -157,6 +157,6 @@ annotation = sa.Table(
     sa.Column("plugin", sa.Text, primary_key=True),
     sa.Column("resource", sa.Text, primary_key=True),
     sa.Column("value", sa.LargeBinary, nullable=False),
-    # Asked for by stack and resource, whatever the plugin.
+    # Read by stack and resource, of all plugins.
     sa.Index("ix_annotation_stack_id_resource", "stack_id", "resource"),
 )

@@ -14,23 +14,23 @@ traversal = sa.Table(
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("status", sa.Text, nullable=False),
     sa.Column("reason", sa.Text, nullable=False, server_default=""),
-    #: Flags of the operation, as JSON: a flag that travels in messages gets lost.
+    #: Flags of the operation, as JSON. They are stored, because messages may be lost.
     sa.Column("options", sa.Text, nullable=False, server_default="{}"),
-    #: What every check needs to know: the stack's names and its parameters.
+    #: The data that every check needs: the stack's names and parameters.
     sa.Column("context", sa.LargeBinary, nullable=False),
     sa.Column("template_id", sa.Text, nullable=False),
     sa.Column("deadline", sa.Double, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("ended_at", sa.Double),
-    #: How often what happened to resources in it, by the events that are not kept any more: {"CREATE_COMPLETE": 3} ...
+    #: The number of its purged events about resources, by action and status: {"CREATE_COMPLETE": 3}.
     sa.Column("counted", sa.Text, nullable=False, server_default="{}"),
     sa.Index("ix_traversal_stack_id", "stack_id"),
     partial_index("ix_traversal_deadline", "deadline", where="status = 'IN_PROGRESS'"),
 )
 
 # The number leads the key, and a traversal as a whole is found by an index of another expression (see
-# ``in_traversal``). So a statement that names nodes by their numbers has exactly one index that fits: no planner, with
-# whatever statistics of the tables, can be tempted to walk a whole traversal for the sake of three nodes.
+# ``in_traversal``). So exactly one index fits a statement that names nodes by their numbers, and no planner scans a
+# whole traversal for three nodes, whatever its statistics.
 node = sa.Table(
     "node",
     metadata,
@@ -39,58 +39,58 @@ node = sa.Table(
     sa.Column("key", sa.Text, nullable=False),
     sa.Column("phase", sa.Text, nullable=False),
     sa.Column("resource_id", sa.Text),
-    #: What is to be done to the resource: CREATE, DELETE ...
+    #: The action on the resource: CREATE, DELETE ...
     sa.Column("action", sa.Text, nullable=False, server_default=""),
     sa.Column("state", sa.Text, nullable=False),
-    #: How many requirements are not done yet.
+    #: The number of requirements that are not done yet.
     sa.Column("remaining", sa.Integer, nullable=False),
     #: Numbers of the nodes to count down when this one is done, as JSON, ascending.
     sa.Column("dependents", sa.Text, nullable=False, server_default="[]"),
-    #: Numbers of the nodes whose data this one is given, as JSON, ascending.
+    #: Numbers of the nodes whose node data this one receives, as JSON, ascending.
     sa.Column("requirements", sa.Text, nullable=False, server_default="[]"),
     sa.Column("fragment", sa.LargeBinary),
-    #: The attributes that others ask of this resource: a list of paths.
+    #: The attributes of this resource that others refer to: a list of paths.
     sa.Column("wanted", sa.LargeBinary),
     sa.Column("node_data", sa.LargeBinary),
-    #: ready: publish again then; waiting: look again then; running: the lease ends then.
+    #: When a ready node is published again, a waiting one is checked again, or a running one's lease ends.
     sa.Column("due_at", sa.Double),
     sa.Column("attempt", sa.Integer, nullable=False, server_default="0"),
     #: Retries used up.
     sa.Column("retries", sa.Integer, nullable=False, server_default="0"),
     #: How often the sweep has published it since it became ready.
     sa.Column("published", sa.Integer, nullable=False, server_default="0"),
-    #: Since when it has been ready, or was last. Its message may wait in the queue all the time, and is not sent again.
+    #: Since when it has been ready, or was last ready; publishing again does not change it.
     sa.Column("ready_at", sa.Double),
-    #: Something it may wait for happened while it was running.
+    #: A wake-up arrived while it was running.
     sa.Column("woken", sa.Boolean, nullable=False, server_default=sa.false()),
-    #: There is nothing to do unless something changes: a converge node whose definition is the one applied, a cleanup
-    #: node whose row is wanted. Such a node is passed on like a join.
+    #: There is nothing to do unless a requirement changes: a converge node whose definition is applied already, or a
+    #: cleanup node whose row is still wanted. Such a node is passed on like a join.
     sa.Column("quiet", sa.Boolean, nullable=False, server_default=sa.false()),
-    #: Some requirement ended with other data than it had before.
+    #: A requirement ended with other node data than before.
     sa.Column("changed", sa.Boolean, nullable=False, server_default=sa.false()),
-    #: The hooks at which it is still to stop, as JSON; NULL for none.
+    #: The hooks at which it will still stop, as JSON; NULL for none.
     sa.Column("hooks", sa.Text),
     #: The hook at which it stands, and since when: waiting before its action, or done but not counted down yet.
     sa.Column("hook", sa.Text),
     sa.Column("hook_at", sa.Double),
-    #: The process that works on it, or did last.
+    #: The process that works on it, or worked on it last.
     sa.Column("worker", sa.Text),
     sa.Index("ix_node_traversal", sa.text("(traversal_id || '')")),
     partial_index("ix_node_due_at", "due_at", where="due_at IS NOT NULL"),
     partial_index("ix_node_resource_id", "resource_id", where="resource_id IS NOT NULL"),
-    # Few ever stand at a hook; whoever looks for them finds them here.
+    # Few nodes ever stand at a hook.
     partial_index("ix_node_hook", "traversal_id", where="hook IS NOT NULL"),
 )
 
 
 def in_traversal(traversal_id: str | sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
-    """Return the condition of being one of a traversal's nodes; the argument is a value or a column."""
+    """Return the condition that a node belongs to a traversal; the argument is a value or a column."""
     clause: sa.ColumnElement[bool] = node.c.traversal_id.op("||")(sa.literal_column("''")) == traversal_id
     return clause
 
 
 def in_traversals(traversal_ids: Sequence[str]) -> sa.ColumnElement[bool]:
-    """Return the condition of being a node of one of these traversals."""
+    """Return the condition that a node belongs to one of these traversals."""
     clause: sa.ColumnElement[bool] = node.c.traversal_id.op("||")(sa.literal_column("''")).in_(traversal_ids)
     return clause
 
@@ -110,22 +110,21 @@ event = sa.Table(
     sa.Column("status", sa.Text, nullable=False),
     sa.Column("reason", sa.Text, nullable=False, server_default=""),
     sa.Column("physical_id", sa.Text),
-    #: Why it was written down where nothing changed its state: ``retry`` or ``lost``; empty: it did change.
+    #: Why it was recorded without a change of state: ``retry`` or ``lost``; empty if the state changed.
     sa.Column("cause", sa.Text, nullable=False, server_default=""),
-    #: The process whose attempt it tells of; empty where it tells of none.
+    #: The process whose attempt it records; empty if it records no attempt.
     sa.Column("worker", sa.Text, nullable=False, server_default=""),
     sa.Index("ix_event_stack_id_id", "stack_id", "id"),
     sqlite_autoincrement=True,
 )
 
-#: A job that was taken from the queue, so that the same job delivered twice is done once and its sender can learn
-#: what became of it.
+#: The results of jobs: a job that is delivered twice is done once, and its sender reads the result here.
 job = sa.Table(
     "job",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("stack_id", sa.Text),
-    #: What was begun for it, or ended by it.
+    #: The traversal that it began or ended.
     sa.Column("traversal_id", sa.Text),
     #: accepted or refused.
     sa.Column("status", sa.Text, nullable=False),
@@ -134,7 +133,7 @@ job = sa.Table(
     sa.Column("created_at", sa.Double, nullable=False),
 )
 
-#: A job that a coordinator has taken, whether or not it came to anything yet.
+#: Jobs that a coordinator has taken from the queue, with or without a result yet.
 taken_job = sa.Table(
     "taken_job",
     metadata,
@@ -142,26 +141,26 @@ taken_job = sa.Table(
     sa.Column("taken_at", sa.Double, nullable=False),
 )
 
-#: An operation about which lifecycle plugins were asked. Its id is that of its traversal, once that has begun.
+#: Operations with calls of lifecycle plugins. The id is that of the traversal, once that has begun.
 operation = sa.Table(
     "operation",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    #: Why there is one: whoever comes again for the same reason goes on with the same operation.
+    #: The job or traversal that it is for: a coordinator that repeats the same cause continues the same operation.
     sa.Column("cause", sa.Text, nullable=False),
     sa.Column("stack_id", sa.Text, nullable=False),
     sa.Column("stack", sa.Text, nullable=False),
     sa.Column("project", sa.Text, nullable=False),
-    #: As plugins are told: CREATE, ABANDON ...
+    #: The action that plugins see: CREATE, ABANDON ...
     sa.Column("action", sa.Text, nullable=False),
-    #: entering: plugins are being asked; under_way: it has begun; leaving: plugins are being told; over.
+    #: entering (``pre_op`` calls), under_way, leaving (``post_op`` calls), or over.
     sa.Column("state", sa.Text, nullable=False),
-    #: complete, failed, superseded or refused, and why; empty until it is known.
+    #: complete, failed, superseded or refused, and the reason; empty until the operation is over.
     sa.Column("outcome", sa.Text, nullable=False, server_default=""),
     sa.Column("reason", sa.Text, nullable=False, server_default=""),
-    #: The stack that was shown to plugins, packed; NULL where the store can tell it, and once it is over.
+    #: The stack as plugins saw it, packed; NULL if it can be read from the store, and once the operation is over.
     sa.Column("shown", sa.LargeBinary),
-    #: Who sees to it, until when, and how often somebody took it: whoever came later fences the one before.
+    #: The coordinator that holds it, until when, and how often it was taken over: the attempt fences earlier holders.
     sa.Column("owner", sa.Text, nullable=False),
     sa.Column("leased_until", sa.Double),
     sa.Column("attempt", sa.Integer, nullable=False),
@@ -169,25 +168,25 @@ operation = sa.Table(
     sa.Column("ended_at", sa.Double),
     sa.Index("ix_operation_stack_id_created_at", "stack_id", "created_at"),
     partial_index("ux_operation_cause", "cause", unique=True, where="state = 'entering'"),
-    # Few are not over at any time.
+    # At any time few operations are leased.
     partial_index("ix_operation_leased_until", "leased_until", where="leased_until IS NOT NULL"),
 )
 
-#: What one plugin was asked and told about an operation.
+#: The calls of one lifecycle plugin about an operation.
 operation_call = sa.Table(
     "operation_call",
     metadata,
     sa.Column("operation_id", sa.Text, primary_key=True),
-    #: In the order in which they were asked.
+    #: The place of the plugin in the order of the ``pre_op`` calls.
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("plugin", sa.Text, nullable=False),
-    #: asking, agreed, refused, late (it did not answer in time), telling, told.
+    #: asking, agreed, refused or late (timed out) in ``pre_op``; telling or told in ``post_op``.
     sa.Column("state", sa.Text, nullable=False),
-    #: What it answered, packed.
+    #: The annotations that ``pre_op`` returned, packed.
     sa.Column("annotations", sa.LargeBinary),
-    #: What it raised when it was told.
+    #: The error that ``post_op`` raised.
     sa.Column("error", sa.Text, nullable=False, server_default=""),
-    #: How long it took to answer, and to be told, the last time.
+    #: How long the last ``pre_op`` and ``post_op`` took.
     sa.Column("asked_seconds", sa.Double),
     sa.Column("told_seconds", sa.Double),
 )
