@@ -138,7 +138,7 @@ class Brackets:
             wanted,
             owner=self._owner,
             lease_seconds=self._margin_seconds,
-            mine=self._working.is_idle,
+            is_idle=self._working.is_idle,
             is_dead=self._is_dead,
         )
         if row is None:
@@ -169,7 +169,7 @@ class Brackets:
         for number, (plugin, position) in enumerate(waiting):
             if number == 0:
                 lease_seconds = self._lease_seconds(plugin)
-                self._store.ledger.ask(row, position, plugin.name, lease_seconds=lease_seconds)
+                self._store.ledger.begin_pre_op(row, position, plugin.name, lease_seconds=lease_seconds)
             state, reason, wire = operation_rows.AGREED, "", None
             begun = time.monotonic()
             try:
@@ -186,7 +186,7 @@ class Brackets:
                 position=position, plugin=plugin.name, state=operation_rows.AGREED, annotations=wire
             )
             following = waiting[number + 1] if number + 1 < len(waiting) else None
-            self._store.ledger.agree(
+            self._store.ledger.end_pre_op(
                 row,
                 position,
                 wire,
@@ -291,7 +291,7 @@ class Brackets:
             outcome=outcome,
             reason=reason,
             lease_seconds=self._margin_seconds,
-            mine=self._working.is_idle,
+            is_idle=self._working.is_idle,
             is_dead=self._is_dead,
             attempt=attempt,
         )
@@ -306,11 +306,11 @@ class Brackets:
                 self._store.ledger.close(row)
                 return
             lease_seconds = self._lease_seconds(self._plugin(entered[0]))
-            self._store.ledger.tell(row, entered[0].position, lease_seconds=lease_seconds)
+            self._store.ledger.begin_post_op(row, entered[0].position, lease_seconds=lease_seconds)
             for number, call in enumerate(entered):
                 error, seconds = told(self._plugin(call), row, call, stack=stack, current=now)
                 following = entered[number + 1] if number + 1 < len(entered) else None
-                self._store.ledger.told(
+                self._store.ledger.end_post_op(
                     row,
                     call.position,
                     error,

@@ -32,8 +32,8 @@ def _is_over(store: Store, stack: StackRow, *, is_running: bool, stays: bool) ->
     is_over = stack.status != "IN_PROGRESS"
     if stays and is_over:
         nested = [each for each in store.families.in_tree(stack.root_id) if each.depth > stack.depth]
-        is_told = store.traversals.is_told(stack.traversal_id)
-        is_over = is_told and not is_running and not any(each.status == "IN_PROGRESS" for each in nested)
+        is_done = store.traversals.is_end_finished(stack.traversal_id)
+        is_over = is_done and not is_running and not any(each.status == "IN_PROGRESS" for each in nested)
     elif stack.status == "FAILED":
         is_over = not store.traversals.owes_rollback(stack.traversal_id)
     # A rollback that was owed when the stack was read may have begun since.

@@ -1,7 +1,7 @@
-"""A connection to the state of record: SQLite (one file, WAL) or PostgreSQL.
+"""Connections to the state of record: SQLite (one file, WAL) or PostgreSQL.
 
-Transactions are short and are begun as writers or as readers. Time comes from the database: PostgreSQL's own clock,
-or, where the database is a file on this machine, this machine's.
+Transactions are short and are begun as writers or as readers. Time is PostgreSQL's clock, or for SQLite that of this
+machine.
 """
 
 import functools
@@ -31,17 +31,17 @@ T = TypeVar("T")
 #: A clock to use in place of the database's, in simulations: returns seconds since the epoch.
 Clock = Callable[[], float]
 
-#: How long an operation goes on trying when the database restarts, deadlocks or is busy.
+#: How long an operation is retried when the database restarts, deadlocks or is busy.
 RETRY_FOR_SECONDS = 60.0
 _patience: ContextVar[float] = ContextVar("patience", default=RETRY_FOR_SECONDS)
-#: How long SQLite waits for another process's write before it says "locked".
+#: How long SQLite waits for another process's write before it fails with "locked".
 BUSY_TIMEOUT_MS = 30_000
-#: Marks connections on which no transaction is begun.
+#: The execution option of connections on which no transaction is begun.
 READS = "isotherm_reads"
-#: How our sessions are set. Every statement of a check finds its rows by their keys, whatever the tables hold: one
-#: plan each, made once, is right for ever, where planning again at each call costs as much as the call.
-#: The server ends a transaction of a process that stands still in its middle; it is begun anew when the process goes
-#: on. Else it would hold locks, and commit at last what readers of the history have passed (see ``Horizon``).
+#: Session settings. Every statement of a check finds its rows by keys, so one generic plan is right for any content,
+#: and planning at each call would cost as much as the call.
+#: The server ends a transaction that is idle in its middle, as that of a suspended process; it is retried when the
+#: process continues. Otherwise it would hold locks, and commit events that readers have passed (see ``Horizon``).
 SESSION = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
@@ -50,7 +50,7 @@ SESSION = {
 }
 #: PostgreSQL's codes for serialization failure and deadlock.
 TRANSIENT_SQLSTATES = frozenset({"40001", "40P01"})
-#: PostgreSQL's codes for a table and for a column that is not there.
+#: PostgreSQL's codes for an undefined table and an undefined column.
 MISSING_SQLSTATES = frozenset({"42P01", "42703"})
 
 
@@ -61,12 +61,12 @@ class Database:
         """Prepare to connect; nothing is touched yet.
 
         Raises:
-            InvalidInput: the URL is none, or its dialect is neither SQLite nor PostgreSQL.
+            InvalidInput: the URL is malformed, or its dialect is neither SQLite nor PostgreSQL.
         """
         self.url = _parse(url)
         self.postgres = self.url.get_backend_name() == "postgresql"
         self._clock = clock
-        # One writer at a time in this process: SQLite's own answer to a second one is to sleep and try again.
+        # One writer at a time in this process: SQLite itself would sleep and retry for a second one.
         self._writing = threading.RLock()
         self.engine = self._postgres_engine() if self.postgres else self._sqlite_engine(clock or time.time)
         # Statements that are whole transactions need no BEGIN and no COMMIT: one round trip instead of three.
@@ -100,10 +100,10 @@ class Database:
 
     @contextmanager
     def direct(self, *, statements: int = 1) -> Iterator[Direct]:
-        """Begin a transaction of a check, past SQLAlchemy; see :mod:`orchestrator.store.direct`.
+        """Begin a transaction of a check on the driver itself; see :mod:`orchestrator.store.direct`.
 
-        On PostgreSQL one statement is a transaction by itself: no round trips for BEGIN and COMMIT. SQLite has no
-        data-modifying CTEs, so there every operation is several statements.
+        On PostgreSQL one statement is a transaction by itself, without round trips for BEGIN and COMMIT. On SQLite,
+        which has no data-modifying CTEs, every operation takes several statements.
         """
         if self.postgres:
             with driver_of(self._pool) as driver:
@@ -125,7 +125,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """Open a connection for reading statements that need not agree with each other."""
+        """Open a connection for reading statements, each of which sees the database as it is then."""
         with self._autocommit.connect() as connection:
             yield connection
 
@@ -136,7 +136,7 @@ class Database:
             with self._of_one_moment.begin() as connection:
                 yield connection
             return
-        # The one connection to a database in memory may be in another thread's transaction just now.
+        # A database in memory has one connection, which may be in another thread's transaction.
         with self._writing if self._in_memory else nullcontext(), self._autocommit.connect() as connection:
             connection.exec_driver_sql("BEGIN")
             try:
@@ -154,7 +154,7 @@ class Database:
         return f"= ANY(:{name})" if self.postgres else f"IN (SELECT value FROM json_each(:{name}))"
 
     def integers(self, values: Sequence[int]) -> Any:
-        """Return a list of integers in the form that :meth:`in_list` wants it bound."""
+        """Return a list of integers as the value to bind for :meth:`in_list`."""
         return list(values) if self.postgres else json.dumps(list(values))
 
     def _postgres_engine(self, *, autocommit: bool = False) -> sa.Engine:
@@ -176,19 +176,19 @@ class Database:
 
     def _sqlite_engine(self, clock: Clock) -> sa.Engine:
         pool: dict[str, Any] = {"poolclass": sa.StaticPool} if self._in_memory else {"pool_size": 32}
-        # What a statement was to write may be a secret; its errors are logged, and told to those who wait for it.
+        # Parameters may be secrets, and errors are logged and returned to callers.
         engine = sa.create_engine(
             self.url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool
         )
 
         @sa.event.listens_for(engine, "connect")
         def prepare(connection: sqlite3.Connection, _record: Any) -> None:
-            # The driver must not begin transactions of its own: ours are IMMEDIATE, so that two processes queue
-            # for the write at its start and none is refused in its middle.
+            # The driver must not begin transactions of its own: ours are IMMEDIATE, so that processes queue for the
+            # write lock at the start of a transaction, and none fails in its middle.
             connection.isolation_level = None
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
             connection.execute("PRAGMA journal_mode = WAL")
-            # A killed process loses nothing. A power failure may lose the last moments, never the consistency.
+            # A killed process loses nothing. A power failure may lose the last commits, but not the consistency.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.create_function("isotherm_now", 0, clock)
 
@@ -209,7 +209,7 @@ def _parse(url: str) -> sa.URL:
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError) as error:
-        # It is not shown: a password may be in it.
+        # The URL is not shown, because it may contain a password.
         problem = Problem(message="not a database URL", path="settings.database_url", hint=hint)
         raise InvalidInput([problem]) from error
     backend = parsed.get_backend_name()
@@ -222,11 +222,11 @@ def _parse(url: str) -> sa.URL:
 
 
 def ping(url: str) -> None:
-    """Check that the database answers; a SQLite file is not made by asking.
+    """Check that the database answers; a SQLite file that does not exist is not created.
 
     Raises:
         Unavailable: it cannot be reached.
-        InvalidInput: the URL is none.
+        InvalidInput: the URL is malformed.
     """
     database = Database(url)
     in_file = not database.postgres and database.url.database not in (None, "", ":memory:")
@@ -242,7 +242,7 @@ def ping(url: str) -> None:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the same operation may succeed a little later: lost connection, deadlock, busy file."""
+    """Return whether the same operation may succeed a little later: lost connection, deadlock, busy file."""
     if not isinstance(error, DBAPIError):
         return False
     if error.connection_invalidated:
@@ -255,20 +255,20 @@ def is_transient(error: BaseException) -> bool:
 
 
 def _lacks_schema(error: DBAPIError) -> bool:
-    """Whether a table or a column is missing that a migration makes."""
+    """Return whether the error is about a table or a column that a migration creates."""
     if isinstance(error.orig, sqlite3.Error):
         return str(error.orig).startswith(("no such table", "no such column"))
     return getattr(error.orig, "sqlstate", None) in MISSING_SQLSTATES
 
 
-def _say(state: tenacity.RetryCallState) -> None:
+def _log_retry(state: tenacity.RetryCallState) -> None:
     error = state.outcome.exception() if state.outcome else None
     log.warning("the database did not answer; trying again", attempt=state.attempt_number, error=str(error))
 
 
 @contextmanager
 def impatient(seconds: float) -> Iterator[None]:
-    """Within this, go on trying for so long only: for faces, in front of which somebody waits."""
+    """Limit how long operations are retried within the block: for faces, whose users wait."""
     token = _patience.set(seconds)
     try:
         yield
@@ -277,28 +277,30 @@ def impatient(seconds: float) -> Iterator[None]:
 
 
 def retrying(operation: Callable[P, T]) -> Callable[P, T]:
-    """Run a whole transaction again when the database was busy or gone; each operation is safe to repeat.
+    """Decorate an operation to run again as a whole when the database was busy or unreachable.
+
+    The operation must be safe to repeat.
 
     Raises:
-        Unavailable: it did not come back in time.
+        Unavailable: by the operation, when the database was not reachable in time, lacks the schema, or refuses.
     """
 
     def give_up(state: tenacity.RetryCallState) -> T:
         error = state.outcome.exception() if state.outcome else None
-        # What the driver says, without what SQLAlchemy adds for programmers.
+        # The driver's message, without SQLAlchemy's additions for programmers.
         raise Unavailable(f"the database does not answer: {getattr(error, 'orig', error)}") from error
 
     patient = tenacity.retry(
         retry=tenacity.retry_if_exception(is_transient),
         wait=tenacity.wait_random_exponential(multiplier=0.05, max=5),
         stop=lambda state: (state.seconds_since_start or 0.0) >= _patience.get(),
-        before_sleep=_say,
+        before_sleep=_log_retry,
         retry_error_callback=give_up,
     )(operation)
 
     @functools.wraps(operation)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        # The common case pays nothing for the machinery of retries.
+        # tenacity is only entered after a first failure.
         try:
             return operation(*args, **kwargs)
         except IntegrityError:
@@ -325,7 +327,7 @@ def database_time(connection: sa.Connection, database: Database) -> float:
 
 
 def bulk_insert(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert many rows at once, all with the same columns: by COPY where the database has it."""
+    """Insert many rows with the same columns at once, on PostgreSQL by COPY."""
     if not rows:
         return
     if connection.dialect.name != "postgresql":

@@ -1,7 +1,7 @@
-"""The driver itself, for the few statements that every check runs.
+"""Statements on the driver itself, for the few transactions that every check runs: claim, finish, join.
 
-SQLAlchemy keeps the connections; what it does around each statement costs as much again as the statement, so the
-transactions of a check (claim, finish, a join) go past it. Everything else in the store does not.
+SQLAlchemy pools the connections, but its share of a statement costs as much as the statement. Everything else in the
+store uses SQLAlchemy.
 """
 
 import functools
@@ -36,7 +36,7 @@ def _row_type(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
 
 
 class SqliteDirect:
-    """A transaction on Python's own driver."""
+    """A transaction on Python's SQLite driver."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -57,12 +57,12 @@ class SqliteDirect:
 
 @functools.cache
 def _for_psycopg(sql: str) -> bytes:
-    """Return the statement in the driver's spelling of parameters."""
+    """Return the statement with psycopg's spelling of parameters."""
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")).encode()
 
 
 class PostgresDirect:
-    """Statements on psycopg, prepared by the server at their first use."""
+    """Statements on psycopg; the server prepares each at its first use."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -84,7 +84,7 @@ class PostgresDirect:
 
 @contextmanager
 def driver_of(pool: sa.Engine) -> Iterator[Any]:
-    """Lend a connection's driver; a connection that broke is thrown away.
+    """Lend a connection's driver; a broken connection is discarded.
 
     Raises:
         DBAPIError: SQLAlchemy's, of the same kind as the driver's own error, also where connecting failed.
@@ -106,7 +106,7 @@ def driver_of(pool: sa.Engine) -> Iterator[Any]:
 
 
 def _translated(error: Exception, pool: sa.Engine, *, broken: bool) -> BaseException:
-    # What the database finds wrong with a value is no outage: nobody must try it again.
+    # An error about a value keeps its kind: only a broken connection is retried.
     return sa.exc.DBAPIError.instance(
         None,
         None,

@@ -1,8 +1,8 @@
-"""Up to which id the history is complete: below it no event comes any more.
+"""The horizon of the history: the id up to which no event can appear any more.
 
-Ids are given before transactions commit. On PostgreSQL a transaction that is still open may hold a lower id than one
-that everybody can see, so whoever reads on from the last id that he saw would miss it. SQLite has one writer at a
-time: what is seen there is complete.
+Ids are assigned before transactions commit. On PostgreSQL an open transaction may hold a lower id than one that is
+visible already, and a reader that continues after the last visible id would miss it. SQLite has one writer at a time,
+so its visible events are complete.
 """
 
 import threading
@@ -14,29 +14,29 @@ import sqlalchemy as sa
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 
-#: No transaction that writes an event is open for longer than this: the server ends those that stand still before it.
+#: No transaction that writes an event is open for longer: the server ends idle ones earlier.
 SETTLED_SECONDS = 120
-#: How often it is looked again while transactions are open that somebody waits for.
+#: The pause between looks while a reader waits for open transactions.
 _PAUSE_SECONDS = 0.005
-#: So many marks wait at most; while they do, no further ones are made.
+#: The most marks that are pending at once.
 _MOST_MARKS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Mark:
-    """What was seen at one moment, which is complete once all transactions of that moment are over."""
+    """The newest event at one moment; up to it all is complete once the transactions of that moment are over."""
 
-    #: A transaction's number that is higher than those of all that had one at that moment.
+    #: A transaction id above those of all transactions that had one at that moment.
     transaction: int
     newest_event: int
     at: float
 
 
 class Horizon:
-    """Knows how far the history may be read by whoever must not miss an event; threads may share it.
+    """How far the history can be read without missing an event; threads may share it.
 
-    A writer has its transaction's number before it takes an event's id. So once every transaction is over that had a
-    number at some moment, no id that had been given by then is still to be seen.
+    A writer has its transaction id before it takes an event's id. So once every transaction that had an id at some
+    moment is over, no event id assigned before that moment can still appear.
     """
 
     def __init__(self, database: Database) -> None:
@@ -47,12 +47,12 @@ class Horizon:
 
     @property
     def is_behind(self) -> bool:
-        """Whether events were seen, when somebody looked last, above which others may still be missing."""
+        """Whether the last look saw events below which others may still appear."""
         return bool(self._marks)
 
     @property
     def behind_since(self) -> float | None:
-        """The database's time as of which events were seen above which others may still be missing; None: none are."""
+        """The database's time of the oldest event mark below which others may still appear; None if there is none."""
         with self._lock:
             return min((mark.at for mark in self._marks), default=None)
 
@@ -60,7 +60,7 @@ class Horizon:
     def look(self) -> int:
         """Return the highest id up to which no event is missing; it never falls.
 
-        While transactions are open, it is as of the last moment whose transactions are over: ask again soon.
+        While transactions are open, it is that of the last moment whose transactions are over.
         """
         newest = sa.select(sa.func.coalesce(sa.func.max(tables.event.c.id), 0))
         with self._db.read() as connection:
@@ -68,8 +68,8 @@ class Horizon:
             if not self._db.postgres:
                 return seen
             if self._is_news(seen):
-                # A snapshot does not tell this: of the transactions that are open it knows those alone that began
-                # before the last one that is over.
+                # pg_current_snapshot() does not suffice: it knows only the open transactions that began before the
+                # last finished one.
                 transaction = connection.execute(sa.text(_NEXT_TRANSACTION)).scalar_one()
                 at = database_time(connection, self._db)
                 self._add(_Mark(transaction=transaction, newest_event=seen, at=at))
@@ -77,11 +77,11 @@ class Horizon:
                 return self._complete
             oldest = connection.execute(sa.text(f"SELECT {_OLDEST_OPEN}, {self._db.now}")).one()
             complete = self._passed(*oldest)
-            # Whoever begins while somebody writes would begin with the first event of all.
-            return complete or self._begun(connection)
+            # Otherwise a reader that starts while a writer is active would start at the first event.
+            return complete or self._start(connection)
 
-    def _begun(self, connection: sa.Connection) -> int:
-        """Return the last event that no open transaction can be older than, and begin there; 0 if there is none."""
+    def _start(self, connection: sa.Connection) -> int:
+        """Return the last event that is older than any open transaction, and start there; 0 if there is none."""
         event, now = tables.event, database_time(connection, self._db)
         sql = sa.select(event.c.id).where(event.c.at < now - SETTLED_SECONDS)
         found = connection.execute(sql.order_by(event.c.id.desc()).limit(1)).scalar_one_or_none() or 0
@@ -90,7 +90,7 @@ class Horizon:
             return self._complete
 
     def reach(self, patience_seconds: float) -> int:
-        """Return the same once it includes all that is committed now, or when the patience is over."""
+        """Return the same once it includes all events that are committed now, or after ``patience_seconds``."""
         until = time.monotonic() + patience_seconds
         complete = self.look()
         with self._lock:
@@ -101,7 +101,7 @@ class Horizon:
         return complete
 
     def begin_again(self) -> None:
-        """Forget everything: the history is another one, as after a database was restored from a copy."""
+        """Start anew with another history, as after a restore of the database."""
         with self._lock:
             self._marks, self._complete = [], 0
 

@@ -1,4 +1,4 @@
-"""What happened to stacks themselves, written down in the transaction in which it happens."""
+"""Events of stacks themselves, recorded in the transaction of the change."""
 
 import sqlalchemy as sa
 
@@ -15,7 +15,7 @@ def insert_event(
     status: str,
     reason: str,
 ) -> None:
-    """Write down what happened to a stack itself."""
+    """Record an event of a stack itself, in the caller's transaction."""
     connection.execute(
         tables.event.insert().values(
             at=now,

@@ -122,7 +122,9 @@ class Bench:
 
         def over() -> bool:
             # Its last words are said too, whoever hears them.
-            return service.progress(stack.id).finished and service._store.traversals.is_told(traversal.id)
+            return service.progress(stack.id).finished and service._store.traversals.is_end_finished(
+                traversal.id
+            )
 
         wait_until(over, pause_seconds=0.02)
         seconds = time.perf_counter() - started

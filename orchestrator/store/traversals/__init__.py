@@ -1,1 +1,1 @@
-"""Traversals: started, swept, ended, with the ledger of their lifecycle plugin calls."""
+"""Traversals: how they start and end, the sweep, and the ledger of lifecycle plugin calls."""

@@ -1,7 +1,7 @@
-"""The ledger of operations: what each lifecycle plugin was asked and told, so that whoever comes next goes on there.
+"""The ledger of operations: every call of a lifecycle plugin, so that another process can continue after a crash.
 
-An operation is held by one process at a time, for a while that each entry extends. Whoever takes it over raises its
-attempt; what is written under an older one is refused.
+One process at a time holds an operation, under a lease that each entry extends. A process that takes it over increments
+its attempt, which fences writes under an older one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,14 +28,14 @@ from orchestrator.store.traversals.operation_rows import (
     TakenOver,
 )
 
-#: So many lost operations are seen to at a time.
+#: The most lost operations that one sweep returns.
 BATCH: Final = 20
 #: When an operation is lost, as SQL.
 _LOST_AT: Final = f"CASE state WHEN '{ENTERING}' THEN leased_until + :job_seconds ELSE leased_until END"
 
 
 class Ledger:
-    """Changes and reads what is on record of operations."""
+    """The operation tables' operations."""
 
     def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
         self._db = database
@@ -49,27 +49,27 @@ class Ledger:
         *,
         owner: str,
         lease_seconds: float,
-        mine: Callable[[str], bool],
+        is_idle: Callable[[str], bool],
         is_dead: Callable[[str], bool] = lambda _: False,
     ) -> OperationRow | None:
-        """Hold the operation that has begun for this cause, or a new one; None while another process holds it.
+        """Hold the operation that has been opened for this cause, or a new one; None while another process holds it.
 
         Args:
-            new: What plugins are to be asked about.
-            owner: The process that holds it from here on.
-            lease_seconds: For how long it is held.
-            mine: Tells, of an operation that this owner holds on record, that nothing works on it any more.
-            is_dead: Tells of the name of a process whether it surely is there no more: it holds nothing.
+            new: The operation.
+            owner: The process that will hold it.
+            lease_seconds: How long it is held.
+            is_idle: Returns whether no thread of this owner works on an operation, by its id.
+            is_dead: Returns whether a process is known to be dead, by its name; a dead one holds nothing.
         """
         operation = tables.operation
         with self._db.write() as connection:
             now = database_time(connection, self._db)
-            there = connection.execute(
+            found = connection.execute(
                 sa.select(operation)
                 .where(operation.c.cause == new.cause, operation.c.state == ENTERING)
                 .with_for_update()
             ).first()
-            if there is None:
+            if found is None:
                 values = {
                     "id": new.id,
                     "cause": new.cause,
@@ -90,25 +90,25 @@ class Ledger:
                 except IntegrityError:
                     return None
                 return self._read(connection, new.id)
-            held = there.leased_until is not None and there.leased_until > now
-            if held and not (there.owner == owner and mine(there.id)) and not is_dead(there.owner):
+            held = found.leased_until is not None and found.leased_until > now
+            if held and not (found.owner == owner and is_idle(found.id)) and not is_dead(found.owner):
                 return None
-            self._take(connection, there.id, owner=owner, until=now + lease_seconds)
-            return self._read(connection, there.id)
+            self._take(connection, found.id, owner=owner, until=now + lease_seconds)
+            return self._read(connection, found.id)
 
     @retrying
-    def ask(self, row: OperationRow, position: int, plugin: str, *, lease_seconds: float) -> None:
-        """Write down that a plugin is about to be asked.
+    def begin_pre_op(self, row: OperationRow, position: int, plugin: str, *, lease_seconds: float) -> None:
+        """Record that ``pre_op`` of a plugin is about to be called.
 
         Raises:
-            TakenOver: another process sees to the operation.
+            TakenOver: another process holds the operation.
         """
         with self._db.write() as connection:
             self._hold(connection, row, (ENTERING,), lease_seconds)
             self._call(connection, row, position, plugin=plugin, state=ASKING)
 
     @retrying
-    def agree(
+    def end_pre_op(
         self,
         row: OperationRow,
         position: int,
@@ -118,18 +118,17 @@ class Ledger:
         lease_seconds: float,
         then: tuple[int, str] | None = None,
     ) -> None:
-        """Write down that a plugin agreed, what it answered, and how many seconds it took to.
+        """Record that a plugin agreed, with its annotations and the seconds that it took.
 
-        And which one is about to be asked then, if any, by its position and its name.
+        ``then`` is the position and the name of the plugin that is called next, if any.
 
         Raises:
-            TakenOver: another process sees to the operation.
+            TakenOver: another process holds the operation.
         """
         packed = None if annotations is None else self._codec.pack(annotations)
         with self._db.write() as connection:
             self._hold(connection, row, (ENTERING,), lease_seconds)
-            said = {"state": AGREED, "annotations": packed, "asked_seconds": seconds}
-            self._call(connection, row, position, **said)
+            self._call(connection, row, position, state=AGREED, annotations=packed, asked_seconds=seconds)
             if then is not None:
                 self._call(connection, row, then[0], plugin=then[1], state=ASKING)
 
@@ -137,10 +136,10 @@ class Ledger:
     def refuse(
         self, row: OperationRow, position: int, state: str, *, outcome: str, reason: str, lease_seconds: float
     ) -> None:
-        """Write down that a plugin refused, or was late: from here on, those that had agreed are told.
+        """Record that a plugin refused or timed out; ``post_op`` of those that had agreed follows.
 
         Raises:
-            TakenOver: another process sees to the operation.
+            TakenOver: another process holds the operation.
         """
         with self._db.write() as connection:
             leaving = {"state": LEAVING, "outcome": outcome, "reason": reason}
@@ -157,59 +156,61 @@ class Ledger:
         outcome: str,
         reason: str,
         lease_seconds: float,
-        mine: Callable[[str], bool],
+        is_idle: Callable[[str], bool],
         is_dead: Callable[[str], bool] = lambda _: False,
         attempt: int | None = None,
     ) -> OperationRow | None:
-        """Hold an operation, so that plugins can be told that it is over; None if there is nothing to be told.
+        """Hold an operation for its ``post_op`` calls; None if it is not in one of ``states``.
 
-        The first outcome that is written down stays.
+        The first outcome that is recorded stays.
 
         Args:
-            operation_id: That of its traversal too.
-            states: It must be in one of these.
-            owner: The process that holds it from here on.
-            outcome: How it ended.
-            reason: Why it ended so.
-            lease_seconds: For how long it is held.
-            mine: As of :meth:`open`.
+            operation_id: The id of the operation, and of its traversal.
+            states: The states in which it can be left.
+            owner: The process that will hold it.
+            outcome: The outcome of the operation.
+            reason: The reason of the outcome.
+            lease_seconds: How long it is held.
+            is_idle: As of :meth:`open`.
             is_dead: As of :meth:`open`.
-            attempt: It must be held under this attempt still, if given.
+            attempt: The attempt under which it must still be held, if given.
 
         Raises:
-            TakenOver: another process is telling them.
+            TakenOver: another process is calling ``post_op``.
         """
         operation = tables.operation
         with self._db.write() as connection:
             now = database_time(connection, self._db)
-            there = connection.execute(
+            found = connection.execute(
                 sa.select(operation).where(operation.c.id == operation_id).with_for_update()
             ).first()
-            if there is None or there.state not in states:
+            if found is None or found.state not in states:
                 return None
-            if attempt is not None and there.attempt != attempt:
+            if attempt is not None and found.attempt != attempt:
                 return None
-            held = there.leased_until is not None and there.leased_until > now
-            is_mine = attempt is not None or (there.owner == owner and mine(there.id))
-            if held and not is_mine and not is_dead(there.owner):
-                raise TakenOver(f"another process tells lifecycle plugins how operation {operation_id} ended")
-            said = {} if there.state == LEAVING else {"state": LEAVING, "outcome": outcome, "reason": reason}
-            self._take(connection, operation_id, owner=owner, until=now + lease_seconds, **said)
+            held = found.leased_until is not None and found.leased_until > now
+            is_mine = attempt is not None or (found.owner == owner and is_idle(found.id))
+            if held and not is_mine and not is_dead(found.owner):
+                raise TakenOver(
+                    f"another process calls post_op of lifecycle plugins for operation {operation_id}"
+                )
+            left = {} if found.state == LEAVING else {"state": LEAVING, "outcome": outcome, "reason": reason}
+            self._take(connection, operation_id, owner=owner, until=now + lease_seconds, **left)
             return self._read(connection, operation_id)
 
     @retrying
-    def tell(self, row: OperationRow, position: int, *, lease_seconds: float) -> None:
-        """Write down that a plugin is about to be told.
+    def begin_post_op(self, row: OperationRow, position: int, *, lease_seconds: float) -> None:
+        """Record that ``post_op`` of a plugin is about to be called.
 
         Raises:
-            TakenOver: another process sees to the operation.
+            TakenOver: another process holds the operation.
         """
         with self._db.write() as connection:
             self._hold(connection, row, (LEAVING,), lease_seconds)
             self._call(connection, row, position, state=TELLING)
 
     @retrying
-    def told(
+    def end_post_op(
         self,
         row: OperationRow,
         position: int,
@@ -219,12 +220,12 @@ class Ledger:
         then: int | None,
         lease_seconds: float,
     ) -> None:
-        """Write down that a plugin was told, what it raised, and how many seconds it took; None if it is not there.
+        """Record that ``post_op`` of a plugin was called, its error, and the seconds it took; None if not installed.
 
-        And which one is about to be told then, by its position; if none is, the operation is over.
+        ``then`` is the position of the plugin that is called next; without one, the operation is over.
 
         Raises:
-            TakenOver: another process sees to the operation.
+            TakenOver: another process holds the operation.
         """
         with self._db.write() as connection:
             if then is None:
@@ -236,10 +237,10 @@ class Ledger:
 
     @retrying
     def close(self, row: OperationRow) -> None:
-        """Write down that an operation is over about which nobody need be told.
+        """Record that an operation without ``post_op`` calls is over.
 
         Raises:
-            TakenOver: another process sees to the operation.
+            TakenOver: another process holds the operation.
         """
         with self._db.write() as connection:
             self._hold(connection, row, (LEAVING,), None, **self._over(connection))
@@ -250,11 +251,11 @@ class Ledger:
         return {"state": OVER, "leased_until": None, "shown": None, "ended_at": now}
 
     def lost(self, connection: sa.Connection) -> tuple[str, ...]:
-        """Return the operations that nobody sees to any more, oldest first.
+        """Return the operations whose lease has expired, oldest first.
 
-        One that has not begun is lost only when its job would have come again.
+        One that has not begun is lost only after its job would have been redelivered.
         """
-        # Looked for at every sweep, and hardly ever found: as text, it costs what it costs the database.
+        # As text, because it runs at every sweep and finds hardly ever anything.
         sql = (
             f"SELECT id FROM operation WHERE leased_until IS NOT NULL AND {_LOST_AT} <= {self._db.now} "
             f"ORDER BY created_at LIMIT {BATCH}"
@@ -263,7 +264,7 @@ class Ledger:
         return tuple(found.scalars())
 
     def next_lost(self, connection: sa.Connection) -> float | None:
-        """Return when the next operation will be lost, if nobody sees to it meanwhile; None if there is none."""
+        """Return when the next operation will be lost unless its lease is extended; None if there is none."""
         sql = f"SELECT min({_LOST_AT}) FROM operation WHERE leased_until IS NOT NULL"
         found = connection.execute(sa.text(sql), {"job_seconds": self._timings.job_seconds})
         at_last: float | None = found.scalar_one()
@@ -271,17 +272,16 @@ class Ledger:
 
     @retrying
     def put_off(self, operation_id: str, *, seconds: float) -> None:
-        """Let nobody find a lost operation for so many seconds, unless somebody sees to it by now."""
+        """Hide a lost operation from the sweep for some seconds, unless a process has taken it over."""
         operation = tables.operation
         with self._db.write() as connection:
             now = database_time(connection, self._db)
             mine = (operation.c.id == operation_id) & (operation.c.leased_until <= now)
-            # What has not begun is lost only a while after its lease.
             connection.execute(operation.update().where(mine).values(leased_until=now + seconds))
 
     @retrying
     def take_over(self, is_dead: Callable[[str], bool]) -> None:
-        """Make lost at once what processes held that are known to be dead; in embedded mode, jobs died with them."""
+        """Expire the leases of processes that are known to be dead; for embedded mode, whose jobs died with them."""
         operation = tables.operation
         with self._db.write() as connection:
             held = operation.c.leased_until.is_not(None)
@@ -302,7 +302,7 @@ class Ledger:
 
     @retrying
     def calls(self, operation_id: str) -> tuple[CallRow, ...]:
-        """Return what plugins were asked and told about an operation; nothing if none was."""
+        """Return the calls of lifecycle plugins about an operation."""
         with self._db.read() as connection:
             return self._calls(connection, operation_id)
 
@@ -314,7 +314,11 @@ class Ledger:
         lease_seconds: float | None,
         **values: Any,
     ) -> None:
-        """Keep an operation from being taken over until the transaction ends, and longer if a lease is given."""
+        """Lock an operation until the transaction ends, set ``values``, and extend its lease if one is given.
+
+        Raises:
+            TakenOver: another process holds the operation.
+        """
         operation = tables.operation
         if lease_seconds is not None:
             values["leased_until"] = database_time(connection, self._db) + lease_seconds
@@ -322,7 +326,7 @@ class Ledger:
         held = operation.update().where(mine, operation.c.state.in_(states))
         changed = connection.execute(held.values(**(values or {"attempt": row.attempt})))
         if changed.rowcount != 1:
-            raise TakenOver(f"another process sees to operation {row.id} on stack {row.stack!r}")
+            raise TakenOver(f"another process holds operation {row.id} on stack {row.stack!r}")
 
     @staticmethod
     def _take(

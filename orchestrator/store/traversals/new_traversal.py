@@ -1,4 +1,4 @@
-"""A traversal that is to begin: all that is written of it in one transaction."""
+"""A new traversal: everything that its start writes in one transaction."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from orchestrator.store.traversals.operation_rows import Agreed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopted:
-    """What is there already of a resource whose row is to be made."""
+    """The existing object of a resource that is adopted."""
 
     physical_id: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTraversal:
-    """A traversal to begin: the plan, and what the rows around it need."""
+    """A traversal to begin: the plan, and the values of the rows of its stack."""
 
     id: str
     stack_id: str
@@ -30,42 +30,42 @@ class NewTraversal:
     template_id: str
     timeout_minutes: float
     plan: Plan
-    #: What every check needs to know.
+    #: The data that every check needs.
     context: Mapping[str, Any]
-    #: Resource type by resource id, of the rows to be made.
+    #: The resource types of new rows, by row id.
     new_types: Mapping[str, str]
-    #: By row id, what the rows to be made are of already: of all of them, or of none.
+    #: The objects of new rows that are adopted, by row id: of all new rows, or of none.
     adopted: Mapping[str, Adopted] = field(default_factory=dict)
-    #: Of a rollback: the template that was complete last. Once another is, there is nothing to bring back.
+    #: For a rollback: the template that completed last. Once another has completed, the rollback does not begin.
     completed_template_id: str | None = None
-    #: The ids of the rows that were there when it was planned.
+    #: The ids of the rows that existed when it was planned.
     known: Collection[str] = ()
-    #: What they required then; empty where nobody can have changed it since.
+    #: What they required then; empty if that cannot have changed since.
     required: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: Makes the plan again by what the rows require.
+    #: Makes the plan again from what the rows require.
     planned_by: Callable[[Mapping[str, tuple[str, ...]]], Plan] | None = None
-    #: The rows that are wanted again, although another was to take their place.
+    #: The rows that are wanted again although a replacement was planned.
     taken_back: Collection[str] = ()
-    #: The rows that are wanted as they were last made, although they were to become something else.
+    #: The rows that are wanted as they were last applied, although another definition was planned.
     as_applied: Collection[str] = ()
-    #: By row id, the type that takes the place of the row's.
+    #: New resource types of existing rows, by row id.
     other_types: Mapping[str, str] = field(default_factory=dict)
     #: Flags of the operation.
     options: Mapping[str, Any] = field(default_factory=dict)
-    #: Those that the stack is to have; None leaves them as they are.
+    #: The stack's new tags; None leaves them as they are.
     tags: tuple[str, ...] | None = None
-    #: Who is told what happens to the stack, each a map with a type; None leaves them as they are.
+    #: The stack's event sinks, each a map with a type; None leaves them as they are.
     event_sinks: tuple[Mapping[str, Any], ...] | None = None
     job_id: str | None = None
-    #: What it is to make of the stack.
+    #: The snapshot that it takes.
     snapshot: NewSnapshot | None = None
-    #: Of a new stack in a stack.
+    #: For a new nested stack: its place in the tree of stacks.
     family: Family | None = None
-    #: In whose name this is begun, if in that of a resource.
+    #: For an operation that a resource begins: the condition that its attempt, or its rest, still holds.
     fence: Fence | AtRest | None = None
-    #: What lifecycle plugins agreed to; None if none was asked.
+    #: The operation that lifecycle plugins agreed to; None if there are no plugins.
     agreed: Agreed | None = None
 
 
 class Fenced(Exception):
-    """The attempt in whose name a traversal was to begin is over; nothing was begun."""
+    """The attempt that wanted to begin a traversal is over, or its resource is not at rest any more; nothing began."""

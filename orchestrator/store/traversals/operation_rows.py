@@ -1,4 +1,4 @@
-"""What is on record of an operation: how far it is, and what each lifecycle plugin was asked and told about it."""
+"""Rows of the ledger: an operation with its state, and its calls of lifecycle plugins."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from orchestrator.errors import Unavailable
 
-#: The states of an operation.
+#: The states of an operation: ``pre_op`` calls, in progress, ``post_op`` calls, over.
 ENTERING: Final = "entering"
 UNDER_WAY: Final = "under_way"
 LEAVING: Final = "leaving"
 OVER: Final = "over"
 
-#: The states of a call.
+#: The states of a call: the first four of ``pre_op``, the others of ``post_op``.
 ASKING: Final = "asking"
 AGREED: Final = "agreed"
 REFUSED: Final = "refused"
@@ -22,27 +22,27 @@ TOLD: Final = "told"
 
 
 class TakenOver(Unavailable):
-    """Another process sees to an operation now; what this one wanted to write down was not."""
+    """Another process holds the operation now; nothing of this process was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRow:
-    """What one plugin was asked and told."""
+    """The calls of one lifecycle plugin about an operation."""
 
     position: int
     plugin: str
     state: str
-    #: What it answered; None if nothing.
+    #: The annotations that ``pre_op`` returned; None for none.
     annotations: Mapping[str, Any] | None = None
     error: str = ""
-    #: How long it took to answer, and to be told; None if it did not come to that.
+    #: How long ``pre_op`` and ``post_op`` took; None if not called.
     asked_seconds: float | None = None
     told_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRow:
-    """An operation, with its calls in the order in which plugins were asked."""
+    """An operation, with its calls in the order of ``pre_op``."""
 
     id: str
     stack_id: str
@@ -52,7 +52,7 @@ class OperationRow:
     state: str
     outcome: str
     reason: str
-    #: The stack that was shown, as plain types; None where the store can tell it.
+    #: The stack as plugins saw it, as plain types; None if it can be read from the store.
     shown: Mapping[str, Any] | None
     attempt: int
     created_at: float
@@ -62,10 +62,10 @@ class OperationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewOperation:
-    """An operation that plugins are to be asked about."""
+    """An operation for which ``pre_op`` will be called."""
 
     id: str
-    #: Whoever comes again for the same reason goes on with the same operation.
+    #: The job or traversal that it is for; a coordinator with the same cause continues the same operation.
     cause: str
     stack_id: str
     stack: str
@@ -76,10 +76,10 @@ class NewOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreed:
-    """An operation that every plugin has agreed to: what its traversal writes as it begins."""
+    """An operation that every plugin has agreed to, as its traversal writes it at the start."""
 
     operation_id: str
     attempt: int
-    #: What each plugin answered that answered something: warnings, and values by resource (the stack's own under "").
+    #: The warnings of each plugin, and its annotations by resource (those of the stack under "").
     warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     annotations: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)

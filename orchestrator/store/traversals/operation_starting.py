@@ -1,4 +1,4 @@
-"""What is written of an operation that begins, in the transaction in which it does."""
+"""The start of an operation that lifecycle plugins agreed to: its state, their annotations and warnings."""
 
 import sqlalchemy as sa
 
@@ -12,16 +12,16 @@ from orchestrator.store.traversals.operation_rows import ENTERING, UNDER_WAY, Ag
 def begin_operation(
     connection: sa.Connection, codec: Codec, agreed: Agreed, *, stack_id: str, action: str, now: float
 ) -> None:
-    """Write down, in the transaction in which it happens, that an operation begins, and what plugins said of it.
+    """Mark an operation as under way and write its plugins' annotations and warnings, in the caller's transaction.
 
     Raises:
-        TakenOver: another process has told the plugins by now that it never will; the transaction must not be kept.
+        TakenOver: another process holds the operation by now; the transaction must be rolled back.
     """
     operation = tables.operation
     mine = (operation.c.id == agreed.operation_id) & (operation.c.attempt == agreed.attempt)
     begun = operation.update().where(mine, operation.c.state == ENTERING)
     if connection.execute(begun.values(state=UNDER_WAY, leased_until=None)).rowcount != 1:
-        raise TakenOver(f"another process sees to operation {agreed.operation_id}")
+        raise TakenOver(f"another process holds operation {agreed.operation_id}")
     _annotate(connection, codec, agreed, stack_id=stack_id)
     for plugin, warnings in agreed.warnings.items():
         for warning in warnings:
@@ -37,14 +37,14 @@ def begin_operation(
 
 
 def _annotate(connection: sa.Connection, codec: Codec, agreed: Agreed, *, stack_id: str) -> None:
-    """Put what each plugin says in the place of what it said before."""
+    """Replace each plugin's annotations of the stack."""
     annotation = tables.annotation
     if agreed.annotations:
         before = annotation.c.plugin.in_(list(agreed.annotations))
         connection.execute(annotation.delete().where(annotation.c.stack_id == stack_id, before))
     rows = [
         {"stack_id": stack_id, "plugin": plugin, "resource": resource, "value": codec.pack(value)}
-        for plugin, said in agreed.annotations.items()
-        for resource, value in said.items()
+        for plugin, by_resource in agreed.annotations.items()
+        for resource, value in by_resource.items()
     ]
     bulk_insert(connection, annotation, rows)

@@ -1,4 +1,4 @@
-"""Begin a traversal, in one transaction: the stack, the rows to be made, the nodes, and what they wait for."""
+"""The start of a traversal, in one transaction: the stack, new resource rows, and the nodes with their edges."""
 
 import json
 import operator
@@ -24,16 +24,16 @@ from orchestrator.store.stacks.snapshots import fail_snapshot, insert_snapshot
 from orchestrator.store.traversals.new_traversal import Fenced, NewTraversal
 from orchestrator.store.traversals.operation_starting import begin_operation
 
-#: The actions by which people give a stack a definition.
-_GIVING = tuple(action for action in DEFINING if action != "ROLLBACK")
+#: The actions by which users give a stack a definition.
+_BY_USERS = tuple(action for action in DEFINING if action != "ROLLBACK")
 
 
 class _Overtaken(Exception):
-    """What was planned with has changed meanwhile; nothing of the transaction is kept."""
+    """The rows have changed since the plan was made; the transaction is rolled back."""
 
 
 class TraversalStarts:
-    """Writes what a traversal needs to begin, all or nothing."""
+    """Starts of traversals; each is written all or nothing."""
 
     def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
         self._db = database
@@ -42,12 +42,12 @@ class TraversalStarts:
 
     @retrying
     def begin_create(self, new: NewTraversal) -> None:
-        """Write stack, rows, traversal and nodes of a new stack, all or nothing.
+        """Write the stack, rows, traversal and nodes of a new stack, all or nothing.
 
         Raises:
             Conflict: the project has a stack of this name.
-            Fenced: the attempt in whose name it is made is over.
-            TakenOver: another process has the word of the lifecycle plugins by now.
+            Fenced: the attempt that makes it is over.
+            TakenOver: another process holds the operation of the lifecycle plugins by now.
         """
         family = new.family
         within = (
@@ -84,12 +84,15 @@ class TraversalStarts:
 
     @retrying
     def begin_next(self, new: NewTraversal, *, expected: str) -> NewTraversal | None:
-        """Let a traversal take over an existing stack, whose traversal must be ``expected``; all or nothing.
+        """Let a traversal supersede that of an existing stack, which must be ``expected``; all or nothing.
 
-        Returns what was begun: what the old traversal made its rows require since the plan was made is part of it.
-        None: another one was faster, or the old traversal has made rows that the plan does not know of, and which
-        must not be forgotten. The old traversal starts nothing new from here on; what it has running
-        ends, and lets go of its resources.
+        Returns the traversal with its final plan, which has the requirements that the old traversal gave to rows since
+        the plan was made. None if another traversal was faster, or the old one has made rows that the plan does not
+        contain. The old traversal begins nothing new afterwards; its running steps end, and release their resources.
+
+        Raises:
+            Fenced: the attempt that begins it is over.
+            TakenOver: another process holds the operation of the lifecycle plugins by now.
         """
         try:
             return self._begin_next(new, expected)
@@ -113,13 +116,13 @@ class TraversalStarts:
             if swapped.rowcount != 1:
                 return None
             old = (traversal.c.id == expected) & traversal.c.status.in_(("IN_PROGRESS", "FAILED"))
-            # One that failed ended then.
+            # A failed one keeps the time of its failure.
             ended = sa.func.coalesce(traversal.c.ended_at, now)
             connection.execute(traversal.update().where(old).values(status="SUPERSEDED", ended_at=ended))
             over = tables.in_traversal(expected) & (node.c.phase != END)
             unfinished = node.c.state.in_(("blocked", "ready", "waiting"))
             connection.execute(node.update().where(over, unfinished).values(state="superseded", due_at=None))
-            # Whoever was told that the operation begins is still owed the word that it is over.
+            # Lifecycle plugins that saw the old operation begin are called at its end.
             end = tables.in_traversal(expected) & (node.c.phase == END) & (node.c.state == "blocked")
             connection.execute(node.update().where(end).values(state="ready", ready_at=now, due_at=now))
             fail_snapshot(connection, expected, f"{new.plan.action} came before it was complete")
@@ -143,7 +146,7 @@ class TraversalStarts:
 
     @staticmethod
     def _planned_anew(connection: sa.Connection, new: NewTraversal) -> NewTraversal:
-        """Return the traversal with a plan by what the rows require now, which nobody else changes any more."""
+        """Return the traversal, planned again if the rows require something else by now; they are locked here."""
         if new.planned_by is None or not new.required:
             return new
         required = requirements_of(connection, new.stack_id)
@@ -153,9 +156,10 @@ class TraversalStarts:
 
     @staticmethod
     def _hold(connection: sa.Connection, fence: Fence | AtRest | None) -> None:
-        """Make sure, until the transaction ends, that the attempt holds its resource which this is begun for.
+        """Lock the resource that a traversal is begun for, if its attempt holds it still, or it is still at rest.
 
-        Or that the resource is still at rest, if it was begun for that.
+        Raises:
+            Fenced: neither is so.
         """
         if fence is None:
             return
@@ -195,7 +199,7 @@ class TraversalStarts:
             "traversal_id": new.id,
             "template_id": new.template_id,
             **({"in_service": False, "defining_traversal_id": new.id} if new.plan.action in DEFINING else {}),
-            **({"rollback": bool(new.options.get("rollback"))} if new.plan.action in _GIVING else {}),
+            **({"rollback": bool(new.options.get("rollback"))} if new.plan.action in _BY_USERS else {}),
             **({"tags": new.tags} if new.tags is not None else {}),
             "timeout_minutes": new.timeout_minutes,
             "updated_at": now,
@@ -232,7 +236,7 @@ class TraversalStarts:
                 )
             )
         if new.event_sinks is not None:
-            # Before the event: who is named for the first time is told that this begins.
+            # Before the event, so that a new event sink receives it.
             write_stack_sinks(
                 connection, self._codec, now, stack_id=new.stack_id, wanted=new.event_sinks, is_new=is_new
             )
@@ -252,12 +256,12 @@ class TraversalStarts:
 
     @staticmethod
     def _point_at_plan(connection: sa.Connection, new: NewTraversal) -> None:
-        """Note with each row that is there already where its new definition stands, in the order of their ids."""
+        """Point each existing row at the node with its new definition, in the order of the rows' ids."""
         resource = tables.resource
         pointed = [
             {"row": node.resource_id, "at": node.no}
             for node in new.plan.nodes
-            # What a quiet node's definition says is what was applied.
+            # The definition of a quiet node is the one that was applied.
             if node.phase == CONVERGE
             and node.fragment
             and not node.quiet
@@ -303,7 +307,7 @@ class TraversalStarts:
                 }
 
     def _adopted(self, new: NewTraversal, resource_id: str) -> dict[str, Any]:
-        """Return what a row that is to be adopted holds besides; nobody has claimed it yet, so it has not started."""
+        """Return the columns of a row to be adopted: in progress, but not started until its node is claimed."""
         if not new.adopted:
             return {}
         adopted = new.adopted[resource_id]

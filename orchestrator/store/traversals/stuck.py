@@ -1,4 +1,4 @@
-"""Work that nobody does though somebody should."""
+"""Stuck work: nodes that are overdue, undelivered, or lost with their worker."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,7 +11,7 @@ from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes.claims import Timings
 from orchestrator.views.operations import StuckView
 
-#: How many are told at most, the longest first.
+#: The most that are returned, the longest first.
 MOST: Final = 200
 #: Kinds of processes that take checks.
 TAKE_CHECKS: Final = ("worker", "embedded")
@@ -20,7 +20,7 @@ _WHY: Final = {"running": LOST, "ready": UNDELIVERED, "waiting": OVERDUE}
 
 
 class Stuck:
-    """Reads what the sweep should have seen to, or what it has published and nobody takes."""
+    """Reads of work that the sweep has missed, or has published without a worker taking it."""
 
     def __init__(self, database: Database, timings: Timings) -> None:
         self._db = database
@@ -28,9 +28,9 @@ class Stuck:
 
     @retrying
     def all(self, *, project: str) -> tuple[StuckView, ...]:
-        """Return what nobody does in a project, the longest first, at most ``MOST``.
+        """Return a project's stuck work, the longest first, at most ``MOST``.
 
-        What is due is given as long as it takes to deliver a message: a sweep may come late.
+        Work counts as stuck once it is overdue by the time that a message is given to arrive.
         """
         with self._db.snapshot() as connection:
             now = database_time(connection, self._db)
@@ -41,10 +41,10 @@ class Stuck:
     def _rows(self, connection: sa.Connection, project: str, now: float) -> Sequence[Any]:
         node, traversal, stack, resource = tables.node, tables.traversal, tables.stack, tables.resource
         late = now - self._timings.redeliver_seconds
-        # A message in a queue that nobody takes from is not published again.
-        left_lying = (node.c.ready_at < late) & node.c.phase.in_(CHECKED_PHASES) & ~self._has_workers(now)
-        unheeded = (node.c.state == "ready") & ((node.c.published > 0) | left_lying)
-        # What was begun in an operation that has failed is carried to its end.
+        # The sweep does not publish again while the queue is long, which it is without workers too.
+        queued = (node.c.ready_at < late) & node.c.phase.in_(CHECKED_PHASES) & ~self._has_workers(now)
+        not_taken = (node.c.state == "ready") & ((node.c.published > 0) | queued)
+        # A failed operation carries begun actions to their end.
         goes_on = (traversal.c.status == "IN_PROGRESS") | (node.c.attempt > 0) | (node.c.phase == END)
         sql = (
             sa.select(
@@ -64,7 +64,7 @@ class Stuck:
             .join(traversal, traversal.c.id == node.c.traversal_id)
             .join(stack, stack.c.id == traversal.c.stack_id)
             .outerjoin(resource, resource.c.id == node.c.resource_id)
-            .where(node.c.due_at.is_not(None), node.c.state.in_(_WHY), (node.c.due_at < late) | unheeded)
+            .where(node.c.due_at.is_not(None), node.c.state.in_(_WHY), (node.c.due_at < late) | not_taken)
             .where(stack.c.project == project, traversal.c.status != "SUPERSEDED", goes_on)
             .order_by(node.c.due_at, node.c.traversal_id, node.c.no)
             .limit(MOST)

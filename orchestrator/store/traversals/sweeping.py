@@ -1,6 +1,6 @@
 """The sweep: one mechanism for polling, retries, lost messages, dead workers and time-outs.
 
-Whatever is due is made ready or published again. Any number of sweepers may run: on PostgreSQL each takes rows
+Nodes that are due are made ready or published again. Any number of sweepers may run: on PostgreSQL each takes rows
 that no other has locked.
 """
 
@@ -20,9 +20,9 @@ from orchestrator.store.nodes.nodes import Nodes
 from orchestrator.store.traversals.ledger import Ledger
 from orchestrator.views.facts import LOST
 
-#: How many nodes one sweep takes at most, so that its transaction stays short.
+#: The most nodes that one sweep takes, so that its transaction stays short.
 BATCH = 500
-#: How many of the resources that stood at hooks until the time-out are named.
+#: The most resources named in the reason of a time-out at breakpoints.
 STOOD_NAMED = 3
 #: The pause before publishing again doubles, up to this many times.
 DOUBLINGS = 6
@@ -30,18 +30,18 @@ DOUBLINGS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """What a sweep found."""
+    """The result of a sweep."""
 
     #: Orders to be published.
     orders: tuple[CheckOrder, ...]
-    #: Whether there was more than fits into one sweep.
+    #: Whether more nodes are due than fit into one sweep.
     more: bool
-    #: The operations about which lifecycle plugins were asked, and which nobody sees to any more.
+    #: The ids of operations whose process died between calls of lifecycle plugins.
     lost: tuple[str, ...] = ()
 
 
 class Sweeper:
-    """Finds what is due."""
+    """Sweeps of due nodes and of traversals that are out of time."""
 
     def __init__(self, database: Database, nodes: Nodes, ledger: Ledger, timings: Timings) -> None:
         self._db = database
@@ -51,13 +51,13 @@ class Sweeper:
 
     @retrying
     def sweep(self, *, backlog: int | None = None) -> Swept:
-        """Make everything ready that is due, fail what ran out of time, and return the orders to publish.
+        """Make due nodes ready, fail traversals that are out of time, and return the orders to publish.
 
-        A caller that dies before publishing loses nothing: the nodes are due again a little later.
+        If the caller dies before publishing, the nodes are due again a little later.
 
         Args:
-            backlog: How many checks wait in the queue, if that is known. While most ready nodes still have their
-                message there, none is published again: the queue is not lost, only long.
+            backlog: The number of checks in the queue, if it is known. While at least half of the ready nodes can have
+                their message there, none is published again.
         """
         timed_out = self._fail_overdue()
         with self._db.write() as connection:
@@ -69,7 +69,7 @@ class Sweeper:
             settled = [(row, _settle(row, now, self._timings.redeliver_seconds)) for row in rows]
             for row in rows:
                 if row.state == "running":
-                    self._say_lost(connection, row)
+                    self._record_lost(connection, row)
                     self._unlock(connection, row)
             self._write(connection, [change for _, change in settled])
             live = [row for row, change in settled if change["due_at"] is not None]
@@ -90,7 +90,7 @@ class Sweeper:
         return Swept(orders=timed_out + orders + woken, more=len(rows) == BATCH, lost=lost)
 
     def next_due(self) -> float | None:
-        """Return in how many seconds something will be due, by the database's clock; None if nothing ever is."""
+        """Return the seconds until the next node, deadline or lost operation is due; None if nothing will be."""
         node, traversal = tables.node, tables.traversal
         with self._db.read() as connection:
             now = database_time(connection, self._db)
@@ -104,11 +104,10 @@ class Sweeper:
 
     @retrying
     def take_over(self, is_dead: Callable[[str], bool]) -> None:
-        """Make everything due at once that processes known to be dead had claimed, or that waits to be delivered.
+        """Make all nodes claimed by dead processes, and all undelivered nodes, due now.
 
-        What they had begun to ask lifecycle plugins about is lost.
-
-        For embedded mode, whose queue dies with its process. Claims refuse what turns out to be done already.
+        The operations of the dead processes are lost at once too. For embedded mode, whose queue dies with its process.
+        An order that turns out to be done already is refused by its claim.
         """
         node = tables.node
         self._ledger.take_over(is_dead)
@@ -136,21 +135,21 @@ class Sweeper:
 
     @staticmethod
     def _is_queued(connection: sa.Connection, backlog: int) -> bool:
-        """Whether at least half of the nodes that were sent can still be in the queue."""
+        """Return whether at least half of the nodes that were sent can still be in the queue."""
         node = tables.node
         sent = (node.c.due_at.is_not(None), node.c.state == "ready", node.c.phase.in_(CHECKED_PHASES))
         count = connection.execute(sa.select(sa.func.count()).select_from(node).where(*sent)).scalar_one()
         return backlog * 2 >= count
 
     def _postpone(self, connection: sa.Connection, now: float) -> None:
-        """Look again later whether what was sent has arrived."""
+        """Put off publishing again the nodes whose message should be in the queue."""
         node = tables.node
         sent = (node.c.due_at <= now, node.c.state == "ready", node.c.phase.in_(CHECKED_PHASES))
         connection.execute(node.update().where(*sent).values(due_at=now + self._timings.redeliver_seconds))
 
     @staticmethod
     def _write(connection: sa.Connection, changes: Sequence[Mapping[str, Any]]) -> None:
-        """Write down what becomes of the due nodes, in the order of their keys."""
+        """Write the new states of due nodes, in the order of their keys."""
         if changes:
             sql = (
                 "UPDATE node SET state = :state, due_at = :due_at, published = :published, "
@@ -160,22 +159,22 @@ class Sweeper:
             in_order = sorted(changes, key=lambda change: (change["traversal_id"], change["no"]))
             connection.execute(sa.text(sql), in_order)
 
-    def _say_lost(self, connection: sa.Connection, row: Any) -> None:
-        """Write down that an attempt on a resource was lost."""
+    def _record_lost(self, connection: sa.Connection, row: Any) -> None:
+        """Record the event that an attempt on a resource was lost."""
         if row.resource_id is None:
             return
-        said = {
+        values = {
             "traversal_id": row.traversal_id,
             "no": row.no,
             "cause": LOST,
             "worker": row.worker or "",
-            "reason": f"{row.worker or 'whoever was at it'} was not heard of any more",
+            "reason": f"{row.worker or 'its worker'} was not heard of any more",
         }
-        connection.execute(sa.text(statements.LOST_EVENT.at(self._db.now)), said)
+        connection.execute(sa.text(statements.LOST_EVENT.at(self._db.now)), values)
 
     @staticmethod
     def _unlock(connection: sa.Connection, row: Any) -> None:
-        """Let go of the resource that a lost attempt still holds."""
+        """Release the resource that a lost attempt has locked."""
         resource = tables.resource
         held = (
             (resource.c.id == row.resource_id)
@@ -197,7 +196,7 @@ class Sweeper:
             ).all()
         ends = []
         for row in overdue:
-            # A stack in another has what is left of the time, which is no round number.
+            # A nested stack has the rest of its parent's time, which is no round number.
             minutes = round((row.deadline - row.created_at) / 60, 2)
             reason = f"Stack {row.action} timed out after {minutes:g} minutes"
             with self._db.write() as connection:
@@ -216,7 +215,7 @@ class Sweeper:
 
     @staticmethod
     def _stood(connection: sa.Connection, traversal_id: str) -> str:
-        """Return in words, after a reason, where nobody let resources on; empty if none stands."""
+        """Return the addition to a reason that names the hooks at which resources stand; empty for none."""
         node = tables.node
         sql = sa.select(node.c.key, node.c.hook).where(
             node.c.traversal_id == traversal_id, node.c.hook.is_not(None)
@@ -229,7 +228,7 @@ class Sweeper:
 
     @staticmethod
     def _fail_waiting(connection: sa.Connection, traversal_id: str, reason: str, now: float) -> None:
-        """Fail what is between two steps: nobody will look at it again. A running step ends by itself."""
+        """Fail the nodes that are between two steps; a running step ends by itself."""
         node, resource, event = tables.node, tables.resource, tables.event
         between = node.c.state.in_(("waiting", "ready")) & (node.c.attempt > 0) & (node.c.phase != END)
         rows: Sequence[Any] = connection.execute(
@@ -238,7 +237,7 @@ class Sweeper:
             .values(state="failed", due_at=None)
             .returning(node.c.resource_id, node.c.worker)
         ).all()
-        told = ("id", "stack_id", "name", "type", "action", "physical_id")
+        columns = ("id", "stack_id", "name", "type", "action", "physical_id")
         for row in rows:
             failed = connection.execute(
                 resource.update()
@@ -248,7 +247,7 @@ class Sweeper:
                     resource.c.lock_traversal.is_(None),
                 )
                 .values(status="FAILED", reason=reason, updated_at=now)
-                .returning(*(resource.c[name] for name in told))
+                .returning(*(resource.c[name] for name in columns))
             ).first()
             if failed is None:
                 continue
@@ -270,15 +269,15 @@ class Sweeper:
 
 
 def _was_sent(row: Any) -> bool:
-    """Whether a due node is one whose message should be in the queue."""
+    """Return whether the message of a due node should be in the queue."""
     return row.state == "ready" and row.phase in CHECKED_PHASES
 
 
 def _settle(row: Any, now: float, redeliver_seconds: float) -> dict[str, Any]:
-    """Return what becomes of a due node; it is to be published if it will be due again."""
+    """Return the new state of a due node; it is to be published if it has a new due time."""
     over = row.status == "SUPERSEDED" and row.phase != END
     never = row.status == "FAILED" and row.attempt == 0 and row.phase != END
-    # One that no worker took for long is published ever more seldom: the queue may just be long.
+    # The pause grows while no worker takes it, because the queue may only be long.
     published = row.published + 1 if row.state == "ready" else 0
     pause = redeliver_seconds * 2 ** min(published, DOUBLINGS)
     return {
@@ -287,6 +286,6 @@ def _settle(row: Any, now: float, redeliver_seconds: float) -> dict[str, Any]:
         "state": "superseded" if over else "ready",
         "due_at": None if over or never else now + pause,
         "published": published,
-        # One that is published again has been ready all the time.
+        # A node that is published again has been ready all the time.
         "ready_at": None if row.state == "ready" else now,
     }

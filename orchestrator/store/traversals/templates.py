@@ -1,4 +1,4 @@
-"""Templates and files, under the SHA-256 of what they hold: one text is stored once, however many stacks use it."""
+"""Templates and files, stored once under the SHA-256 of their content, however many stacks use them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ from orchestrator.store.database import Database, database_time, retrying
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTemplate:
-    """All that describes a target state: the template's text, its environments, parameters and files.
+    """A complete definition: the template's text, its environments, parameters and files.
 
-    The text is kept, not the parsed form: positions in errors stay true for as long as the stack exists.
+    The text is stored, not the parsed form, so that positions in errors stay right as long as the stack exists.
     """
 
     source: str
@@ -26,11 +26,11 @@ class StoredTemplate:
     #: Each (file name, text).
     environments: tuple[tuple[str, str], ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    #: Digest by the key that get_file uses.
+    #: Digests by the key of ``get_file``.
     files: Mapping[str, str] = field(default_factory=dict)
-    #: Of a stack in a stack.
+    #: Only for a nested stack.
     nesting: Nesting | None = None
-    #: Where the names of files start that the template uses; see :mod:`orchestrator.template.locations`.
+    #: The base of the file names in the template; see :mod:`orchestrator.template.locations`.
     base: str = ""
 
     def to_wire(self) -> list[Any]:
@@ -60,12 +60,12 @@ class StoredTemplate:
 
     @property
     def id(self) -> str:
-        """The address of this content."""
+        """The SHA-256 of this content."""
         return hashlib.sha256(msgpack.packb(self.to_wire())).hexdigest()
 
 
 def digest_of(content: str) -> str:
-    """Return a file's address."""
+    """Return the SHA-256 of a file's content."""
     return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -78,10 +78,10 @@ class Templates:
 
     @retrying
     def save(self, template: StoredTemplate, files: Mapping[str, str]) -> str:
-        """Keep a template and its files (content by digest); return its id. What is there already is left alone.
+        """Store a template and its files (content by digest) unless they are stored already; return the template's id.
 
-        Not part of the transaction that begins a traversal: content without a stack harms nobody. It is marked as
-        saved just now, so that a purge leaves it until that transaction refers to it.
+        This is not part of the transaction that starts a traversal. The content is marked as saved now, so that a purge
+        spares it until that transaction refers to it.
         """
         with self._db.write() as connection:
             now = database_time(connection, self._db)
@@ -111,7 +111,7 @@ class Templates:
 
 
 def _save(table: str, column: str) -> sa.TextClause:
-    """Return the statement that keeps a value under its address, or marks the one that is there as saved again."""
+    """Return the statement that stores a value under its digest, or marks the stored one as saved again."""
     return sa.text(
         f"INSERT INTO {table} (id, {column}, saved_at) VALUES (:id, :value, :now) "
         "ON CONFLICT (id) DO UPDATE SET saved_at = excluded.saved_at"

@@ -1,4 +1,8 @@
-"""Traversals: how they end, and what is asked of them meanwhile."""
+"""Traversals: how they are completed, failed or cancelled, and reads of one.
+
+Each ends in two steps: its status is written, and then a coordinator claims its end for the post-operation work
+(lifecycle plugins, rollback), which is done exactly once.
+"""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +28,7 @@ from orchestrator.store.stacks.unclean import LEFT, UNCLEAN, unclean_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedEnd:
-    """A traversal whose end a coordinator claimed: what its last words are."""
+    """A finished traversal, whose end a coordinator claimed for the post-operation work."""
 
     stack_id: str
     stack: str
@@ -33,17 +37,17 @@ class ClaimedEnd:
     action: str
     status: str
     reason: str
-    #: When the operation began, and when it was over.
+    #: When the operation began and ended.
     begun_at: float
     ended_at: float
     attempt: int
     options: Mapping[str, Any]
-    #: The row that the stack is in another stack; None if it is in none.
+    #: The id of the row in the parent stack; None if the stack is not nested.
     parent_resource: str | None
 
 
 class Traversals:
-    """The traversal table's operations, and the stack rows that they change at a traversal's end."""
+    """The traversal table's operations but for the start, and the changes of stack rows at a traversal's end."""
 
     def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
         self._db = database
@@ -52,10 +56,10 @@ class Traversals:
 
     @retrying
     def complete(self, traversal_id: str) -> bool:
-        """Mark a traversal whose end is ready, and its stack, complete; False if it is not for us to say.
+        """Mark a traversal and its stack complete; False if its end is not ready or it is over already.
 
-        A check that found fault is failed instead, and so is what could not clean up; the definition is in service
-        all the same. Safe to repeat.
+        A check that found faults is failed instead. So is a traversal that could not clean up, although the definition
+        is in service. Safe to repeat.
         """
         traversal, stack, node = tables.traversal, tables.stack, tables.node
         with self._db.write() as connection:
@@ -80,9 +84,9 @@ class Traversals:
             status = "FAILED" if faults else "COMPLETE"
             reason = faults or f"Stack {row.action} completed successfully"
             if faults:
-                # What is wanted is there: to bring back what was would undo what works.
-                told = {"status": status, "reason": reason, "options": "{}"}
-                connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(**told))
+                # No rollback: the definition is in service.
+                failed = {"status": status, "reason": reason, "options": "{}"}
+                connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(**failed))
             values: dict[str, Any] = {"status": status, "reason": reason, "updated_at": now}
             if row.action == SNAPSHOT:
                 complete_snapshot(connection, traversal_id)
@@ -104,7 +108,7 @@ class Traversals:
 
     @retrying
     def claim_end(self, order: CheckOrder, *, worker: str) -> ClaimedEnd | None:
-        """Take the end of a traversal that is complete or failed; None if it is not ready or not over."""
+        """Claim the end of a finished traversal; None if the end is not ready or the traversal is in progress."""
         traversal, stack, node = tables.traversal, tables.stack, tables.node
         with self._db.write() as connection:
             now = database_time(connection, self._db)
@@ -145,7 +149,7 @@ class Traversals:
 
     @retrying
     def finish_end(self, ending: ClaimedEnd) -> None:
-        """Write down that the last words were said."""
+        """Record that the post-operation work is done."""
         node = tables.node
         mine = tables.in_traversal(ending.traversal_id) & (node.c.phase == END)
         with self._db.write() as connection:
@@ -157,9 +161,9 @@ class Traversals:
 
     @retrying
     def leave_failed(self, traversal_id: str, *, why: str) -> None:
-        """Write down why what failed is not rolled back: it is not tried again, and whoever looks reads the reason.
+        """Cancel the rollback that a failed traversal would have, and add the cause to its reason and its stack's.
 
-        Nothing, if another traversal has the stack already. Safe to repeat.
+        Nothing changes if another traversal has the stack already. Safe to repeat.
         """
         traversal, stack = tables.traversal, tables.stack
         with self._db.write() as connection:
@@ -188,12 +192,12 @@ class Traversals:
 
     @retrying
     def cancel(self, traversal_id: str, *, reason: str, job_id: str) -> CheckOrder | None:
-        """Fail a traversal because somebody asked for it, without bringing anything back.
+        """Fail a traversal on behalf of a job, without a rollback.
 
-        Returns the order for its end, or None if the same job ended it before.
+        Returns the order for its end, or None if the same job cancelled it before.
 
         Raises:
-            Conflict: it is over, or another one took the stack; nothing was changed.
+            Conflict: it is over, or another traversal took the stack; nothing was changed.
         """
         job = tables.job
         with self._db.write() as connection:
@@ -214,10 +218,10 @@ class Traversals:
 
     @retrying
     def fence(self, traversal_id: str) -> CheckOrder | None:
-        """Fail a traversal that the next operation is to take over, without bringing anything back.
+        """Fail a traversal whose stack the next operation takes over, without a rollback.
 
-        It makes no new rows from here on, so whoever plans with those there are can be sure of them. Returns the order
-        for its end, or None if it is over.
+        It makes no new rows afterwards, so that the next operation can be planned with the present ones. Returns the
+        order for its end, or None if it is over.
         """
         traversal = tables.traversal
         with self._db.write() as connection:
@@ -230,7 +234,7 @@ class Traversals:
 
     @staticmethod
     def _keep_from_others(connection: sa.Connection, traversal_id: str) -> str | None:
-        """Hold a traversal's stack, and return its id; None unless the traversal is under way."""
+        """Lock a traversal's stack, and return its id; None unless the traversal is in progress."""
         traversal = tables.traversal
         stack_id = hold_stack(connection, traversal_id)
         running = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")
@@ -248,7 +252,7 @@ class Traversals:
 
     @retrying
     def owes_rollback(self, traversal_id: str) -> bool:
-        """Whether a failed traversal is still to be followed by a rollback."""
+        """Return whether a rollback of a failed traversal is still outstanding."""
         traversal, node = tables.traversal, tables.node
         sql = (
             sa.select(traversal.c.options, node.c.state)
@@ -269,8 +273,8 @@ class Traversals:
         return options
 
     @retrying
-    def is_told(self, traversal_id: str) -> bool:
-        """Whether a traversal's last words were said."""
+    def is_end_finished(self, traversal_id: str) -> bool:
+        """Return whether a traversal's post-operation work is done."""
         node = tables.node
         sql = sa.select(node.c.state).where(tables.in_traversal(traversal_id), node.c.phase == END)
         with self._db.read() as connection:
@@ -278,7 +282,7 @@ class Traversals:
 
     @retrying
     def definition(self, traversal_id: str) -> tuple[str, float]:
-        """Return the id of the template that a traversal goes by, and its deadline; neither ever changes."""
+        """Return the id of a traversal's template, and its deadline; neither ever changes."""
         traversal = tables.traversal
         sql = sa.select(traversal.c.template_id, traversal.c.deadline).where(traversal.c.id == traversal_id)
         with self._db.read() as connection:
@@ -287,7 +291,7 @@ class Traversals:
 
     @retrying
     def context(self, traversal_id: str) -> dict[str, Any]:
-        """Return what every check of a traversal needs to know; it never changes, so it may be kept."""
+        """Return the data that every check of a traversal needs; it never changes, so it may be cached."""
         sql = sa.select(tables.traversal.c.context).where(tables.traversal.c.id == traversal_id)
         with self._db.read() as connection:
             packed = connection.execute(sql).scalar_one()
@@ -296,7 +300,7 @@ class Traversals:
 
 
 def _faults(connection: sa.Connection, traversal_id: str, action: str) -> str:
-    """Return what a traversal that came to its end failed at all the same; empty if at nothing."""
+    """Return the faults that a traversal ended with, in words; empty for none."""
     if action == CHECK:
         return faults_of(connection, traversal_id)
     return unclean_of(connection, traversal_id) if action in DEFINING and action != "CREATE" else ""

@@ -213,7 +213,7 @@ def test_the_end_is_ready_after_everything_and_completes_the_stack_once(bench: B
     bench.store.traversals.finish_end(ending)
     bench.clock.pass_(1000)
     assert bench.sweep() == ()
-    assert bench.store.traversals.is_told(end.traversal_id)
+    assert bench.store.traversals.is_end_finished(end.traversal_id)
 
 
 def test_last_words_are_said_again_when_the_coordinator_dies(bench: Bench) -> None:

@@ -350,10 +350,10 @@ def entered(bench: Bench, operation_id: str, *, cause: str) -> OperationRow:
         action="CREATE",
         shown=None,
     )
-    row = bench.store.ledger.open(new, owner="me", lease_seconds=60, mine=lambda _: False)
+    row = bench.store.ledger.open(new, owner="me", lease_seconds=60, is_idle=lambda _: False)
     assert row
-    bench.store.ledger.ask(row, 0, "limits", lease_seconds=60)
-    bench.store.ledger.agree(row, 0, None, seconds=0.1, lease_seconds=60)
+    bench.store.ledger.begin_pre_op(row, 0, "limits", lease_seconds=60)
+    bench.store.ledger.end_pre_op(row, 0, None, seconds=0.1, lease_seconds=60)
     return row
 
 
@@ -365,7 +365,7 @@ def over(bench: Bench, operation_id: str, state: str) -> None:
         outcome="refused",
         reason="no",
         lease_seconds=60,
-        mine=lambda _: True,
+        is_idle=lambda _: True,
     )
     assert left
     bench.store.ledger.close(left)

@@ -249,7 +249,7 @@ def test_a_collector_is_told_of_all_steps_of_a_real_stack(
         with Service.open(Settings(state_directory=tmp_path, tracing=True)) as service:
             service.create(StackJob(name="s", template=TEMPLATE))
             operation = service._find("s").traversal_id
-            until(lambda: service._store.traversals.is_told(operation))
+            until(lambda: service._store.traversals.is_end_finished(operation))
         spans = _received(receiver)
     finally:
         receiver.close()
