@@ -1,1 +1,1 @@
-"""Sync points: claim a node, finish its step, count its dependents down, wake it, extend its lease."""
+"""Nodes of traversals (Heat's sync points): claims, finishes, wake-ups, leases and breakpoints."""

@@ -1,4 +1,4 @@
-"""The nodes that stand at a hook: which they are, and how they are let on."""
+"""Breakpoints: the nodes that stand at a hook, and how a hook is cleared."""
 
 import json
 from dataclasses import dataclass
@@ -24,17 +24,17 @@ class Standing:
     #: The resource's name, and its row's id.
     resource: str
     resource_id: str
-    #: The name after those of the resources that it is in, as seen from the stack that was asked about, with slashes.
+    #: The names of the resources that it is nested in below the stack that was read, and its own, with slashes.
     path: str
     hook: str
     #: Seconds since the epoch, by the database's clock.
     since: float
-    #: The hooks at which the node is still to stop, this one among them.
+    #: The hooks at which the node will still stop, this one included.
     hooks: frozenset[str]
 
 
 def _tree(stack_id: str) -> sa.CTE:
-    """Return the stack and those in it, each with its traversal in force and the names of what it is in."""
+    """Return a stack and those nested in it, each with its traversal in force and the path of its resource."""
     stack, resource = tables.stack, tables.resource
     outermost = sa.select(stack.c.id, stack.c.traversal_id, sa.cast("", sa.Text).label("within"))
     tree = outermost.where(stack.c.id == stack_id).cte("tree", recursive=True)
@@ -47,7 +47,7 @@ def _tree(stack_id: str) -> sa.CTE:
 
 
 class Hooks:
-    """What stands at hooks, and the one way on."""
+    """Reads of nodes that stand at hooks, and the clearing of hooks."""
 
     def __init__(self, database: Database, nodes: Nodes, timings: Timings) -> None:
         self._db = database
@@ -56,9 +56,9 @@ class Hooks:
 
     @retrying
     def standing(self, stack_id: str) -> list[Standing]:
-        """Return what stands in a stack and the stacks in it, longest first.
+        """Return the nodes that stand at hooks in a stack and those nested in it, longest first.
 
-        Nothing stands in a traversal that is over.
+        In a traversal that is over, no node stands.
         """
         node, traversal, tree = tables.node, tables.traversal, _tree(stack_id)
         sql = (
@@ -87,19 +87,19 @@ class Hooks:
 
     @retrying
     def clear(self, standing: Standing, *, at_once: bool = False) -> tuple[CheckOrder, ...] | None:
-        """Let a node past the hook at which it stands, and return the orders for what became ready.
+        """Clear the hook at which a node stands, and return the orders for what became ready.
 
-        A node that stood before its action may begin it; one whose action is over counts its dependents down. With
-        ``at_once``, the next sweep publishes them, else it gives the caller time to do so.
+        A node that stands before its action may begin it; one whose action is over counts its dependents down. With
+        ``at_once`` the ready nodes are due at the next sweep; otherwise the caller has time to publish them.
 
-        None: it does not stand there any more, or its traversal is over; nothing was changed.
+        None if the node does not stand there any more, or its traversal is over; nothing was changed.
         """
         node, traversal = tables.node, tables.traversal
         here = (node.c.traversal_id == standing.traversal_id) & (node.c.no == standing.no)
         with self._db.write() as connection:
             now = database_time(connection, self._db)
             status = connection.execute(
-                # Nobody fails or supersedes the traversal meanwhile.
+                # The traversal is not failed or superseded meanwhile.
                 sa.select(traversal.c.status)
                 .where(traversal.c.id == standing.traversal_id)
                 .with_for_update(read=True)
@@ -126,10 +126,10 @@ class Hooks:
             ).first()
             if row is None:
                 return None
-            said = self._say(connection, standing, now)
+            resource = self._record(connection, standing, now)
             ready = [row] if row.state == "ready" else self._count_down(connection, standing, row, seconds)
         return self._nodes.orders(
-            ready, stack_id=said.stack_id, stack=said.stack, traversal_id=standing.traversal_id
+            ready, stack_id=resource.stack_id, stack=resource.stack, traversal_id=standing.traversal_id
         )
 
     def _count_down(
@@ -149,8 +149,8 @@ class Hooks:
         return [each for each in rows if each.remaining == 0 and each.state == "ready"]
 
     @staticmethod
-    def _say(connection: sa.Connection, standing: Standing, now: float) -> Any:
-        """Write into the history that a hook was cleared, and return the row, with the stack's name."""
+    def _record(connection: sa.Connection, standing: Standing, now: float) -> Any:
+        """Record the event that a hook was cleared; return the resource's row, with the stack's name."""
         resource, stack = tables.resource, tables.stack
         row = connection.execute(
             sa.select(resource, stack.c.name.label("stack"))

@@ -1,4 +1,4 @@
-"""How a node is claimed: one short transaction takes the node and its resource, or tells why not."""
+"""Claims of nodes: one short transaction sets a node to running and locks its resource."""
 
 import functools
 import json
@@ -13,14 +13,14 @@ from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim, Timings
 from orchestrator.store.nodes.orders import numbers_of
 
-#: How often a claim is tried whose resource is let go of, or changed by another, in the very moment.
+#: How often a claim is tried whose resource is released, or changed by another transaction, at the same moment.
 CLAIM_TRIES = 3
-#: What a claim finds whose resource another holds, or has just changed: its node waits for that.
+#: The result of a claim whose resource is locked, or has just changed: its node waits for the lock.
 _TURNED_AWAY: Final = object()
 
 
 class NodeClaims:
-    """Claims nodes."""
+    """Claims of ready nodes."""
 
     def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
         self._db = database
@@ -29,10 +29,10 @@ class NodeClaims:
 
     @retrying
     def claim(self, order: CheckOrder, *, worker: str) -> Claim | None:
-        """Take a ready node and its resource's lock, and record that its action is under way.
+        """Set a ready node to running, lock its resource, and record that its action is in progress.
 
-        None: somebody else has it, it is done, its traversal is over, or an older traversal still holds the
-        resource (the node then waits, and is woken by the release).
+        None if the node is not ready, its traversal is over, or an older traversal still holds the resource (the node
+        then waits, and is woken by the release).
         """
         values = {
             "stack_id": order.stack_id,
@@ -60,9 +60,9 @@ class NodeClaims:
         return _TURNED_AWAY if rows[0].type is None else rows[0]
 
     def _is_free_again(self, values: Mapping[str, Any]) -> bool:
-        """Make a node ready that waits for its resource although nobody holds that any more.
+        """Make a node ready that waits for a resource which is not locked any more; return whether it was so.
 
-        Whoever held it let go before the node was seen to wait, and found nobody to wake.
+        The holder may have released the lock just before the node waited for it, and so woken no node.
         """
         with self._db.direct() as direct:
             return direct.count(statements.PG_READY_IF_FREE.at(self._db.now), values) == 1
@@ -78,7 +78,7 @@ class NodeClaims:
             **values,
             "state": "running" if free else "waiting",
             "due_at": row.now + lease,
-            # To wait for another is no attempt: nothing has begun.
+            # Waiting for a lock is no attempt.
             "attempt": row.attempt if free else row.attempt - 1,
             "action": row.action,
             "looks": row.looks,
@@ -91,7 +91,7 @@ class NodeClaims:
         direct.count(statements.SQLITE_CLAIM_RESOURCE, changed)
         if row.going_on or row.looks:
             return row
-        said = {
+        event = {
             **changed,
             "resource": row.name,
             "type": row.type,
@@ -100,12 +100,12 @@ class NodeClaims:
             "physical_id": row.physical_id,
             "cause": "",
         }
-        direct.count(statements.INSERT_EVENT, said)
+        direct.count(statements.INSERT_EVENT, event)
         return row
 
     def _claimed(self, order: CheckOrder, row: Any, worker: str) -> Claim:
         unpack = self._unpack
-        # What a resource that is left alone was in the middle of is for whoever goes on with that.
+        # A token of another action is kept for the node that continues that action.
         goes_on = (row.was_action, row.was_status) == (row.action, "IN_PROGRESS")
         token = unpack(row.token) if goes_on else None
         return Claim(

@@ -1,4 +1,4 @@
-"""The values that pass between a check and the store: what was claimed, what came of it, what became ready."""
+"""The values that pass between a check and the store: claims, outcomes of steps, and results of finishes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,66 +10,66 @@ from orchestrator.model.messages import CheckOrder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
-    """How long things may take; seconds."""
+    """Periods of the engine, in seconds."""
 
-    #: How long a claim is good for without heartbeat.
+    #: How long a claim holds without a heartbeat.
     lease_seconds: float = 60.0
-    #: When a ready node is published again.
+    #: After how long a ready node is published again.
     redeliver_seconds: float = 10.0
-    #: When a node looks again whether an older traversal let go of its resource, should no wake-up come.
+    #: After how long a node that waits for a locked resource looks again, should no wake-up come.
     locked_seconds: float = 5.0
-    #: How long after its process died a job has come again, if it ever does.
+    #: How long the redelivery of a job may take after its coordinator died.
     job_seconds: float = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A node that this worker, and nobody else, may take one step further until the lease ends."""
+    """A node that one worker alone may take one step further until the lease ends."""
 
     order: CheckOrder
-    #: The fence: what is finished under an older attempt changes nothing.
+    #: The fence: a finish under an older attempt changes nothing.
     attempt: int
-    #: Whose it is.
+    #: The name of the worker.
     worker: str = ""
-    #: What is to be done: CREATE, DELETE ...
+    #: The action of this step: CREATE, DELETE ...
     action: str
-    #: What the plan says, or what came of it: that may have to wait until something else is over.
+    #: The action of the node, which may have to wait until that of this step is over.
     planned: str = ""
     #: The database's time of the claim, seconds since the epoch.
     now: float
     retries: int
     fragment: Mapping[str, Any]
-    #: The attributes that others ask of this resource.
+    #: The attributes of this resource that others refer to.
     wanted: Sequence[Sequence[str | int]]
     dependents: tuple[int, ...]
     requirements: tuple[int, ...]
     resource_id: str
     type: str
     physical_id: str | None
-    #: The node that it is on; None for what is on none.
+    #: The machine that it is on; None if it is on none.
     on_node: str | None = None
-    #: The properties last applied; None before there were any.
+    #: The properties last applied; None before the first.
     properties: Mapping[str, Any] | None
     data: dict[str, Any]
     metadata: dict[str, Any] | None
     token: Any
-    #: Whether a step of this action left something behind for the next one.
+    #: Whether an earlier step of this action left a token.
     started: bool
     #: When the action under way was first claimed.
     started_at: float
-    #: Action and status that the resource had before.
+    #: Action and status of the resource before the claim.
     was: tuple[str, str] = ("INIT", "COMPLETE")
-    #: The properties that the action under way is bringing about, where they are not among ``properties`` yet.
+    #: The properties that the action under way applies, if they are not in ``properties`` yet.
     in_flight: Mapping[str, Any] | None = None
     #: The node data on record from before this traversal, on the wire; None if there is none.
     recorded: Sequence[Any] | None = None
     #: Ids of the rows that the resource required before.
     requires: tuple[str, ...] = ()
-    #: Whether something that it requires ended with other data than are on record from before this traversal.
+    #: Whether a requirement ended with other node data than before this traversal.
     changed: bool = False
-    #: The hooks at which the node is still to stop.
+    #: The hooks at which the node will still stop.
     hooks: frozenset[str] = frozenset()
-    #: Whether it is to stop before the action: nothing is begun, the row is as it was, and the step only looks.
+    #: Whether it stops before the action: the row is unchanged, and the step only finds out whether there is a change.
     looks: bool = False
 
 
@@ -78,62 +78,62 @@ class Ending(StrEnum):
 
     DONE = "done"
     FAILED = "failed"
-    #: The action is under way outside: look again later.
+    #: The action is in progress outside: check again later.
     WAITING = "waiting"
-    #: It went wrong, and trying again may help.
+    #: It failed, and will be tried again.
     RETRY = "retry"
-    #: The action is complete, but was begun for another definition: the node goes on with an update.
+    #: The action is complete, but was begun for another definition: the node continues with an update.
     NEXT = "next"
-    #: The resource cannot become what is wanted: the node goes on with a new one in its place.
+    #: The resource cannot be changed in place: the node continues with a replacement.
     REPLACE = "replace"
-    #: It went wrong, and nothing else stops for it: the traversal tells in the end.
+    #: It failed without failing the traversal at once; the traversal reports the fault at its end.
     FAULT = "fault"
-    #: The action is to begin once a hook is cleared.
+    #: The action begins once a hook is cleared.
     PAUSED = "paused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a step left behind."""
+    """The result of a step."""
 
     ending: Ending
     reason: str = ""
-    #: WAITING and RETRY: when to go on.
+    #: WAITING and RETRY: after how many seconds the next step is due.
     seconds: float = 0.0
     physical_id: str | None = None
-    #: The node that the resource is on; None: that on record stays.
+    #: The machine that the resource is on; None leaves the stored one.
     on_node: str | None = None
     reference_id: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
     token: Any = None
-    #: RETRY: the action itself is over, or goes on by itself, and the next try goes on from its token.
+    #: RETRY: the action itself is over, or continues by itself, and the next try starts from its token.
     is_over: bool = False
-    #: RETRY: whether it is one of the tries of which there are only so many.
+    #: RETRY: whether it counts among the limited tries.
     counts: bool = True
-    #: WAITING, and RETRY once the action is over: what an update is bringing about.
+    #: WAITING, and RETRY once the action is over: the properties that an update applies.
     in_flight: Mapping[str, Any] | None = None
-    #: The definition as it was applied; None: that on record stays.
+    #: The definition as it was applied; None leaves the stored one.
     properties: Mapping[str, Any] | None = None
     definition_hash: str | None = None
     #: [[path, value], ...].
     attributes: Sequence[Any] = ()
     metadata: Mapping[str, Any] | None = None
-    #: The fingerprint of ``metadata``: if it is not that on record, they take the place of those on record, with all
-    #: that signals made of them.
+    #: The fingerprint of ``metadata``. If it differs from the stored one, ``metadata`` replaces the stored metadata,
+    #: changes by signals included.
     metadata_hash: str | None = None
     #: Ids of the rows of the direct requirements.
     requires: Sequence[str] = ()
-    #: What dependents are given: NodeData on the wire.
+    #: The node data for dependents, on the wire.
     node_data: Sequence[Any] | None = None
-    #: Whether that is other than what is on record.
+    #: Whether the node data differ from the stored ones.
     changed: bool = True
     #: REPLACE: the id of the new row.
     new_id: str = ""
-    #: NEXT: the action with which the node goes on; empty for that of the plan.
+    #: NEXT: the action with which the node continues; empty for that of the plan.
     then: str = ""
-    #: What is left of a resource in a snapshot; None if nothing is.
+    #: The entry of the resource in a snapshot; None for none.
     entry: Any = None
-    #: FAILED and FAULT: nothing was done to the resource, which is in the state it was in before.
+    #: FAILED and FAULT: the resource was not changed, and keeps its action and status.
     untouched: bool = False
     #: PAUSED, DONE and NEXT: the hook at which the node stands now; empty for none.
     hook: str = ""
@@ -141,9 +141,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """What a finish changed."""
+    """The result of a finish."""
 
-    #: False: a newer attempt or a newer traversal has taken over, and nothing was changed.
+    #: False if a newer attempt or a newer traversal has taken over; nothing was changed.
     accepted: bool
     #: Orders for the nodes that became ready, to be published.
     ready: tuple[CheckOrder, ...] = ()

@@ -1,4 +1,4 @@
-"""How the step of a node ends: what it left behind is written down, and its dependents are counted down."""
+"""Finishes of steps: the outcome is written, and the dependents are counted down if the node is done."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -43,12 +43,12 @@ _STATE = {
     Ending.FAULT: "failed",
     Ending.PAUSED: "waiting",
 }
-#: After these nothing is left to do, and the dependents are counted down.
+#: The endings after which the dependents are counted down.
 _PASSED_ON = (Ending.DONE, Ending.FAULT)
 
 
 class NodeEndings:
-    """Ends the steps of nodes."""
+    """Finishes of the steps of nodes."""
 
     def __init__(self, database: Database, codec: Codec, timings: Timings, orders: NodeOrders) -> None:
         self._db = database
@@ -58,11 +58,11 @@ class NodeEndings:
 
     @retrying
     def finish(self, claim: Claim, outcome: Outcome) -> Finished:
-        """Write down what a step left behind, and count the dependents down if it was the last.
+        """Write the outcome of a step, and count the dependents down if it was the last.
 
-        Nothing changes unless the node is still running under the claim's attempt. A failure fails the traversal
-        in the same transaction, unless it is that of a cleanup while others make what is wanted. Safe to repeat:
-        the second time finds the node no longer running.
+        Nothing changes unless the node still runs under the claim's attempt. A failure fails the traversal in the same
+        transaction, except that of a cleanup while other nodes still make what the definition wants. Safe to repeat:
+        the second time, the node does not run any more.
         """
         values = self._values(claim, outcome)
         if outcome.hook:
@@ -107,16 +107,16 @@ class NodeEndings:
         return Finished(accepted=True, ready=(end,) if end else self._orders.wake_resource(claim.resource_id))
 
     def _go_on(self, claim: Claim, outcome: Outcome, values: dict[str, Any]) -> Finished:
-        """Write down that a node's action is over, and make it ready for the next: an update, or a new resource.
+        """Finish an action of a node that continues with another one: an update, or a replacement.
 
-        Or that an action which has not begun is to be tried again. In a traversal that is over nothing follows.
+        Or with another try at an action that has not begun. In a traversal that is over, nothing follows.
         """
         order = claim.order
         node, traversal = tables.node, tables.traversal
         mine = (node.c.traversal_id == order.traversal_id) & (node.c.no == order.no)
         with self._db.write() as connection:
-            # Whoever takes the stack over sees the new row, or it is never made. Asked first: whoever does so has the
-            # traversal before the resource, too.
+            # A traversal that takes the stack over sees the new row, or the row is never made. The traversal is locked
+            # before the resource, in the same order as there.
             status = connection.execute(
                 sa.select(traversal.c.status)
                 .where(traversal.c.id == order.traversal_id)
@@ -134,15 +134,15 @@ class NodeEndings:
                 return Finished(accepted=True)
             if status == "IN_PROGRESS":
                 replaced = outcome.ending is Ending.REPLACE
-                # Nothing was done to what is replaced.
-                said = {**values, "action": "REPLACE", "status": "IN_PROGRESS"} if replaced else values
-                connection.execute(text_of(statements.event_at(self._db.now)), said)
+                # The row that is replaced was not changed.
+                event = {**values, "action": "REPLACE", "status": "IN_PROGRESS"} if replaced else values
+                connection.execute(text_of(statements.event_at(self._db.now)), event)
                 if replaced:
                     self._put_in_place(connection, claim, outcome)
                 elif outcome.then:
                     connection.execute(node.update().where(mine).values(action=outcome.then))
             else:
-                # What was begun is over, and what would follow is new.
+                # The begun action is over, and another one would be new.
                 connection.execute(node.update().where(mine).values(state="superseded", due_at=None))
             ready: Sequence[Any] = connection.execute(
                 sa.select(*(node.c[name] for name in statements.RELEASED_COLUMNS.split(", "))).where(mine)
@@ -156,13 +156,13 @@ class NodeEndings:
 
     @staticmethod
     def _is_news(connection: sa.Connection, values: Mapping[str, Any]) -> bool:
-        """Whether a resource was last tried again for another reason; its row has forgotten that by now."""
+        """Return whether the last retry of a resource had another reason, by its events: the row has a new one."""
         event = tables.event
         last = sa.select(event.c.reason).where(
             event.c.stack_id == values["stack_id"], event.c.resource_id == values["resource_id"]
         )
-        said = connection.execute(last.where(event.c.cause == RETRY).order_by(event.c.id.desc()).limit(1))
-        return bool(said.scalar() != values["reason"])
+        found = connection.execute(last.where(event.c.cause == RETRY).order_by(event.c.id.desc()).limit(1))
+        return bool(found.scalar() != values["reason"])
 
     def _stop(self, claim: Claim, outcome: Outcome, values: Mapping[str, Any]) -> Finished:
         with self._db.write() as connection:
@@ -173,7 +173,7 @@ class NodeEndings:
         return Finished(accepted=True, ready=woken)
 
     def _put_in_place(self, connection: sa.Connection, claim: Claim, outcome: Outcome) -> None:
-        """Make a new row in the place of the claimed one, which is cleaned up once everybody has moved over."""
+        """Insert a row that replaces the claimed one, which is cleaned up once its dependents use the new row."""
         node, resource, new_id = tables.node, tables.resource, outcome.new_id
         now = database_time(connection, self._db)
         old = resource.c.id == claim.resource_id
@@ -193,21 +193,21 @@ class NodeEndings:
                 updated_at=now,
             )
         )
-        # It was to become something else, and stays as it was made.
+        # The old row keeps the definition that was applied last.
         as_applied = {
             "planned_traversal": sa.func.coalesce(resource.c.applied_traversal, resource.c.planned_traversal),
             "planned_no": sa.func.coalesce(resource.c.applied_no, resource.c.planned_no),
         }
         connection.execute(resource.update().where(old).values(replaced_by=new_id, **as_applied))
         traversal = node.c.traversal_id == claim.order.traversal_id
-        # The new row never was to become anything else.
+        # The marks of an existing row do not apply to the new one.
         fragment = {**claim.fragment, "old": False, "refresh": False, "replace": ""}
         connection.execute(
             node.update()
             .where(traversal, node.c.no == claim.order.no)
             .values(resource_id=new_id, action="CREATE", retries=0, fragment=self._codec.pack(fragment))
         )
-        # One that was held back is a join, and tells that there is something which was not deleted.
+        # A cleanup that was held back is a join, which then counts as not deleted.
         cleanup = (node.c.resource_id == claim.resource_id) & node.c.phase.in_((CLEANUP, JOIN))
         connection.execute(
             node.update().where(tables.in_traversal(claim.order.traversal_id), cleanup).values(quiet=False)
@@ -253,8 +253,8 @@ class NodeEndings:
     def _values(self, claim: Claim, outcome: Outcome) -> dict[str, Any]:
         order = claim.order
         done = outcome.ending is Ending.DONE
-        # What is done with a resource as it is changes nothing of what others are told of it.
-        told = done and order.phase != OPERATE
+        # An operation on a resource as it is leaves its reference and attributes as they are.
+        is_applied = done and order.phase != OPERATE
         row_action, row_status = _after(claim, outcome)
         return {
             "stack_id": order.stack_id,
@@ -275,11 +275,11 @@ class NodeEndings:
             "physical_id": outcome.physical_id,
             "on_node": outcome.on_node,
             "untouched": outcome.untouched,
-            "new_reference": told,
+            "new_reference": is_applied,
             "reference_id": self._pack(outcome.reference_id),
             "properties": self._pack(outcome.properties),
             "definition_hash": outcome.definition_hash,
-            "attributes": self._pack(list(outcome.attributes)) if told else None,
+            "attributes": self._pack(list(outcome.attributes)) if is_applied else None,
             "requires": _required(claim, outcome),
             "applied_traversal": order.traversal_id if done and order.phase == CONVERGE else None,
             "applied_no": order.no if done and order.phase == CONVERGE else None,
@@ -318,9 +318,9 @@ class NodeEndings:
 
     @retrying
     def release_join(self, order: CheckOrder) -> Finished:
-        """Pass a join on: it is done when it becomes ready, and counts its own dependents down.
+        """Set a ready join to done, and count its dependents down.
 
-        Safe to repeat: the second time finds it done.
+        Safe to repeat: the second time, it is done already.
         """
         values: dict[str, Any] = {
             "traversal_id": order.traversal_id,
@@ -341,27 +341,27 @@ class NodeEndings:
 
 
 def _after(claim: Claim, outcome: Outcome) -> tuple[str, str]:
-    """Return action and status of a resource after a step."""
+    """Return the action and status of a resource after a step."""
     action, status = claim.was
     was_sound = action != "DELETE" and status != "FAILED" and (action != CHECK or status == "COMPLETE")
     unsound = claim.action == "UPDATE" and not was_sound
     tried = outcome.ending is Ending.RETRY and (unsound or claim.looks)
     if outcome.ending is Ending.REPLACE or outcome.untouched or tried:
-        # Nothing has been done to it.
+        # The resource was not changed.
         return claim.was
     return claim.action, _STATUS[outcome.ending]
 
 
 def _released(rows: Sequence[Any]) -> list[Any]:
-    """Return those of the nodes that were counted down that nothing else is waited for by."""
+    """Return the counted-down nodes that wait for nothing else."""
     return [row for row in rows if row.remaining == 0 and row.state == "ready"]
 
 
 def _required(claim: Claim, outcome: Outcome) -> str | None:
-    """Return what a resource requires after a step, as JSON; None: what it did before."""
+    """Return what a resource requires after a step, as JSON; None if unchanged."""
     if claim.order.phase != CONVERGE or outcome.ending is Ending.REPLACE:
         return None
     if outcome.ending is Ending.DONE:
         return json.dumps(list(outcome.requires))
-    # It may use by now what it was given, or still what it had.
+    # An unfinished action may use its new requirements already, or still the old ones.
     return json.dumps(both(claim.requires, outcome.requires))

@@ -1,4 +1,4 @@
-"""How a traversal fails, in whatever transaction it does: nothing new starts, and its end becomes ready."""
+"""The failure of a traversal, within any transaction: nothing new starts, and its end becomes ready."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from orchestrator.store.stacks.snapshots import fail_snapshot
 
 
 def hold_stack(connection: sa.Connection, traversal_id: str) -> str | None:
-    """Keep the stack of a traversal from being taken over until the transaction ends; return its id.
+    """Lock the stack of a traversal until the transaction ends; return its id, or None if another traversal has it.
 
-    Whoever takes a stack over locks its row first, then the traversal's, the nodes', the resources'. Who fails or
-    completes a traversal comes to them in another order, and holds the stack before the first of them: so the two never
-    wait for each other. None: another traversal has the stack already.
+    A traversal that takes a stack over locks the rows of the stack, the traversal, the nodes and the resources in this
+    order. Failing or completing one reaches them in another order, and locks the stack first, so that the two cannot
+    deadlock.
     """
     stack = tables.stack
     held = sa.select(stack.c.id).where(stack.c.traversal_id == traversal_id).with_for_update()
@@ -35,8 +35,8 @@ def fail_traversal(
 ) -> CheckOrder | None:
     """Fail a traversal in the caller's transaction: nothing new starts, and its end becomes ready.
 
-    What is in service by then stays so: nothing is brought back. Returns the order for the end, or None if the
-    traversal was over already.
+    A stack whose definition is in service by then stays so, without a rollback. Returns the order for the end, or None
+    if the traversal was over already.
     """
     hold_stack(connection, traversal_id)
     now = database_time(connection, database)
@@ -57,7 +57,7 @@ def fail_traversal(
     never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
     mine = tables.in_traversal(traversal_id)
     connection.execute(node.update().where(mine, never_started).values(due_at=None))
-    # So does what stands before a hook, or was let past one, what is between two actions, and what waits for another
+    # Nor do nodes that stand before a hook or were let past one, that are between two actions, or that wait for another
     # try at an action that has not begun.
     under_way = sa.exists().where(
         tables.resource.c.id == node.c.resource_id, tables.resource.c.status == "IN_PROGRESS"

@@ -1,7 +1,7 @@
-"""The sync points: claim a node, finish its step, count its dependents down, wake, extend leases.
+"""The node table's operations: claim a node, finish its step, count its dependents down, wake it, extend its lease.
 
-Each operation is one short transaction. The attempt number is the fence: whoever finishes under an old attempt
-changes nothing, so a message may come twice, late, or to a worker believed dead.
+Each operation is one short transaction. The attempt number is the fence: a finish under an old attempt changes
+nothing, so a message may be delivered twice, late, or to a worker that was believed dead.
 """
 
 from orchestrator.model.codec import Codec
@@ -13,7 +13,7 @@ from orchestrator.store.nodes.orders import NodeOrders
 
 
 class Nodes:
-    """The node table's operations, put together of those that claim, those that end and those that wake."""
+    """The operations of :class:`NodeClaims`, :class:`NodeEndings` and :class:`NodeOrders` on one database."""
 
     def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
         orders = NodeOrders(database, codec, timings)

@@ -1,4 +1,4 @@
-"""The orders for nodes that became ready, with what each is given of others; and how nodes become ready again."""
+"""Orders for ready nodes, with the node data of their requirements; leases and wake-ups of nodes."""
 
 import functools
 import json
@@ -13,19 +13,19 @@ from orchestrator.store.database import Database, retrying
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim, Timings
 
-#: A node with more requirements than this gets their data from the store, not with its message.
+#: The most requirements whose node data travel with a message; the check reads those of more from the store.
 MESSAGE_REQUIREMENTS = 64
 _NO_DATA: tuple[bytes, ...] = ()
 
 
 @functools.cache
 def text_of(sql: str) -> sa.TextClause:
-    """Return a statement as one object, however often it is asked for: what is compiled is kept with it."""
+    """Return the one object of a statement, which SQLAlchemy compiles once."""
     return sa.text(sql)
 
 
 class NodeOrders:
-    """Makes orders, and makes nodes ready that wait for something else than each other."""
+    """Orders for ready nodes, their inputs, leases, and wake-ups by locks and signals."""
 
     def __init__(self, database: Database, codec: Codec, timings: Timings) -> None:
         self._db = database
@@ -99,15 +99,12 @@ class NodeOrders:
 
     @retrying
     def wake_resource(self, resource_id: str) -> tuple[CheckOrder, ...]:
-        """Make the nodes ready that wait for this resource, and return their orders.
-
-        Called when an older traversal let go of it.
-        """
+        """Make the nodes ready that wait for the lock of a resource, which was released; return their orders."""
         return self._wake("node.resource_id = :id", {"id": resource_id})
 
     @retrying
     def wake_dependents(self, resource_id: str) -> tuple[CheckOrder, ...]:
-        """Make the waiting dependents of a resource ready: a signal came. One that is running looks again."""
+        """Make the waiting dependents of a signalled resource ready; one that runs is checked again afterwards."""
         find = """
             SELECT n.traversal_id, n.dependents FROM node n JOIN traversal t ON t.id = n.traversal_id
             WHERE n.resource_id = :id AND n.phase = 'converge' AND t.status IN ('IN_PROGRESS', 'FAILED')
@@ -159,7 +156,7 @@ def _stack_of(connection: sa.Connection, traversal_id: str) -> Any:
 
 
 def _passes(row: Any) -> bool:
-    """Whether a ready node has nothing to do, and is passed on like a join."""
+    """Return whether a ready node has nothing to do, and is passed on like a join."""
     return bool(row.quiet) and (row.phase != CONVERGE or not row.changed)
 
 

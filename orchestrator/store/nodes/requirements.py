@@ -1,7 +1,7 @@
-"""What a row may depend on in truth: what it was last brought to, and what an action under way was given besides.
+"""The requirements of rows: those that were applied last, and those of an update under way.
 
-An update that is under way may use what it was given already, or still what it had before. Until it is done the row
-requires both, so that whoever deletes takes neither away first.
+An update under way may use its new requirements already, or still the old ones. Until it is done the row requires
+both, so that neither is deleted before the row.
 """
 
 import json
@@ -15,9 +15,9 @@ from orchestrator.store import tables
 
 
 def widen_requirements(connection: sa.Connection, traversal_id: str) -> None:
-    """Let every row whose convergence a traversal has begun, and not ended, require what it was given too.
+    """Add the new requirements to every row whose convergence a traversal has begun and not ended.
 
-    Steps that end say so themselves; this is for those that run, and for those of dead workers.
+    A finished step does so itself; this is for running steps, and those of dead workers.
     """
     node, resource = tables.node, tables.resource
     mine = tables.in_traversal(traversal_id)
@@ -48,12 +48,12 @@ def widen_requirements(connection: sa.Connection, traversal_id: str) -> None:
 
 
 def both(before: Sequence[str], given: Sequence[str]) -> list[str]:
-    """Return what was required before, and what is required now, each once."""
+    """Return the old and the new requirements, each once."""
     return list(dict.fromkeys([*before, *given]))
 
 
 def requirements_of(connection: sa.Connection, stack_id: str) -> Mapping[str, tuple[str, ...]]:
-    """Return what each of a stack's rows that are not gone requires, by id."""
+    """Return the requirements of a stack's rows that are not deleted, by id."""
     resource = tables.resource
     gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
     rows = connection.execute(

@@ -1,8 +1,8 @@
-"""The statements of claim and finish, the two transactions every check consists of.
+"""The statements of claim and finish, the two transactions of every check.
 
-PostgreSQL does each in one statement: data-modifying CTEs, dependents locked in the order of their numbers.
-SQLite has no such CTEs and runs the same steps one after the other under its single writer's lock.
-``{now}`` is the database's clock.
+On PostgreSQL each is one statement: data-modifying CTEs, dependents locked in the order of their numbers. SQLite has
+no such CTEs and runs the same steps one after the other under its single writer's lock. ``{now}`` is the database's
+clock.
 """
 
 import functools
@@ -14,7 +14,7 @@ from orchestrator.model.actions import OPERATIONS
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL with the clock's expression still to be filled in."""
+    """SQL with a place for the clock's expression."""
 
     sql: str
 
@@ -36,17 +36,16 @@ _EVENT_VALUES = (
     ":cause, :worker"
 )
 
-# A traversal that failed starts nothing new, but carries to its end what it has begun.
+# A failed traversal begins no new nodes, but carries begun ones to their end.
 _LIVE = "(t.status = 'IN_PROGRESS' OR (t.status = 'FAILED' AND n.attempt > 0))"
 
 _CLAIMED_COLUMNS = """
     n.attempt + 1 AS attempt, n.retries, n.fragment, n.wanted, n.dependents, n.requirements, n.resource_id,
     n.node_data, n.changed, n.hooks"""
 
-# What converging a resource takes depends on where it is by now: another traversal may have carried it on since the
-# plan was made. What is being created is created first, whatever is to become of it then; what is there already, but
-# was not taken over yet, is adopted first; what is suspended, or was being resumed, is resumed first; what is being
-# brought back to a snapshot gets there first.
+# The effective action of a converge node depends on the resource's present state, because another traversal may have
+# worked on it since the plan was made. An unfinished create, adoption, resume or restore is finished first, and a
+# suspended resource is resumed first.
 _EFFECTIVE = """
     CASE WHEN n.phase <> 'converge' OR n.action NOT IN ('CREATE', 'UPDATE') THEN n.action
          WHEN r.action = 'ADOPT' AND r.status <> 'COMPLETE' THEN 'ADOPT'
@@ -58,8 +57,8 @@ _EFFECTIVE = """
 _RESOURCE_COLUMNS = """
     type, physical_id, on_node, properties, data, metadata, token, started_at, requires"""
 
-# What failed or is gone stays so until another takes its place, or the first step towards its repair is written down: a
-# worker that dies must not make it look sound. Nor what a check was looking at, which may have found fault before.
+# A failed or deleted resource keeps its status until it is replaced or the first step of its repair is recorded, so
+# that it does not look sound if the worker dies. Likewise a resource in a check, which may have found a fault before.
 _DOUBTED = """
     ({action} = 'UPDATE' AND (resource.action = 'DELETE' OR resource.status = 'FAILED'
         OR (resource.action = 'CHECK' AND resource.status <> 'COMPLETE')))"""
@@ -69,7 +68,7 @@ def _in(names: Collection[str]) -> str:
     return "(" + ", ".join(f"'{name}'" for name in sorted(names)) + ")"
 
 
-# What is not fit for an operation (``orchestrator.model.actions``) is left alone altogether.
+# A resource that is not fit for an operation (``orchestrator.model.actions``) is not changed.
 _UNFIT = "({action} IN " + _in(OPERATIONS) + " AND CASE {action} "
 _UNFIT += " ".join(
     f"WHEN '{name}' THEN resource.action IN {_in(fitness.never)} "
@@ -78,10 +77,10 @@ _UNFIT += " ".join(
 )
 _UNFIT += " END)"
 
-# A row that is to be adopted is in progress before anybody has claimed it.
+# A row to be adopted is in progress before its first claim.
 _GOING_ON = "resource.action = {action} AND resource.status = 'IN_PROGRESS' AND resource.started_at > 0"
 
-# Where it is to stop before the action, a claim only looks whether there is anything to do, and begins nothing.
+# Before a hook, a claim begins nothing: the step only finds out whether there is a change.
 _ALREADY = f"r.action = ({_EFFECTIVE}) AND r.status = 'IN_PROGRESS' AND r.started_at > 0"
 _LOOKS = f"""
     CASE WHEN n.hooks IS NULL OR ({_ALREADY}) THEN false
@@ -102,8 +101,8 @@ def _begin(attempt: str, action: str, looks: str) -> str:
     return _BEGIN_ACTION.format(attempt=attempt, action=action, same=same, kept=kept)
 
 
-# Nodes are found by a whole key that is given in parameters, never by a join: a plan that was made while the tables
-# were small stays right when they are large.
+# Nodes are found by their whole key in parameters, never by a join, so that a plan made for small tables stays right
+# for large ones.
 PG_CLAIM = Statement(
     f"""
     WITH n AS (
@@ -118,7 +117,7 @@ PG_CLAIM = Statement(
     ), taken AS (
         UPDATE resource SET {_begin("n.attempt", "was.effective", "was.looks")}
         FROM n, was WHERE resource.id = was.id AND resource.lock_traversal IS NULL
-            -- Not what another transaction has made of it meanwhile.
+            -- Unless another transaction has changed it meanwhile.
             AND resource.action = was.was_action AND resource.status = was.was_status
         RETURNING resource.id, resource.name, resource.type, resource.physical_id, resource.on_node,
             resource.properties, resource.data, resource.metadata, resource.token, resource.started_at,
@@ -127,11 +126,11 @@ PG_CLAIM = Statement(
         UPDATE node SET
             state = CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 'running' ELSE 'waiting' END,
             due_at = {{now}} + CASE WHEN EXISTS (SELECT 1 FROM taken) THEN :lease_seconds ELSE :locked_seconds END,
-            -- To wait for another is no attempt: nothing has begun.
+            -- Waiting for a lock is no attempt.
             attempt = attempt + CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 1 ELSE 0 END,
             worker = CASE WHEN EXISTS (SELECT 1 FROM taken) THEN :worker ELSE worker END, woken = false
         WHERE node.traversal_id = :traversal_id AND node.no = :no AND EXISTS (SELECT 1 FROM n)
-    ), said AS (
+    ), recorded AS (
         INSERT INTO event ({_EVENT_COLUMNS})
         SELECT {{now}}, :stack_id, :traversal_id, taken.name, taken.id, taken.type, was.effective, 'IN_PROGRESS', '',
             taken.physical_id, '', :worker
@@ -177,7 +176,7 @@ SQLITE_CLAIM_RESOURCE = (
 
 INSERT_EVENT = f"INSERT INTO event ({_EVENT_COLUMNS}) VALUES (:now, {_EVENT_VALUES})"
 
-# What a lost attempt was at is told by its row, which the claim marked with it. One that only looked began nothing.
+# The row, as the claim marked it, has the action of the lost attempt. An attempt before a hook has begun nothing.
 LOST_EVENT = Statement(
     f"""
     INSERT INTO event ({_EVENT_COLUMNS})
@@ -191,7 +190,7 @@ LOST_EVENT = Statement(
 
 # -- finish ------------------------------------------------------------------------------------------------------------
 
-# A wake-up that came while the step ran must not be lost: the step may not have seen what woke it.
+# A wake-up during the step makes the node due at once, because the step may not have seen its cause.
 _FINISH_NODE = """
     UPDATE node SET
         state = :state, node_data = COALESCE(:node_data, node_data), retries = retries + :retried, published = 0,
@@ -200,7 +199,7 @@ _FINISH_NODE = """
             WHEN :state <> 'waiting' THEN NULL WHEN woken THEN {now} ELSE {now} + :seconds END
     WHERE traversal_id = :traversal_id AND no = :no AND attempt = :attempt AND state = 'running'"""
 
-# The metadata belong to the signals from the moment they are there, until the template says others than it said.
+# Stored metadata belong to signals, until the template has others than before.
 _NEW_METADATA = "metadata_hash <> :metadata_hash"
 
 _FINISH_RESOURCE = f"""
@@ -235,10 +234,10 @@ RELEASED_COLUMNS = "no, key, phase, action, resource_id, requirements, state, qu
 
 _PG_EVENT = f"INSERT INTO event ({_EVENT_COLUMNS}) SELECT {{now}}, {_EVENT_VALUES} FROM ended"
 
-# Who tries again what nothing limits says so once for each reason, or a night's silence of one node fills the history.
+# Unlimited retries record one event for each new reason, so that a long outage does not fill the history.
 _IS_NEWS = "(:counts OR (SELECT reason FROM resource WHERE id = :resource_id) <> :reason)"
 
-# Rows are locked in the order of their numbers, so that two finishes never wait for each other.
+# Rows are locked in the order of their numbers, so that two finishes cannot deadlock.
 _PG_DOWN = f"""
     locked AS (
         SELECT traversal_id, no FROM node
@@ -256,17 +255,17 @@ _PG_ENDED = (
 )
 _PG_STATUS = "(SELECT status FROM traversal WHERE id = :traversal_id) AS traversal_status"
 
-#: A step after which the action goes on later.
+#: The finish of a step after which the action continues later.
 PG_STEP = Statement(f"{_PG_ENDED} SELECT ended.no, {_PG_STATUS} FROM ended")
-#: The same, where the step went wrong and is to be tried again.
+#: The finish of a step that will be tried again.
 PG_RETRY = Statement(
-    f"{_PG_ENDED}, said AS ({_PG_EVENT} WHERE {_IS_NEWS}) SELECT ended.no, {_PG_STATUS} FROM ended"
+    f"{_PG_ENDED}, recorded AS ({_PG_EVENT} WHERE {_IS_NEWS}) SELECT ended.no, {_PG_STATUS} FROM ended"
 )
-#: The end of an action that nothing depends on.
-PG_END = Statement(f"{_PG_ENDED}, said AS ({_PG_EVENT}) SELECT ended.no, {_PG_STATUS} FROM ended")
-#: The end of an action, with the dependents counted down: a first row for itself, and one for each released.
+#: The finish of an action without dependents.
+PG_END = Statement(f"{_PG_ENDED}, recorded AS ({_PG_EVENT}) SELECT ended.no, {_PG_STATUS} FROM ended")
+#: The finish of an action that counts its dependents down; returns a row for itself, or one for each released node.
 PG_END_AND_RELEASE = Statement(
-    f"{_PG_ENDED}, said AS ({_PG_EVENT}), {_PG_DOWN} "
+    f"{_PG_ENDED}, recorded AS ({_PG_EVENT}), {_PG_DOWN} "
     f"SELECT ended.no AS ended_no, {_PG_STATUS}, "
     f"{RELEASED_COLUMNS.replace('no,', 'down.no,', 1)} "
     "FROM ended LEFT JOIN down ON down.remaining = 0 AND down.state = 'ready'"
@@ -274,7 +273,7 @@ PG_END_AND_RELEASE = Statement(
 
 SQLITE_FINISH_NODE = Statement(_FINISH_NODE)
 SQLITE_FINISH_RESOURCE = Statement(_FINISH_RESOURCE)
-#: Asks the row for its reason as it was: to be run before the row's own statement.
+#: It compares with the row's former reason, so it runs before the row's own statement.
 SQLITE_RETRY_EVENT = Statement(
     f"INSERT INTO event ({_EVENT_COLUMNS}) SELECT {{now}}, {_EVENT_VALUES} WHERE {_IS_NEWS}"
 )
@@ -282,13 +281,13 @@ TRAVERSAL_STATUS = "SELECT status FROM traversal WHERE id = :traversal_id"
 
 
 def event_at(now: str) -> str:
-    """Return the statement that writes an event with the clock's time."""
+    """Return the statement that records an event at the database's time."""
     return _filled_in(INSERT_EVENT.replace(":now", "{now}"), now)
 
 
 @functools.lru_cache(maxsize=256)
 def count_down(now: str, in_list: str) -> str:
-    """Return the statement that counts nodes down and tells which became ready."""
+    """Return the statement that counts nodes down and returns them."""
     where = f"WHERE traversal_id = :traversal_id AND no {in_list} RETURNING remaining, {RELEASED_COLUMNS}"
     return f"{_COUNT_DOWN} {where}".replace("{now}", now)
 
@@ -298,7 +297,7 @@ PG_LOCK_DEPENDENTS = (
     "SELECT no FROM node WHERE traversal_id = :traversal_id AND no = ANY(:dependents) ORDER BY no FOR UPDATE"
 )
 
-# A quiet node passes on that nothing changed; a join, what it was told.
+# A quiet node passes on that nothing changed; a join passes on what its requirements did.
 RELEASE_JOIN = (
     "UPDATE node SET state = 'done', due_at = NULL "
     "WHERE traversal_id = :traversal_id AND no = :no AND state = 'ready' "

@@ -1,4 +1,4 @@
-"""Write down that a node stands at a hook: before its action, or after it and before anybody learns of that."""
+"""Stops at breakpoints: before a node's action, or after it and before its dependents are counted down."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,17 +21,16 @@ def stop_at_hook(
 ) -> str | None:
     """Finish a step whose outcome names a hook, in the caller's transaction; its dependents are not counted down.
 
-    A node that is paused before its action leaves its row alone. One that is done has its row complete and its data
-    on record. In a traversal that is over by now nothing stands: what was not begun never is, and what is done is
-    done.
+    A node that stops before its action leaves its row unchanged. One that is done has its row complete and its node
+    data stored. In a traversal that is over, no node stands: an action that has not begun is superseded.
 
-    ``values`` are the finish's, as for any other outcome. Returns the traversal's status; None if the claim does not
-    hold any more, and nothing was changed.
+    ``values`` are those of any other finish. Returns the traversal's status; None if the claim does not hold any more,
+    and nothing was changed.
     """
     now = database.now
     traversal, node = tables.traversal, tables.node
-    # Whoever fails or supersedes the traversal sees the node stand there, or it never does. Asked first: whoever does
-    # so has the traversal before the resource, too.
+    # A transaction that fails or supersedes the traversal sees the node stand, or it never does. The traversal is
+    # locked before the resource, in the same order as there.
     status: str = connection.execute(
         sa.select(traversal.c.status)
         .where(traversal.c.id == claim.order.traversal_id)
