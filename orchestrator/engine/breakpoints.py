@@ -49,10 +49,10 @@ def clear_hooks(
         store.stacks.resource(stack.id, resource)
     cleared: list[HookView] = []
     orders: list[CheckOrder] = []
-    for standing in store.hooks.standing(stack.id):
+    for standing in store.breakpoints.standing(stack.id):
         if kind not in (None, standing.hook) or not fnmatchcase(standing.path, resource):
             continue
-        ready = store.hooks.clear(standing, at_once=at_once)
+        ready = store.breakpoints.clear(standing, at_once=at_once)
         if ready is not None:
             cleared.append(hook_view(standing))
             orders += ready

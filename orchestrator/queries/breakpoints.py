@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from orchestrator.store.nodes.breakpoints import Standing
+from orchestrator.store.nodes.breakpoints import StandingNode
 from orchestrator.store.store import Store
 from orchestrator.views.stacks import HookView
 
@@ -11,7 +11,7 @@ from orchestrator.views.stacks import HookView
 MOST_NAMED: Final = 5
 
 
-def hook_view(standing: Standing) -> HookView:
+def hook_view(standing: StandingNode) -> HookView:
     """Return what the faces show of a node that stands at a hook."""
     return HookView(
         resource=standing.path, uuid=standing.resource_id, kind=standing.hook, since=standing.since
@@ -27,4 +27,4 @@ def waits_for(standing: Sequence[HookView]) -> str:
 
 def hooks_by_row(store: Store, stack_id: str) -> Mapping[str, str]:
     """Return the hooks at which the resources of a stack, and of those in it, stand, by the ids of their rows."""
-    return {standing.resource_id: standing.hook for standing in store.hooks.standing(stack_id)}
+    return {standing.resource_id: standing.hook for standing in store.breakpoints.standing(stack_id)}

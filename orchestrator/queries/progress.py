@@ -24,7 +24,7 @@ def progress_of(store: Store, stack: StackRow, *, stays_for_steps: bool) -> Prog
         total=sum(counts.values()),
         done=done_of(counts),
         finished=_is_over(store, stack, is_running=bool(counts.get("running")), stays=stays_for_steps),
-        hooks=tuple(hook_view(each) for each in store.hooks.standing(stack.id)),
+        hooks=tuple(hook_view(each) for each in store.breakpoints.standing(stack.id)),
     )
 
 

@@ -248,7 +248,7 @@ class StackQueries:
         Raises:
             NotFound: there is no such stack.
         """
-        return [hook_view(standing) for standing in self._store.hooks.standing(self._find(name).id)]
+        return [hook_view(standing) for standing in self._store.breakpoints.standing(self._find(name).id)]
 
     def _find(self, name: str) -> StackRow:
         return self._store.stacks.find(name, project=self.settings.project)

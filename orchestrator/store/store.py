@@ -16,7 +16,7 @@ from orchestrator.store.installation.processes import Processes
 from orchestrator.store.installation.sink_cursors import SinkCursors
 from orchestrator.store.machines.machines import Machines
 from orchestrator.store.machines.reservations import Reservations
-from orchestrator.store.nodes.breakpoints import Hooks
+from orchestrator.store.nodes.breakpoints import Breakpoints
 from orchestrator.store.nodes.claims import Timings
 from orchestrator.store.nodes.nodes import Nodes
 from orchestrator.store.purging.purging import Purger
@@ -66,7 +66,7 @@ class Store:
         self.traversals = Traversals(self.database, codec, timings)
         self.ledger = Ledger(self.database, codec, timings)
         self.sweeper = Sweeper(self.database, self.nodes, self.ledger, timings)
-        self.hooks = Hooks(self.database, self.nodes, timings)
+        self.breakpoints = Breakpoints(self.database, self.nodes, timings)
         self.health = Health(self.database)
         self.families = Families(self.database)
         self.stacks = Stacks(self.database, codec)

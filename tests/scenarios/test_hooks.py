@@ -271,15 +271,15 @@ def test_clearing_twice_lets_nothing_else_on() -> None:
     world = World()
     stack_id = world.create(template({"a": value("1")}), **environment({"a": ["pre-create", "post-create"]}))
     world.settle()
-    (standing,) = world.store.hooks.standing(stack_id)
-    first = world.store.hooks.clear(standing)
+    (standing,) = world.store.breakpoints.standing(stack_id)
+    first = world.store.breakpoints.clear(standing)
     assert first is not None
-    assert world.store.hooks.clear(standing) is None
+    assert world.store.breakpoints.clear(standing) is None
     world.publish(first)
     world.publish(first)
     world.settle()
     assert world.standing() == [("a", "post-create")]
-    assert world.store.hooks.clear(standing) is None
+    assert world.store.breakpoints.clear(standing) is None
     assert world.standing() == [("a", "post-create")]
     world.publish(first)
     world.settle()
@@ -291,9 +291,9 @@ def test_what_nobody_publishes_after_clearing_is_swept() -> None:
     stack_id = world.create(template({"a": value("1")}), **environment({"a": ["pre-create", "post-create"]}))
     world.settle()
     for kind in ("pre-create", "post-create"):
-        (standing,) = world.store.hooks.standing(stack_id)
+        (standing,) = world.store.breakpoints.standing(stack_id)
         assert standing.hook == kind
-        assert world.store.hooks.clear(standing)
+        assert world.store.breakpoints.clear(standing)
         world.settle()
     assert world.state() == "CREATE_COMPLETE"
 

@@ -512,7 +512,7 @@ class World:
     def standing(self, name: str = "s") -> list[tuple[str, str]]:
         """Return which resources of a stack stand at which hooks, in order of their names."""
         stack = self.store.stacks.find(name, project="default")
-        standing = self.store.hooks.standing(stack.id)
+        standing = self.store.breakpoints.standing(stack.id)
         return sorted((each.path, each.hook) for each in standing)
 
     def clear(self, resource: str = "*", kind: str | None = None, name: str = "s") -> None:

@@ -96,7 +96,7 @@ class Act(ActionHandler):
 def _look(store: Store, name: str, project: str) -> tuple[StackRow, list[HookView]]:
     # A deleted one, too: of that it is said that there is nothing more to do.
     stack = store.past.stack(name, project=project)
-    return stack, [hook_view(each) for each in store.hooks.standing(stack.id)]
+    return stack, [hook_view(each) for each in store.breakpoints.standing(stack.id)]
 
 
 ROUTES: Final[list[Any]] = [

@@ -16,7 +16,7 @@ from orchestrator.store.nodes.nodes import Nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class StandingNode:
     """A node that stands at a hook."""
 
     traversal_id: str
@@ -46,7 +46,7 @@ def _tree(stack_id: str) -> sa.CTE:
     return tree.union_all(inside)
 
 
-class Hooks:
+class Breakpoints:
     """Reads of nodes that stand at hooks, and the clearing of hooks."""
 
     def __init__(self, database: Database, nodes: Nodes, timings: Timings) -> None:
@@ -55,7 +55,7 @@ class Hooks:
         self._timings = timings
 
     @retrying
-    def standing(self, stack_id: str) -> list[Standing]:
+    def standing(self, stack_id: str) -> list[StandingNode]:
         """Return the nodes that stand at hooks in a stack and those nested in it, longest first.
 
         In a traversal that is over, no node stands.
@@ -72,7 +72,7 @@ class Hooks:
         with self._db.read() as connection:
             rows = connection.execute(sql).all()
         return [
-            Standing(
+            StandingNode(
                 traversal_id=row.traversal_id,
                 no=row.no,
                 resource=row.key,
@@ -86,7 +86,7 @@ class Hooks:
         ]
 
     @retrying
-    def clear(self, standing: Standing, *, at_once: bool = False) -> tuple[CheckOrder, ...] | None:
+    def clear(self, standing: StandingNode, *, at_once: bool = False) -> tuple[CheckOrder, ...] | None:
         """Clear the hook at which a node stands, and return the orders for what became ready.
 
         A node that stands before its action may begin it; one whose action is over counts its dependents down. With
@@ -133,7 +133,7 @@ class Hooks:
         )
 
     def _count_down(
-        self, connection: sa.Connection, standing: Standing, row: Any, seconds: float
+        self, connection: sa.Connection, standing: StandingNode, row: Any, seconds: float
     ) -> list[Any]:
         """Count down the dependents of a node that is done, and return those that became ready."""
         values = {
@@ -149,7 +149,7 @@ class Hooks:
         return [each for each in rows if each.remaining == 0 and each.state == "ready"]
 
     @staticmethod
-    def _record(connection: sa.Connection, standing: Standing, now: float) -> Any:
+    def _record(connection: sa.Connection, standing: StandingNode, now: float) -> Any:
         """Record the event that a hook was cleared; return the resource's row, with the stack's name."""
         resource, stack = tables.resource, tables.stack
         row = connection.execute(

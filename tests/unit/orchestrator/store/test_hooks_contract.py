@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from orchestrator.model.messages import END, JOIN, CheckOrder
 from orchestrator.model.plan import FAN_IN
 from orchestrator.store import tables
-from orchestrator.store.nodes.breakpoints import Standing
+from orchestrator.store.nodes.breakpoints import StandingNode
 from orchestrator.store.nodes.claims import Claim, Ending, Finished, Outcome
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_delete, begin_update
@@ -27,18 +27,18 @@ def finish(bench: Bench, claim: Claim, ending: Ending = Ending.PAUSED, hook: str
     )
 
 
-def standing(bench: Bench) -> list[Standing]:
-    return bench.store.hooks.standing("s-id")
+def standing(bench: Bench) -> list[StandingNode]:
+    return bench.store.breakpoints.standing("s-id")
 
 
-def the_one(bench: Bench) -> Standing:
+def the_one(bench: Bench) -> StandingNode:
     (only,) = standing(bench)
     return only
 
 
 def cleared(bench: Bench) -> tuple[CheckOrder, ...]:
     """Let the one on that stands."""
-    orders = bench.store.hooks.clear(the_one(bench))
+    orders = bench.store.breakpoints.clear(the_one(bench))
     assert orders is not None
     return orders
 
@@ -155,7 +155,7 @@ def test_what_is_let_on_is_swept_if_nobody_publishes_it(bench: Bench) -> None:
 
 def test_what_is_let_on_at_once_is_swept_at_once(bench: Bench) -> None:
     paused(bench)
-    bench.store.hooks.clear(the_one(bench), at_once=True)
+    bench.store.breakpoints.clear(the_one(bench), at_once=True)
     assert [order.key for order in bench.sweep()] == ["a"]
 
 
@@ -290,9 +290,9 @@ def test_what_is_over_but_for_another_action_can_stand_too(bench: Bench) -> None
 def test_clearing_twice_changes_nothing(bench: Bench, stand: Callable[[Bench], Claim]) -> None:
     stand(bench)
     found = the_one(bench)
-    assert bench.store.hooks.clear(found)
+    assert bench.store.breakpoints.clear(found)
     said = reasons(bench)
-    assert bench.store.hooks.clear(found) is None
+    assert bench.store.breakpoints.clear(found) is None
     assert reasons(bench) == said
     assert node(bench, "b").remaining == (1 if stand is paused else 0)
 
@@ -306,7 +306,7 @@ def test_of_many_who_clear_at_once_one_does(bench: Bench, stand: Callable[[Bench
 
     def clear() -> None:
         start.wait()
-        results.append(bench.store.hooks.clear(found))
+        results.append(bench.store.breakpoints.clear(found))
 
     threads = [threading.Thread(target=clear) for _ in range(6)]
     for thread in threads:
@@ -330,7 +330,7 @@ def test_what_is_over_lets_nothing_on(bench: Bench, stand: Callable[..., Claim],
     else:
         assert begin_delete(bench)
     assert standing(bench) == []
-    assert bench.store.hooks.clear(found) is None
+    assert bench.store.breakpoints.clear(found) is None
     assert bench.store.nodes.claim(claim.order, worker="late") is None
     assert node(bench).state == ("superseded" if stand is paused else "done")
     assert node(bench).due_at is None
@@ -400,12 +400,12 @@ def test_clearing_and_failing_at_once_leave_nothing_to_begin(bench: Bench) -> No
         stack = f"x{number}"
         (order,) = bench.begin({"a": set()}, stack=stack, hooks={"a": ["pre-create"]})
         finish(bench, bench.claim(order))
-        (found,) = bench.store.hooks.standing(f"{stack}-id")
+        (found,) = bench.store.breakpoints.standing(f"{stack}-id")
         start = threading.Barrier(2)
 
-        def clear(found: Standing = found, start: threading.Barrier = start) -> None:
+        def clear(found: StandingNode = found, start: threading.Barrier = start) -> None:
             start.wait()
-            bench.store.hooks.clear(found)
+            bench.store.breakpoints.clear(found)
 
         def fail(stack: str = stack, start: threading.Barrier = start) -> None:
             start.wait()
@@ -424,13 +424,13 @@ def test_what_stands_in_stacks_in_the_stack_is_told_of_too(bench: Bench) -> None
     for stack in ("s", "t"):
         (order,) = bench.begin({"a": set()}, stack=stack, hooks={"a": ["pre-create"]})
         finish(bench, bench.claim(order))
-    assert [each.resource_id for each in bench.store.hooks.standing("t-id")] == ["t-a"]
+    assert [each.resource_id for each in bench.store.breakpoints.standing("t-id")] == ["t-a"]
     with bench.store.database.write() as connection:
         connection.execute(
             sa.text("UPDATE stack SET parent_id = 's-id', parent_resource = 's-a' WHERE id = 't-id'")
         )
-    assert [(each.path, each.resource_id) for each in bench.store.hooks.standing("s-id")] == [
+    assert [(each.path, each.resource_id) for each in bench.store.breakpoints.standing("s-id")] == [
         ("a", "s-a"),
         ("a/a", "t-a"),
     ]
-    assert bench.store.hooks.standing("nobody") == []
+    assert bench.store.breakpoints.standing("nobody") == []
