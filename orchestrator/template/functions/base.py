@@ -1,4 +1,4 @@
-"""What every function of the template language is: a small class, built once per call in a template.
+"""Base classes of the template language's functions: one instance is built for each call in a template.
 
 A package adds a function by an entry point in the group ``isotherm.functions``; the class's ``name`` is the key
 that calls it.
@@ -34,17 +34,17 @@ LONGEST_TEXT: Final = 4 * 1024 * 1024
 class Absent(Enum):
     """The type of :data:`ABSENT`."""
 
-    ABSENT = "not there at all"
+    ABSENT = "absent"
 
 
-#: What an ``if`` without a second branch gives: its entry or item is left out of the map or list around it.
+#: The result of an ``if`` without a second branch: its entry or item is left out of the map or list that holds it.
 ABSENT: Final = Absent.ABSENT
 
 
 class FunctionError(ValueError):
-    """A function was given something it cannot take; ``path`` is relative to its arguments.
+    """Invalid arguments of a function; ``path`` is relative to the arguments.
 
-    The sentence never shows a value: it may be a secret.
+    The message never shows a value: it may be a secret.
     """
 
     def __init__(self, message: str, *, path: Path = (), hint: str = "") -> None:
@@ -54,28 +54,28 @@ class FunctionError(ValueError):
 
 @dataclass(frozen=True)
 class Example:
-    """A call as people write it, and what it gives: for the reference of the language, and run by a test."""
+    """An example call and its result, printed in the language reference and verified by a test."""
 
     #: The text of the call, in YAML.
     call: str
-    #: In JSON's types; null where ``ABSENT`` is given.
+    #: In JSON's types; null stands for ``ABSENT``.
     result: Any
     #: The values of the parameters that the call reads, by name.
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    #: The name or date of the version that the template around the call has.
+    #: The name or date of the template's version.
     version: str = "wallaby"
     #: The contents of the files that came with the template.
     files: Mapping[str, str] = field(default_factory=dict)
-    #: What other resources gave: name -> ``{"reference": id, "attributes": {name: value}}``, both optional.
+    #: Resources by name: ``{"reference": id, "attributes": {name: value}}``, both optional.
     resources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: The resource that the template is used as.
+    #: The parent stack's resource that the template implements.
     parent: ParentResourceProxy | None = None
     #: Other sections of the template, by their names: ``conditions``, ``Mappings``.
     sections: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ResolveError(IsothermError):
-    """A function could not be evaluated; the problem says where it stands and why."""
+    """Failed evaluation of a function; the problem has the position and the reason."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -86,13 +86,13 @@ class ResolveError(IsothermError):
 
 
 class Verdicts(Protocol):
-    """What the conditions of a template come to."""
+    """The values of a template's conditions."""
 
     def refuse_unknown(self, name: str) -> None:
-        """Refuse the name of a condition that does not exist.
+        """Check that a condition with this name exists.
 
         Raises:
-            FunctionError: with the nearest name.
+            FunctionError: there is none; the hint names the nearest.
         """
 
     def verdict(self, name: str) -> Any:
@@ -103,24 +103,24 @@ class Verdicts(Protocol):
         """
 
     def holds(self, raw: Any, path: Path) -> Any:
-        """Return whether what stands at ``path`` holds: a condition's name, true, false, null (true), or a call.
+        """Return whether the condition at ``path`` holds: a condition's name, true, false, null (true), or a call.
 
-        ``UNKNOWN`` if a parameter it needs has no value yet, or if it has a mistake, which is taken down.
+        ``UNKNOWN`` if a parameter it needs has no value yet, or if it has a mistake, which is recorded.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What a call knows of the template that it stands in."""
+    """The context of a call: the template that contains it."""
 
     version: TemplateVersion
     positions: Positions
     limits: Limits = field(default_factory=Limits)
-    #: The names of the template's resources; none in a check, where only requirements are known.
+    #: The names of the template's resources; empty in a check, where only requirements are known.
     resources: Collection[str] = ()
     #: The section Mappings of a CFN template.
     mappings: Mapping[str, Any] = field(default_factory=dict)
-    #: None in a check: there, everything is decided.
+    #: None in a check: by then, all conditions have been evaluated.
     conditions: Verdicts | None = None
     nearest: Nearest = field(default_factory=Nearest, compare=False)
     growth: Growth = field(default_factory=Growth, compare=False)
@@ -129,8 +129,9 @@ class Scope:
 class Function(ABC):
     """Base of every function.
 
-    ``arguments`` hold nested calls as functions. :meth:`check` refuses a wrong shape when the template is read;
-    :meth:`call` gets arguments whose calls are resolved. Both may meet what is known only later: see ``LATER``.
+    ``arguments`` hold nested calls as functions. :meth:`check` rejects a wrong shape when the template is read;
+    :meth:`call` receives arguments whose calls are resolved. Both may receive values that are known only later: see
+    ``LATER``.
     """
 
     name: ClassVar[str]
@@ -140,13 +141,13 @@ class Function(ABC):
     in_conditions: ClassVar[Lifetime] = NEVER
     #: Whether the result follows from the arguments alone, so that mistakes in fixed arguments show at once.
     pure: ClassVar[bool] = False
-    #: Whether calls among the arguments are evaluated as the template is read, as far as parameters alone allow:
-    #: for what must be known before any resource is.
+    #: Whether calls among the arguments are evaluated when the template is read, as far as they need parameters only:
+    #: for arguments such as a resource's name, which must be known before any resource exists.
     early: ClassVar[bool] = False
     examples: ClassVar[tuple[Example, ...]] = ()
 
     def __init__(self, arguments: Any, *, scope: Scope, path: Path) -> None:
-        """Keep what is needed to evaluate and to complain.
+        """Check the arguments; evaluate a pure function of fixed arguments once, so that mistakes show at once.
 
         Raises:
             FunctionError: the arguments have a wrong shape.
@@ -154,7 +155,7 @@ class Function(ABC):
         self.arguments = arguments
         self.scope = scope
         self.version = scope.version
-        #: Where the call's key stands in the document.
+        #: The path of the call's key in the document.
         self.path = path
         if not (self.pure and arguments is UNKNOWN):
             self.check()
@@ -162,13 +163,13 @@ class Function(ABC):
             check_time(self._place)
             self.call(plain_copy(self.arguments), _NO_STACK)
 
-    # -- what a function implements ----------------------------------------------------------------------------
+    # -- implemented by functions ------------------------------------------------------------------------------
 
     def check(self) -> None:  # noqa: B027 - most functions need no more than the default
-        """Check the shape of :attr:`arguments`, as far as it is fixed in the template.
+        """Check the shape of :attr:`arguments`, as far as the template fixes it.
 
         Raises:
-            FunctionError: it is wrong.
+            FunctionError: the shape is wrong.
         """
 
     @abstractmethod
@@ -176,7 +177,7 @@ class Function(ABC):
         """Return the value for resolved arguments, in plain types.
 
         Raises:
-            FunctionError: the arguments cannot be taken.
+            FunctionError: an argument is invalid.
         """
 
     def dependencies(self) -> Iterable[str]:
@@ -184,28 +185,28 @@ class Function(ABC):
         return ()
 
     def required_attributes(self) -> Iterable[tuple[str, AttributePath]]:
-        """Return the attributes that must be collected: resource name, attribute with its path."""
+        """Return the attributes of resources that the call reads: resource name, attribute with its path."""
         return ()
 
     def required_files(self) -> Iterable[str] | None:
-        """Return the keys of the files that are read; None if only their evaluation tells which."""
+        """Return the keys of the files that the call reads; None if they are known only after evaluation."""
         return ()
 
     def missing(self, names: "KnownNames") -> FunctionError | None:  # noqa: ARG002 - for those that refer
-        """Return what is wrong if the call refers to something that does not exist."""
+        """Return an error if the call refers to something that does not exist."""
         return None
 
     def is_open(self, hidden: Collection[str]) -> bool:
-        """Whether the result may be shown: nothing but the template and parameters that are not hidden is in it."""
+        """Whether the result may be shown: it depends only on the template and on parameters that are not hidden."""
         return self.pure and is_open(self.arguments, hidden)
 
-    # -- what others call --------------------------------------------------------------------------------------
+    # -- called by the engine ----------------------------------------------------------------------------------
 
     def resolve(self, stack: StackDefinition) -> Any:
         """Return the value; ``UNKNOWN`` if it depends on a resource still to be made.
 
         Raises:
-            ResolveError: with the position of the call.
+            ResolveError: the call failed; the problem has its position.
         """
         arguments = resolve(self.arguments, stack)
         if is_unknown(arguments):
@@ -214,7 +215,7 @@ class Function(ABC):
         try:
             value = self.call(arguments, stack)
             spend(value)
-            # What a parameter or an attribute holds belongs to everybody.
+            # The value of a parameter or an attribute is shared.
             return plain_copy(value)
         except TooMuch as error:
             raise ResolveError(self.problem(FunctionError(f"what is called here {error}"))) from error
@@ -233,25 +234,25 @@ class Function(ABC):
 
 
 class Builder(Protocol):
-    """What a macro may ask of whoever reads the template; each ``path`` is relative to the macro's arguments.
+    """The services that a macro receives while its template is read; each ``path`` is relative to its arguments.
 
-    Each raises :class:`FunctionError`, with a path that is relative to the macro's arguments too.
+    Each method raises :class:`FunctionError`, whose path is relative to the macro's arguments too.
     """
 
     scope: Scope
 
     def value(self, raw: Any, *path: str | int) -> Any:
-        """Return data with the calls in it built; mistakes in it are taken down, not raised."""
+        """Return data with the calls in it built; mistakes in it are recorded, not raised."""
 
     def settled(self, raw: Any, *path: str | int) -> Any:
-        """Return plain data, evaluated with nothing but parameters; ``UNKNOWN`` where one has no value yet."""
+        """Return plain data, evaluated with parameters only; ``UNKNOWN`` if one of them has no value yet."""
 
     def condition(self, raw: Any, *path: str | int) -> Any:
         """Return whether a condition holds; see :meth:`Verdicts.holds`."""
 
 
 class Macro(ABC):
-    """Base of what looks like a function, but is decided while the template is read: nothing of it is left."""
+    """Base of macros: written like functions, but replaced by their result while the template is read."""
 
     name: ClassVar[str]
     lifetime: ClassVar[Lifetime] = ALWAYS
@@ -261,17 +262,17 @@ class Macro(ABC):
     @classmethod
     @abstractmethod
     def expand(cls, arguments: Any, builder: Builder) -> Any:
-        """Return what takes the call's place, built: data, calls, ``ABSENT`` or ``UNKNOWN``.
+        """Return the built replacement of the call: data, calls, ``ABSENT`` or ``UNKNOWN``.
 
-        ``arguments`` are as written, not to be changed; only what is handed to the builder is looked at.
+        ``arguments`` are as written and must not be changed; only the parts given to the builder are examined.
 
         Raises:
-            FunctionError: the arguments cannot be taken.
+            FunctionError: an argument is invalid.
         """
 
 
 class KnownNames:
-    """What calls may refer to in one template."""
+    """The names that calls in one template may refer to."""
 
     def __init__(
         self,
@@ -282,7 +283,7 @@ class KnownNames:
         disabled: Collection[str] = (),
     ) -> None:
         self.parameters = dict.fromkeys(parameters)
-        #: Those that a condition disables among them.
+        #: All resources, including those that a condition disables.
         self.resources = resources
         self.files = files
         self.disabled = disabled
@@ -306,7 +307,7 @@ def resolve(value: Any, stack: StackDefinition) -> Any:
 
 
 def plain_copy(value: Any) -> Any:
-    """Return a copy of plain data, without any container in common."""
+    """Return a deep copy of plain data."""
     if value.__class__ in SCALARS:
         return value
     if isinstance(value, dict):
@@ -317,12 +318,12 @@ def plain_copy(value: Any) -> Any:
 
 
 def is_settled(value: Any) -> bool:
-    """Whether ``value`` is plain data throughout: no call, nothing that is known only later."""
+    """Whether ``value`` is plain data throughout: it contains no call and no ``UNKNOWN``."""
     return not holds_call(value) and not is_unknown(value)
 
 
 def holds_call(value: Any) -> bool:
-    """Whether ``value`` is, or anywhere holds, a call."""
+    """Whether ``value`` is a call or contains one."""
     if value.__class__ in SCALARS:
         return False
     if isinstance(value, dict):
@@ -333,7 +334,7 @@ def holds_call(value: Any) -> bool:
 
 
 def is_open(value: Any, hidden: Collection[str]) -> bool:
-    """Whether what ``value`` gives may be shown: none of the calls in it reads what may be a secret."""
+    """Whether the result of ``value`` may be shown: no call in it reads a possible secret."""
     if value.__class__ in SCALARS:
         return True
     if isinstance(value, Function):
@@ -346,7 +347,7 @@ def is_open(value: Any, hidden: Collection[str]) -> bool:
 
 
 def _open_part(path: Path, arguments: Any) -> Path:
-    """Return so much of a path into arguments as may be said: the keys of what a call gives may be secrets."""
+    """Return the part of a path into arguments that may be shown: the keys of a call's result may be secrets."""
     value = arguments
     for depth, step in enumerate(path):
         if isinstance(value, Function):
@@ -361,7 +362,7 @@ def _open_part(path: Path, arguments: Any) -> Path:
 
 
 def kind_of(value: object) -> str:
-    """Return what a value is, in the language's words, for sentences that must not show the value."""
+    """Return the kind of a value in the language's words, for messages that must not show the value."""
     if isinstance(value, Function):
         return f"a call of {value.name}"
     if value is UNKNOWN:
@@ -369,7 +370,7 @@ def kind_of(value: object) -> str:
     return _KINDS.get(type(value), type(value).__name__)
 
 
-#: The types of arguments whose value is known only later: a call, or what a parameter without a value gave.
+#: The types of arguments whose value is known only later: a call, or the value of a parameter that has none yet.
 LATER: Final = (Function, Unknown)
 
 _KINDS: Final[dict[type, str]] = {

@@ -1,16 +1,16 @@
-"""How much functions may make: bounds that a hostile template meets, and no useful one."""
+"""Bounds on the size of function results: only hostile templates reach them."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from orchestrator.template.functions.base import LONGEST_TEXT, FunctionError
 
-#: No function makes a value of more parts: the items of lists and the entries of maps.
+#: The most parts (items of lists and entries of maps) in the result of one function.
 MOST_PARTS: Final = 250_000
 
 
 def check_length(length: int) -> None:
-    """Refuse to make a text of more than ``LONGEST_TEXT`` characters.
+    """Check that a text would have at most ``LONGEST_TEXT`` characters.
 
     Raises:
         FunctionError: it would be longer.
@@ -20,7 +20,7 @@ def check_length(length: int) -> None:
 
 
 def check_parts(count: int, what: str) -> None:
-    """Refuse to make a list or a map of more than ``MOST_PARTS``; ``what`` says what they are.
+    """Check that a list or a map would have at most ``MOST_PARTS`` parts; ``what`` is their name in the message.
 
     Raises:
         FunctionError: it would have more.
@@ -31,7 +31,7 @@ def check_parts(count: int, what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How large plain data is."""
+    """The size of plain data."""
 
     #: The value itself, and the items and entries in it at any depth.
     parts: int
@@ -62,10 +62,10 @@ class Extent:
         return Extent(self.parts * times, self.characters * times)
 
     def check(self) -> None:
-        """Refuse to make data of this extent if functions do not make data so large.
+        """Check that a function may return data of this size.
 
         Raises:
-            FunctionError: it would be too large.
+            FunctionError: it is too large.
         """
         check_parts(self.parts, "items and entries")
         if self.characters > LONGEST_TEXT:

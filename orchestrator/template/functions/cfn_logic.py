@@ -1,4 +1,4 @@
-"""CFN's functions that decide: Fn::If, and what only conditions can call; of the AWS format alone."""
+"""CFN's functions on conditions: Fn::If; and those that only conditions can call. Only the AWS format has them."""
 
 from typing import Any, ClassVar
 
@@ -17,10 +17,10 @@ from orchestrator.template.versions import CFN_AWS_ONLY, NEVER
 
 
 class FnIf(If):
-    """``Fn::If: [condition, value, other value]``: one of two values, decided before any resource is made.
+    """``Fn::If: [condition, value, other value]``: one of two values, chosen before any resource is created.
 
-    The condition is the name of one, true, false, or a call; null counts as true. The value that is not chosen is
-    not looked at: it may refer to what does not exist.
+    The condition is a condition's name, true, false, or a call; null counts as true. The value that is not chosen is
+    not evaluated: it may refer to what does not exist.
     """
 
     name = "Fn::If"
@@ -37,7 +37,11 @@ class FnIf(If):
 
     @classmethod
     def expand(cls, arguments: Any, builder: Builder) -> Any:
-        """Return the value that the condition chooses."""
+        """Return the value that the condition chooses.
+
+        Raises:
+            FunctionError: the arguments are not a condition and two values.
+        """
         expect_list(arguments, 3, "a condition and two values")
         return super().expand(arguments, builder)
 
@@ -61,7 +65,11 @@ class FnNot(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a list of one condition."""
+        """Check for a list of one condition.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         (operand,) = expect_list(self.arguments, 1, "one condition")
         self.arguments = [as_condition(operand, self.scope, self.path, (0,))]
 
@@ -87,7 +95,7 @@ class FnOr(Or):
 
 
 class NamedCondition(ConditionName):
-    """``Condition: name``: whether the condition of that name holds; where a condition can stand, its name will do."""
+    """``Condition: name``: whether the condition of that name holds; the name alone means the same."""
 
     name = "Condition"
     in_conditions = CFN_AWS_ONLY
@@ -101,7 +109,11 @@ class NamedCondition(ConditionName):
     )
 
     def check(self) -> None:
-        """Refuse what is not the name of a condition."""
+        """Check for the name of a condition.
+
+        Raises:
+            FunctionError: the argument is something else, or no condition has this name.
+        """
         if not isinstance(self.arguments, str):
             raise FunctionError(f"expected a condition's name, found {kind_of(self.arguments)}")
         super().check()

@@ -1,4 +1,4 @@
-"""CFN's functions that look something up: Fn::FindInMap, Fn::GetAZs, Fn::Select, Fn::MemberListToMap."""
+"""CFN's lookup functions: Fn::FindInMap, Fn::GetAZs, Fn::Select, Fn::MemberListToMap."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -32,16 +32,16 @@ from orchestrator.template.versions import (
     Lifetime,
 )
 
-#: Longer lists of keys are cut in sentences for people.
+#: Longer lists of keys are cut in messages.
 _SHOWN_KEYS: Final = 20
-#: The left side of an item in a list of members: which member, and what of it.
+#: The left side of an item in a list of members: the member's number, and the name of its field.
 _MEMBER: Final = re.compile(r"\.member\.([0-9]{1,18})\.(.*)", re.DOTALL)
 
 
 class FnFindInMap(Macro):
-    """``Fn::FindInMap: [map, key, key of the entry]``: what the section Mappings has there.
+    """``Fn::FindInMap: [map, key, key of the entry]``: the value of this entry in the section Mappings.
 
-    The three can come from parameters. What stands in the section is data: calls in it are refused.
+    The three can come from parameters. The section contains plain data: calls in it are refused.
     """
 
     name = "Fn::FindInMap"
@@ -59,22 +59,26 @@ class FnFindInMap(Macro):
 
     @classmethod
     def expand(cls, arguments: Any, builder: Builder) -> Any:
-        """Return what is found, in fresh maps and lists."""
+        """Return a copy of the value found.
+
+        Raises:
+            FunctionError: there is no such entry, it contains a call, or it makes the template too large.
+        """
         written = expect_list(arguments, 3, "the name of a map and two keys")
         steps = [builder.settled(raw, index) for index, raw in enumerate(written)]
         if any(step is UNKNOWN for step in steps):
             return UNKNOWN
         found: Any = builder.scope.mappings
         for index, step in enumerate(steps):
-            # What a parameter holds is not for sentences.
-            told = written[index] == step
-            found = _entry(found, step, index, builder.scope.nearest if told else None)
+            # Messages never show the value of a parameter.
+            is_written_out = written[index] == step
+            found = _entry(found, step, index, builder.scope.nearest if is_written_out else None)
         _refuse_calls(found, functions_of(builder.scope.version))
         return _put_in(found, builder.scope)
 
 
 class FnGetAZs(Macro):
-    """``Fn::GetAZs: region``: the availability zones that the setting of that name lists, whatever the region."""
+    """``Fn::GetAZs: region``: the availability zones of the setting availability_zones, whatever the region."""
 
     name = "Fn::GetAZs"
     lifetime = CFN_AND_FIRST_HOT
@@ -82,15 +86,19 @@ class FnGetAZs(Macro):
 
     @classmethod
     def expand(cls, arguments: Any, builder: Builder) -> Any:  # noqa: ARG003 - every region has the same zones
-        """Return the zones."""
+        """Return the zones.
+
+        Raises:
+            FunctionError: they make the template too large.
+        """
         return _put_in(list(builder.scope.limits.availability_zones), builder.scope)
 
 
 class FnSelect(Function):
     """``Fn::Select: [index or key, list or map]``: an item of the list, or an entry of the map.
 
-    An index may be written as text; a negative one counts from the end. The list or map may be given as JSON text. What
-    is not there gives the empty text, and so do a null and an empty text in place of the list or map.
+    An index may be written as text; a negative index counts from the end. The list or map may be given as JSON text. A
+    missing item or entry gives the empty text, and so do a null and an empty text in place of the list or map.
     """
 
     name = "Fn::Select"
@@ -103,7 +111,11 @@ class FnSelect(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not an index or key, and something to select from."""
+        """Check for an index or a key, and a list, a map or text.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         step, items = expect_list(self.arguments, 2, "an index or a key, and a list or a map")
         if isinstance(step, bool) or not isinstance(step, (str, int, float, *LATER)):
             raise FunctionError(f"expected an index or a key, found {kind_of(step)}", path=(0,))
@@ -111,7 +123,11 @@ class FnSelect(Function):
             raise _nothing_to_select_from(items)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the item or entry."""
+        """Return the item or entry.
+
+        Raises:
+            FunctionError: an argument is of another kind.
+        """
         step, items = arguments
         items = _parsed(items) if isinstance(items, str) else items
         if items is None or items == "":
@@ -130,7 +146,7 @@ class FnMemberListToMap(Function):
     """``Fn::MemberListToMap: [key's name, value's name, list]``: the map that a list of members describes.
 
     Each member is two items of the list: with the names ``Name`` and ``Value``, ``.member.0.Name=colour`` and
-    ``.member.0.Value=red`` are an entry ``colour: red``. Members that lack one of the two are left out.
+    ``.member.0.Value=red`` are an entry ``colour: red``. Members that lack one of the two are ignored.
     """
 
     name = "Fn::MemberListToMap"
@@ -145,7 +161,11 @@ class FnMemberListToMap(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not two names and a list."""
+        """Check for two names and a list.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         *names, items = expect_list(self.arguments, 3, "a key's name, a value's name and a list")
         for index, name in enumerate(names):
             as_text(name, (index,))
@@ -153,7 +173,11 @@ class FnMemberListToMap(Function):
             raise FunctionError(f"expected a list, found {kind_of(items)}", path=(2,))
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the map, in the order of the members' numbers."""
+        """Return the map, in the order of the members' numbers.
+
+        Raises:
+            FunctionError: the list is no list, or an item lacks its ``=``.
+        """
         key, value, items = arguments
         if not isinstance(items, list):
             raise FunctionError(f"expected a list, found {kind_of(items)}", path=(2,))
@@ -171,10 +195,10 @@ class FnMemberListToMap(Function):
 
 
 def _put_in(found: Any, scope: Scope) -> Any:
-    """Return a copy of what is put into the template in place of a call.
+    """Return a copy of a value for insertion into the template in place of a call.
 
     Raises:
-        FunctionError: all that is put in so becomes too much.
+        FunctionError: all inserted values together are too large.
     """
     most = scope.limits.max_bytes
     if not scope.growth.add(found, most):
@@ -184,10 +208,10 @@ def _put_in(found: Any, scope: Scope) -> Any:
 
 
 def _entry(place: Any, key: Any, index: int, nearest: Nearest | None) -> Any:
-    """Return what stands under ``key``; ``index`` is that of the argument. Without ``nearest`` the key is not told.
+    """Return the value under ``key``; ``index`` is that of the argument. Without ``nearest`` messages omit the key.
 
     Raises:
-        FunctionError: there is nothing of that name, or nothing can be found in ``place``.
+        FunctionError: there is no such key, or ``place`` is no map.
     """
     where = ("the section Mappings", "the map", "the entry of the map")[index]
     if not isinstance(place, Mapping):
@@ -206,10 +230,10 @@ def _entry(place: Any, key: Any, index: int, nearest: Nearest | None) -> Any:
 
 
 def _refuse_calls(value: Any, functions: Collection[str]) -> None:
-    """Refuse a map that would be taken for a call where it is put.
+    """Check that no map in a value would be read as a call.
 
     Raises:
-        FunctionError: there is one.
+        FunctionError: one would be.
     """
     if isinstance(value, dict):
         name = next(iter(value), None)

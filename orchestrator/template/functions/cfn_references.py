@@ -24,7 +24,7 @@ from orchestrator.template.versions import CFN_AND_FIRST_HOT, CFN_AWS_ONLY, CFN_
 class Ref(Function):
     """``Ref: name``: the id by which others refer to the resource of that name, or the parameter's value.
 
-    No resource has the name of a parameter. In conditions only parameters can be referred to.
+    No resource has the name of a parameter. Conditions can refer to parameters only.
     """
 
     name = "Ref"
@@ -37,7 +37,11 @@ class Ref(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a name written out: dependencies must be known before anything is evaluated."""
+        """Check for a name written out: dependencies must be known before anything is evaluated.
+
+        Raises:
+            FunctionError: the argument is something else.
+        """
         if holds_call(self.arguments):
             raise FunctionError("a name cannot come from another resource", hint="write the name out")
         if not isinstance(self.arguments, (str, *LATER)):
@@ -45,7 +49,11 @@ class Ref(Function):
             raise FunctionError(f"expected the name of a resource or a parameter, found {found}")
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:
-        """Return the resource's reference id, or the parameter's value."""
+        """Return the resource's reference id, or the parameter's value.
+
+        Raises:
+            FunctionError: there is neither a resource nor a parameter of this name, or it has no value.
+        """
         if arguments in stack:
             return stack.resource(arguments).reference_id()
         if arguments in stack.parameters:
@@ -57,7 +65,7 @@ class Ref(Function):
         return (self.arguments,) if self._of_resource else ()
 
     def is_open(self, hidden: Collection[str]) -> bool:
-        """Whether it is a parameter known from the template, and not hidden.
+        """Whether the name is that of a parameter that is not hidden.
 
         A check does not know the template's resources: there, nothing may be shown.
         """
@@ -65,7 +73,7 @@ class Ref(Function):
         return whole and not self._of_resource and self.arguments not in hidden
 
     def missing(self, names: KnownNames) -> FunctionError | None:
-        """Report what is neither a parameter nor a resource."""
+        """Report a name that neither a parameter nor a resource has."""
         name = self.arguments
         if not isinstance(name, str) or name in names.parameters:
             return None
@@ -97,7 +105,11 @@ class FnGetAtt(GetAttr):
     )
 
     def check(self) -> None:
-        """Refuse what is not a list of a resource's name and an attribute's."""
+        """Check for a list of a resource's name and an attribute's.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         expect_list(self.arguments, 2, "a resource's name and an attribute's")
         super().check()
 
@@ -105,8 +117,8 @@ class FnGetAtt(GetAttr):
 class FnResourceFacade(ResourceFacade):
     """``Fn::ResourceFacade: part``: the Metadata, DeletionPolicy or UpdatePolicy that the parent template gives.
 
-    Works in a template that is used as a resource: these are parts of that resource in the template around it. What
-    is not given there is an empty map, or the deletion policy ``Delete``.
+    Works in a template that is used as a resource type: the parts are those of that resource in the parent template.
+    A part that is not given there is an empty map, or the deletion policy ``Delete``.
     """
 
     name = "Fn::ResourceFacade"

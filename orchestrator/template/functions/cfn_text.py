@@ -1,4 +1,4 @@
-"""CFN's functions that make text, or take it apart: Fn::Join, Fn::Split, Fn::Replace, Fn::Base64."""
+"""CFN's functions that join, split or replace text: Fn::Join, Fn::Split, Fn::Replace, Fn::Base64."""
 
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from orchestrator.template.versions import CFN_AND_FIRST_HOT
 class FnJoin(ListJoin):
     """``Fn::Join: [delimiter, list]``: the items of the list, joined to one text.
 
-    Nulls become nothing; whatever else is not text is refused.
+    Nulls become empty texts; anything else that is not text is refused.
     """
 
     name = "Fn::Join"
@@ -22,7 +22,11 @@ class FnJoin(ListJoin):
     examples = (Example("Fn::Join: [':', [one, null, two]]", "one::two", version="2013-05-23"),)
 
     def check(self) -> None:
-        """Refuse what is not a delimiter and one list."""
+        """Check for a delimiter and one list.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         expect_list(self.arguments, 2, "a delimiter and a list")
         super().check()
 
@@ -38,13 +42,21 @@ class FnSplit(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a delimiter and a text."""
+        """Check for a delimiter and a text.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         for index, item in enumerate(expect_list(self.arguments, 2, "a delimiter and a text")):
             if not isinstance(item, (str, *LATER)):
                 raise FunctionError(f"expected text, found {kind_of(item)}", path=(index,))
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the pieces."""
+        """Return the pieces.
+
+        Raises:
+            FunctionError: the delimiter is empty, or there would be too many pieces.
+        """
         delimiter, text = (as_text(item, (index,)) for index, item in enumerate(arguments))
         if not delimiter:
             raise FunctionError("the delimiter cannot be empty", path=(0,))
@@ -55,8 +67,8 @@ class FnSplit(Function):
 class FnReplace(StrReplace):
     """``Fn::Replace: [{placeholder: value}, text]``: the text with placeholders replaced.
 
-    Longer placeholders go first, and what was put in is never searched again. A null becomes nothing; maps and lists
-    are refused.
+    Longer placeholders are replaced first, and replacements are never searched again. A null becomes the empty text;
+    maps and lists are refused.
     """
 
     name = "Fn::Replace"
@@ -68,24 +80,32 @@ class FnReplace(StrReplace):
     )
 
     def check(self) -> None:
-        """Refuse what is not a map of placeholders and a text."""
+        """Check for a map of placeholders and a text.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         placeholders, _ = expect_list(self.arguments, 2, "a map of placeholders and a text")
         if not isinstance(placeholders, (dict, *LATER)):
             message = f"expected a map of placeholders, found {kind_of(placeholders)}"
             raise FunctionError(message, path=(0,))
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:
-        """Return the text with placeholders replaced."""
+        """Return the text with placeholders replaced.
+
+        Raises:
+            FunctionError: an argument is of another kind, or the text would be too long.
+        """
         placeholders, text = arguments
         try:
             return super().call({"params": placeholders, "template": text}, stack)
         except FunctionError as error:
-            # Its hints tell of versions in which there is no Fn::Replace any more.
+            # The hints of str_replace name versions that no longer have Fn::Replace.
             raise FunctionError(str(error), path=_place(error.path)) from None
 
 
 class FnBase64(Function):
-    """``Fn::Base64: text``: the text as it is. Whoever takes user data encodes it where that is needed."""
+    """``Fn::Base64: text``: the text unchanged. Resource types that take user data encode it where needed."""
 
     name = "Fn::Base64"
     lifetime = CFN_AND_FIRST_HOT
@@ -95,12 +115,20 @@ class FnBase64(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not text."""
+        """Check for text.
+
+        Raises:
+            FunctionError: the argument is something else.
+        """
         if not isinstance(self.arguments, LATER):
             as_text(self.arguments, ())
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the text."""
+        """Return the text.
+
+        Raises:
+            FunctionError: the argument is no text.
+        """
         return as_text(arguments, ())
 
 
@@ -108,7 +136,7 @@ def as_text(value: Any, path: Path) -> str:
     """Return ``value`` if it is text.
 
     Raises:
-        FunctionError: it is not; ``path`` is where it stands.
+        FunctionError: it is not; ``path`` is its place.
     """
     if not isinstance(value, str):
         raise FunctionError(f"expected text, found {kind_of(value)}", path=path)
@@ -116,5 +144,5 @@ def as_text(value: Any, path: Path) -> str:
 
 
 def _place(path: Path) -> Path:
-    """Return where CFN has what HOT has at ``path``: the map of placeholders comes first."""
+    """Return the path in Fn::Replace's arguments that ``path`` has in str_replace's: the placeholders come first."""
     return ({"params": 0, "template": 1}[str(path[0])], *path[1:]) if path else ()

@@ -1,6 +1,6 @@
-"""What people are told of the language's functions and versions: by the command line, and on the page of the language.
+"""Descriptions of the language's functions and versions, for the command line and the language reference.
 
-All of it is said once, in the classes of the functions: their docstrings, lifetimes and examples.
+The classes of the functions are the only source: their docstrings, lifetimes and examples.
 """
 
 import re
@@ -28,14 +28,14 @@ from orchestrator.template.versions import (
 )
 
 _ALL_VERSIONS: Final = tuple(version for versions in FORMATS.values() for version in versions)
-#: The first line of a function's docstring: how it is called, and what that gives.
+#: The first line of a function's docstring: the forms of its call, and the result.
 _FIRST_LINE: Final = re.compile(r"(?P<calls>``[^`]+``(?: or ``[^`]+``)*): (?P<summary>.+)")
 _CALL: Final = re.compile(r"``([^`]+)``")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """The versions of one format that have something, which follow each other."""
+    """A range of versions of one format that have a feature."""
 
     since: TemplateVersion
     #: The first version that no longer has it.
@@ -43,7 +43,7 @@ class Span:
 
     @classmethod
     def of(cls, has: Iterable[TemplateVersion], key: str) -> "Span | None":
-        """Return the versions among ``has`` that are said by the version key ``key``; None if there are none."""
+        """Return the versions among ``has`` whose version key is ``key``; None if there are none."""
         having = [version for version in has if version.key == key]
         if not having:
             return None
@@ -53,16 +53,16 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionDescription:
-    """One function, in words."""
+    """The description of one function."""
 
     name: str
     #: The forms of its call, such as ``get_param: name``; the name alone where its author gives none.
     calls: tuple[str, ...]
-    #: What a call gives, in one line; code is in backquotes, here as in the details.
+    #: The result of a call, in one line; code is in backquotes, here and in the details.
     summary: str
-    #: What else is to be known, a paragraph a text.
+    #: Further paragraphs.
     details: tuple[str, ...]
-    #: The versions in which values can call it, and those in which conditions can, formats one after the other.
+    #: The versions in which values can call it, and those in which conditions can, format by format.
     versions: tuple[TemplateVersion, ...]
     condition_versions: tuple[TemplateVersion, ...]
     examples: tuple[Example, ...]
@@ -82,7 +82,7 @@ class FunctionDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionDescription:
-    """One version, and what it changes in the version of the same format before it."""
+    """One version, and its differences from the previous version of the same format."""
 
     version: TemplateVersion
     #: The names of functions that values can call, those that conditions can call, and those that are gone.
@@ -103,7 +103,7 @@ class VersionDescription:
 
 
 def describe_function(function: CallableClass) -> FunctionDescription:
-    """Return what a function's class says of it."""
+    """Return the description of a function, read from its class."""
     first, *paragraphs = [" ".join(part.split()) for part in cleandoc(function.__doc__ or "").split("\n\n")]
     found = _FIRST_LINE.fullmatch(first)
     return FunctionDescription(
@@ -113,7 +113,7 @@ def describe_function(function: CallableClass) -> FunctionDescription:
         details=tuple(map(_in_backquotes, paragraphs)),
         versions=_versions_in(function.lifetime),
         condition_versions=_versions_in(function.in_conditions),
-        # What a class inherits shows the call of another function.
+        # Inherited examples show the call of another function.
         examples=tuple(vars(function).get("examples", ())),
     )
 
@@ -121,9 +121,9 @@ def describe_function(function: CallableClass) -> FunctionDescription:
 def describe_functions(
     version: TemplateVersion | None = None, *, in_conditions: bool = False
 ) -> list[FunctionDescription]:
-    """Return the functions that templates of ``version`` can call, by name; all there are if it is None.
+    """Return the functions that templates of ``version`` can call, by name; all functions if it is None.
 
-    With ``in_conditions`` those that conditions can call.
+    With ``in_conditions``, those that conditions can call.
 
     Raises:
         PluginMistake: an installed function cannot be loaded.
@@ -163,7 +163,7 @@ def version_named(name: str) -> TemplateVersion:
     """Return the version with this date or code name, with or without its key: ``heat_template_version.rocky``.
 
     Raises:
-        InvalidInput: there is none; with the nearest.
+        InvalidInput: there is none; the hint names the nearest.
     """
     key, _, rest = name.rpartition(".")
     version = find_version(rest, key) if key in FORMATS else version_of_date(name) or find_version(name)
@@ -190,6 +190,6 @@ def _in_backquotes(text: str) -> str:
 
 
 def _plain_example(example: Example) -> dict[str, Any]:
-    """Return an example without what it does not need."""
+    """Return an example without empty fields."""
     given = {key: value for key, value in asdict(example).items() if value}
     return {**given, "call": example.call, "result": example.result}

@@ -8,9 +8,9 @@ from orchestrator.template.functions.base import LATER, Example, Function, Funct
 from orchestrator.template.functions.logic import expect_list
 from orchestrator.template.versions import V2015_04_30, Lifetime
 
-#: Their digests have no length of their own.
+#: Algorithms without a fixed digest length.
 _OF_ANY_LENGTH: Final = frozenset({"shake_128", "shake_256"})
-#: What every machine has, so that a template means the same everywhere.
+#: The algorithms that every machine has, so that a template gives the same result everywhere.
 ALGORITHMS: Final = frozenset(hashlib.algorithms_guaranteed - _OF_ANY_LENGTH)
 
 
@@ -29,7 +29,11 @@ class Digest(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a list of an algorithm and a text."""
+        """Check for a list of an algorithm and a text.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         if isinstance(self.arguments, LATER):
             return
         algorithm, text = expect_list(self.arguments, 2, "an algorithm and a text")
@@ -39,9 +43,13 @@ class Digest(Function):
             _as_bytes(text)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the digest."""
+        """Return the digest.
+
+        Raises:
+            FunctionError: there is no such algorithm, or the text has characters beyond latin-1.
+        """
         algorithm, text = expect_list(arguments, 2, "an algorithm and a text")
-        # Not for security as far as we know: else machines that forbid md5 could not evaluate the template.
+        # Declared as not used for security, since machines that forbid md5 could not evaluate the template otherwise.
         return hashlib.new(self._algorithm(algorithm), _as_bytes(text), usedforsecurity=False).hexdigest()
 
     def _algorithm(self, name: Any) -> str:

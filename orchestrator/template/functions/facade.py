@@ -1,4 +1,4 @@
-"""Functions that read the resource of the parent stack that a template is used as: resource_facade."""
+"""Functions that read the parent stack's resource that the template implements: resource_facade."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -14,8 +14,8 @@ _UPDATE_POLICY: Final = "update_policy"
 class ResourceFacade(Function):
     """``resource_facade: part``: the metadata, the deletion_policy or the update_policy that the parent template gives.
 
-    Works in a template that is used as a resource: these are parts of that resource in the template around it. What
-    is not given there is an empty map, or the deletion policy ``Delete``.
+    Works in a template that is used as a resource type: the parts are those of that resource in the parent template.
+    A part that is not given there is an empty map, or the deletion policy ``Delete``.
     """
 
     name = "resource_facade"
@@ -37,7 +37,11 @@ class ResourceFacade(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is none of the three parts, written out."""
+        """Check that the argument is one of the three parts, written out.
+
+        Raises:
+            FunctionError: it is not.
+        """
         part = self.arguments
         if is_unknown(part):
             return
@@ -49,7 +53,11 @@ class ResourceFacade(Function):
             raise FunctionError(f"a resource has no part {part!r} here", hint=hint)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:
-        """Return the part of the resource."""
+        """Return the part of the resource.
+
+        Raises:
+            FunctionError: the template is not used as a resource type.
+        """
         parent = stack.parent
         if parent is None:
             raise FunctionError("there is no parent: only a template that is used as a resource has one")

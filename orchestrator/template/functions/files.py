@@ -21,24 +21,32 @@ class GetFile(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a key."""
+        """Check that the argument is text.
+
+        Raises:
+            FunctionError: it is not.
+        """
         if not isinstance(self.arguments, (str, *LATER)):
             raise FunctionError(f"expected the file's name, found {kind_of(self.arguments)}")
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:
-        """Return the file's content."""
+        """Return the file's content.
+
+        Raises:
+            FunctionError: no such file came with the template.
+        """
         if not isinstance(arguments, str):
             raise FunctionError(f"expected the file's name, found {kind_of(arguments)}")
         if arguments not in stack.files:
             if arguments != self.arguments:
-                # What a call gives may be a secret.
+                # The result of a call may be a secret.
                 raise FunctionError("no file of the name that this gives came with the template")
             hint = self.scope.nearest.hint(arguments, stack.files)
             raise FunctionError(f"no file {cut(arguments)!r} came with the template", hint=hint)
         return stack.files[arguments]
 
     def required_files(self) -> Iterable[str] | None:
-        """Return the key, if it is written out."""
+        """Return the key if it is written out, else None."""
         return (self.arguments,) if isinstance(self.arguments, str) else None
 
     def missing(self, names: KnownNames) -> FunctionError | None:

@@ -1,19 +1,19 @@
-"""How much larger a template becomes by what is put into it as it is read."""
+"""Growth of a template while it is read: the size of all values that are inserted in place of calls."""
 
 from typing import Any
 
 
 class Growth:
-    """Counts what is put in; one serves one reading of a template.
+    """Counts inserted values; one instance serves one reading of a template.
 
-    A short call can put in a long list, and there can be thousands of calls.
+    A short call can insert a long list, and there can be thousands of calls.
     """
 
     def __init__(self) -> None:
         self._size = 0
 
     def add(self, value: Any, most: int) -> bool:
-        """Count plain data; False once all of it has more than ``most`` characters and parts."""
+        """Count plain data; return False once the total exceeds ``most`` characters and parts."""
         left = [value]
         while left and self._size <= most:
             item = left.pop()

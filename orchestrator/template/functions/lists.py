@@ -1,4 +1,4 @@
-"""Functions that make or ask lists: str_split, list_concat, list_concat_unique, contains, filter."""
+"""Functions that return or search lists: str_split, list_concat, list_concat_unique, contains, filter."""
 
 import json
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from orchestrator.template.versions import OCATA, PIKE, V2015_10_15, Lifetime
 class StrSplit(Function):
     """``str_split: [delimiter, text]`` or ``str_split: [delimiter, text, index]``: the parts of a text, or one of them.
 
-    The index is a whole number, or text that is one; a negative one counts from the end, and one that no part has is
+    The index is a whole number, or text that is one; a negative index counts from the end, and one out of range is
     refused. A null in place of the text gives null. The delimiter cannot be empty.
     """
 
@@ -27,7 +27,11 @@ class StrSplit(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a list of a delimiter, a text and perhaps an index."""
+        """Check for a list of a delimiter, a text and perhaps an index.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         if isinstance(self.arguments, LATER):
             return
         delimiter, text, *index = _expect_split(self.arguments)
@@ -39,7 +43,11 @@ class StrSplit(Function):
             _as_index(index[0])
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the parts, or the one that is asked for."""
+        """Return the parts, or the one at the index.
+
+        Raises:
+            FunctionError: an argument is of another kind, or the index is out of range.
+        """
         delimiter, text, *index = _expect_split(arguments)
         if text is None:
             return None
@@ -58,7 +66,7 @@ class StrSplit(Function):
 class ListConcat(Function):
     """``list_concat: [list, list ...]``: one list with the items of all, in their order.
 
-    A null in place of a list counts as an empty one.
+    A null in place of a list counts as an empty list.
     """
 
     name = "list_concat"
@@ -69,12 +77,20 @@ class ListConcat(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a list of lists."""
+        """Check for a list of lists.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         if not isinstance(self.arguments, LATER):
             _expect_lists(self.arguments)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the one list."""
+        """Return the concatenated list.
+
+        Raises:
+            FunctionError: an item is no list, or the result would be too large.
+        """
         _expect_lists(arguments)
         check_parts(sum(len(items) for items in arguments if items), "items")
         return [item for items in arguments for item in items or ()]
@@ -83,8 +99,8 @@ class ListConcat(Function):
 class ListConcatUnique(ListConcat):
     """``list_concat_unique: [list, list ...]``: one list with the items of all, each once.
 
-    Of items that are equal the first stays. 1, 1.0 and true are equal, and so are maps with equal entries in any
-    order. A null in place of a list counts as an empty one.
+    Of equal items the first is kept. 1, 1.0 and true are equal, and so are maps with equal entries in any order. A null
+    in place of a list counts as an empty list.
     """
 
     name = "list_concat_unique"
@@ -93,7 +109,11 @@ class ListConcatUnique(ListConcat):
     )
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:
-        """Return the one list without repetitions."""
+        """Return the concatenated list without repetitions.
+
+        Raises:
+            FunctionError: an item is no list, or the result would be too large.
+        """
         first: dict[str, Any] = {}
         for item in super().call(arguments, stack):
             first.setdefault(_key_of(item), item)
@@ -118,7 +138,11 @@ class Contains(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a value and a list or a text."""
+        """Check for a value, and a list or a text.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         value, among = expect_list(self.arguments, 2, "a value and a list")
         if not isinstance(among, LATER):
             _expect_sequence(among)
@@ -126,7 +150,11 @@ class Contains(Function):
             _expect_text(value, 0)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return whether the value is there."""
+        """Return whether the list or the text contains the value.
+
+        Raises:
+            FunctionError: the second argument is neither a list nor text, or the value cannot be in a text.
+        """
         value, among = arguments
         _expect_sequence(among)
         if isinstance(among, str):
@@ -137,8 +165,8 @@ class Contains(Function):
 class Filter(Function):
     """``filter: [values, list]``: the list without those of its items that are among the values.
 
-    A number is never the same as a text, but 1, 1.0 and true are the same. Without values the list stays as it is; a
-    null in place of the list stays null.
+    A number is never the same as a text, but 1, 1.0 and true are the same. Without values the list is unchanged; a
+    null in place of the list gives null.
     """
 
     name = "filter"
@@ -149,13 +177,21 @@ class Filter(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a list of two lists."""
+        """Check for a list of two lists.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         for index, items in enumerate(expect_list(self.arguments, 2, "the values and a list")):
             if not isinstance(items, LATER):
                 _expect_list_or_nothing(items, index)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the items that stay."""
+        """Return the items that are not among the values.
+
+        Raises:
+            FunctionError: an argument is no list.
+        """
         values, items = arguments
         _expect_list_or_nothing(items, 1)
         if not items:
@@ -209,16 +245,16 @@ def _expect_sequence(among: Any) -> None:
 
 
 def _expect_list_or_nothing(items: Any, index: int) -> None:
-    # An empty text is what get_param gives for a path that leads nowhere.
+    # get_param returns an empty text for a path that does not exist.
     if items is not None and items != "" and not isinstance(items, list):
         raise FunctionError(f"expected a list, found {kind_of(items)}", path=(index,))
 
 
 def _key_of(value: Any) -> str:
-    """Return a text that values share exactly when they are equal.
+    """Return a text that is the same for two values exactly if they are equal.
 
-    Comparing each item with each would take minutes for long lists; and what templates choose cannot be hashed by
-    its numbers alone, which hostile ones could let collide.
+    Comparing all pairs would take minutes for long lists, and plain hashing of numbers would let a hostile template
+    cause collisions.
     """
     return json.dumps(_without_number_types(value), sort_keys=True, ensure_ascii=False)
 

@@ -1,4 +1,4 @@
-"""Functions that decide: if, and what only conditions can call: equals, not, and, or."""
+"""Functions on conditions: if; and those that only conditions can call: equals, not, and, or."""
 
 from typing import Any, ClassVar
 
@@ -19,11 +19,11 @@ from orchestrator.template.versions import NEVER, NEWTON, WALLABY, Lifetime
 
 
 class If(Macro):
-    """``if: [condition, value, other value]``: one of two values, decided before any resource is made.
+    """``if: [condition, value, other value]``: one of two values, chosen before any resource is created.
 
-    The condition is the name of one, true, false, or a call; null counts as true. The value that is not chosen is
-    not looked at: it may refer to what does not exist. From wallaby on the other value may be left out: then, where the
-    condition does not hold, the entry of the map or the item of the list goes.
+    The condition is a condition's name, true, false, or a call; null counts as true. The value that is not chosen is
+    not evaluated: it may refer to what does not exist. From wallaby on the other value may be left out: then the entry
+    of the map or the item of the list is removed if the condition does not hold.
     """
 
     name = "if"
@@ -41,7 +41,11 @@ class If(Macro):
 
     @classmethod
     def expand(cls, arguments: Any, builder: Builder) -> Any:
-        """Return the value that the condition chooses."""
+        """Return the value that the condition chooses.
+
+        Raises:
+            FunctionError: the arguments are not a condition and two values.
+        """
         two_will_do = builder.scope.version >= WALLABY
         if not isinstance(arguments, list):
             raise FunctionError(f"expected a list of a condition and two values, found {kind_of(arguments)}")
@@ -59,13 +63,17 @@ class If(Macro):
 
 
 class ConditionName(Function):
-    """The name of a condition, where a condition can stand."""
+    """The name of a condition in place of a condition."""
 
     name = "the condition"
     lifetime = NEVER
 
     def check(self) -> None:
-        """Refuse a name that no condition has."""
+        """Check that the template has a condition with this name.
+
+        Raises:
+            FunctionError: it has none.
+        """
         if self.scope.conditions is not None:
             self.scope.conditions.refuse_unknown(self.arguments)
 
@@ -87,11 +95,19 @@ class Equals(Function):
     pure = True
 
     def check(self) -> None:
-        """Refuse what is not a list of two."""
+        """Check for a list of two values.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         expect_list(self.arguments, 2, "two values")
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return whether both are the same."""
+        """Return whether both are the same.
+
+        Raises:
+            FunctionError: the arguments are no list of two values.
+        """
         first, second = expect_list(arguments, 2, "two values")
         return bool(first == second)
 
@@ -105,7 +121,11 @@ class Not(Function):
     in_conditions = Lifetime(NEWTON)
 
     def check(self) -> None:
-        """Refuse what is no condition."""
+        """Check for a condition: a name, true, false or a call.
+
+        Raises:
+            FunctionError: the argument is something else.
+        """
         self.arguments = as_condition(self.arguments, self.scope, self.path, ())
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
@@ -124,7 +144,11 @@ class And(Function):
     in_conditions = Lifetime(NEWTON)
 
     def check(self) -> None:
-        """Refuse what is not a list of conditions."""
+        """Check for a list of at least two conditions.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         self.arguments = as_conditions(self.arguments, self.scope, self.path)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
@@ -143,7 +167,11 @@ class Or(Function):
     in_conditions = Lifetime(NEWTON)
 
     def check(self) -> None:
-        """Refuse what is not a list of conditions."""
+        """Check for a list of at least two conditions.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         self.arguments = as_conditions(self.arguments, self.scope, self.path)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
@@ -155,7 +183,7 @@ def expect_list(arguments: Any, count: int, what: str) -> list[Any]:
     """Return ``arguments`` if they are a list of ``count`` items.
 
     Raises:
-        FunctionError: they are not; the sentence says that ``what`` was expected.
+        FunctionError: they are not; ``what`` describes the expected items in the message.
     """
     if not isinstance(arguments, list):
         raise FunctionError(f"expected a list of {what}, found {kind_of(arguments)}")
@@ -165,10 +193,10 @@ def expect_list(arguments: Any, count: int, what: str) -> list[Any]:
 
 
 def as_conditions(arguments: Any, scope: Scope, path: Path) -> list[Any]:
-    """Return a list of at least two operands, each as :func:`as_condition` has it.
+    """Return a list of at least two operands, each converted by :func:`as_condition`.
 
     Raises:
-        FunctionError: it is no such list.
+        FunctionError: the arguments are no such list.
     """
     if not isinstance(arguments, list):
         raise FunctionError(f"expected a list of conditions, found {kind_of(arguments)}")
@@ -178,10 +206,10 @@ def as_conditions(arguments: Any, scope: Scope, path: Path) -> list[Any]:
 
 
 def as_condition(operand: Any, scope: Scope, path: Path, place: Path) -> Any:
-    """Return what a condition is built from: true, false, or a call; a name becomes one.
+    """Return a condition's operand as true, false or a call; a name becomes a call.
 
     Raises:
-        FunctionError: it is none of them, or a name that no condition has.
+        FunctionError: the operand is something else, or a name that no condition has.
     """
     if isinstance(operand, (bool, *LATER)):
         return operand

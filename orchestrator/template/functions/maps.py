@@ -1,4 +1,4 @@
-"""Functions that make maps: map_merge, map_replace."""
+"""Functions that return maps: map_merge, map_replace."""
 
 from collections import Counter
 from typing import Any, ClassVar
@@ -13,9 +13,9 @@ _TABLES = ("keys", "values")
 
 
 class MapMerge(Function):
-    """``map_merge: [map, map ...]``: one map with the entries of all; of two with the same key, the later stays.
+    """``map_merge: [map, map ...]``: one map with the entries of all; of two with the same key, the later is kept.
 
-    Maps in the entries are not merged in turn. A null in place of a map counts as an empty one.
+    Maps in the entries are not merged in turn. A null in place of a map counts as an empty map.
     """
 
     name = "map_merge"
@@ -26,12 +26,20 @@ class MapMerge(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a list of maps."""
+        """Check for a list of maps.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         if not isinstance(self.arguments, LATER):
             _expect_maps(self.arguments)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the one map."""
+        """Return the merged map.
+
+        Raises:
+            FunctionError: an item is no map, or the result would be too large.
+        """
         _expect_maps(arguments)
         merged: dict[str, Any] = {}
         for entries in arguments:
@@ -43,9 +51,9 @@ class MapMerge(Function):
 class MapReplace(Function):
     """``map_replace: [map, {keys: {old: new}, values: {old: new}}]``: the map with keys and values replaced.
 
-    Either table may be left out. A new key of null keeps the old one. A new key that the map has already, or that was
-    given to another entry before, is refused. Only text is replaced among the values; what is put in may be anything,
-    null too. A null in place of the map or of a table counts as an empty one.
+    Either table may be left out. A new key of null keeps the old key. A new key that the map already has, or that
+    another entry was given before, is refused. Among the values only text is replaced; the replacement may be anything,
+    including null. A null in place of the map or of a table counts as an empty one.
     """
 
     name = "map_replace"
@@ -60,7 +68,11 @@ class MapReplace(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a list of a map and the tables."""
+        """Check for a list of a map and the tables.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         if isinstance(self.arguments, LATER):
             return
         for index, argument in enumerate(expect_list(self.arguments, 2, "a map and the tables")):
@@ -68,7 +80,11 @@ class MapReplace(Function):
         _check_tables(self.arguments[1])
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the map after replacing."""
+        """Return the map after replacing.
+
+        Raises:
+            FunctionError: the map or a table is of another kind, a new key is taken, or the result would be too large.
+        """
         entries, tables = expect_list(arguments, 2, "a map and the tables")
         _expect_map(entries, (0,))
         _expect_map(tables, (1,))
@@ -83,7 +99,7 @@ class MapReplace(Function):
 
 
 def _check_extent(entries: dict[str, Any], values: dict[str, Any]) -> None:
-    """Refuse to put in so much, or something so often, that the map would be too large."""
+    """Refuse replacements that would make the map too large."""
     counts = Counter(value for value in entries.values() if isinstance(value, str) and value in values)
     put_in = (Extent.of(values[value]) * count for value, count in counts.items())
     sum(put_in, start=Extent(len(entries), 0)).check()
@@ -113,7 +129,7 @@ def _expect_map(value: Any, path: tuple[str | int, ...]) -> None:
 
 
 def _check_tables(tables: Any) -> None:
-    """Refuse what is not one of the two tables, as far as it is known."""
+    """Refuse anything but the two tables, as far as they are known."""
     if tables is None or isinstance(tables, LATER):
         return
     for name, table in tables.items():

@@ -1,4 +1,4 @@
-"""Whole numbers among arguments, which templates may also write as text."""
+"""Whole numbers as arguments of functions; templates may also write them as text."""
 
 import re
 from typing import Any, Final
@@ -8,7 +8,7 @@ _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def as_whole(value: Any) -> int | None:
-    """Return a whole number, given as such or as text; None for anything else, booleans among it."""
+    """Return a whole number, given as such or as text; None for anything else, including booleans."""
     if isinstance(value, str):
         text = value.strip()
         return int(text) if _WHOLE.fullmatch(text) else None

@@ -18,7 +18,7 @@ from orchestrator.template.functions.base import (
 )
 from orchestrator.template.versions import NEWTON, V2014_10_16, V2015_10_15, Lifetime
 
-#: Only after one of these has begun do a resource's attributes mean anything.
+#: A resource has attributes only after one of these actions has begun.
 _ACTIONS_WITH_ATTRIBUTES = frozenset(
     {"CREATE", "ADOPT", "SUSPEND", "RESUME", "UPDATE", "ROLLBACK", "SNAPSHOT", "CHECK", "RESTORE"}
 )
@@ -27,7 +27,7 @@ _ACTIONS_WITH_ATTRIBUTES = frozenset(
 class GetParam(Function):
     """``get_param: name`` or ``get_param: [name, key or index ...]``: a parameter's value, or a part of it.
 
-    A path that leads nowhere gives the empty text.
+    A path that does not exist gives the empty text.
     """
 
     name = "get_param"
@@ -39,17 +39,25 @@ class GetParam(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is neither a name nor a list that begins with one."""
+        """Check for a name, or a list that begins with one.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         _first(self.arguments, "the parameter's name")
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:
-        """Return the parameter's value with the path applied."""
+        """Return the parameter's value with the path applied.
+
+        Raises:
+            FunctionError: there is no such parameter, or it has no value.
+        """
         name, *path = arguments if isinstance(arguments, list) else [arguments]
         if not isinstance(name, str):
             raise FunctionError(f"expected the parameter's name, found {kind_of(name)}")
         if name not in stack.parameters:
             if name != _first(self.arguments, "the parameter's name"):
-                # What a call gives may be a secret.
+                # The result of a call may be a secret.
                 raise FunctionError("there is no parameter of the name that this gives, or it has no value")
             hint = self.scope.nearest.hint(name, stack.parameters)
             raise FunctionError(f"there is no parameter {cut(name)!r}, or it has no value", hint=hint)
@@ -64,7 +72,7 @@ class GetParam(Function):
         return value
 
     def is_open(self, hidden: Collection[str]) -> bool:
-        """Whether the parameter is known from the template, and not hidden."""
+        """Whether the parameter's name is written out, and the parameter is not hidden."""
         name = _first(self.arguments, "the parameter's name")
         return isinstance(name, str) and name not in hidden and is_open(self.arguments, hidden)
 
@@ -86,11 +94,19 @@ class GetResource(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a name written out: dependencies must be known before anything is evaluated."""
+        """Check for a name written out: dependencies must be known before anything is evaluated.
+
+        Raises:
+            FunctionError: the argument is something else.
+        """
         _literal_name(self.arguments, ())
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:
-        """Return the resource's reference id."""
+        """Return the resource's reference id.
+
+        Raises:
+            NotFound: there is no such resource.
+        """
         return stack.resource(arguments).reference_id()
 
     def dependencies(self) -> Iterable[str]:
@@ -109,7 +125,7 @@ ALL_ATTRIBUTES: Final = "*"
 class GetAttr(Function):
     """``get_attr: [resource, attribute, key or index ...]``: an attribute of a resource, or a part of it.
 
-    A path that leads nowhere gives null, and so does a resource on which no action has begun. From 2015-10-15 on,
+    A path that does not exist gives null, and so does a resource on which no action has begun. From 2015-10-15 on,
     ``get_attr: [resource]`` gives a map of all attributes. The names of the resource and of the attribute are written
     out, or come from parameters.
     """
@@ -130,7 +146,11 @@ class GetAttr(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a list of resource, attribute and path."""
+        """Check for a list of resource, attribute and path.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         arguments = self.arguments
         if not isinstance(arguments, list):
             raise FunctionError(
@@ -160,7 +180,11 @@ class GetAttr(Function):
             )
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:
-        """Return the attribute with the path applied."""
+        """Return the attribute with the path applied.
+
+        Raises:
+            NotFound: there is no such resource.
+        """
         name, *path = arguments
         resource = stack.resource(name)
         if resource.known and resource.action not in _ACTIONS_WITH_ATTRIBUTES:
@@ -168,7 +192,7 @@ class GetAttr(Function):
         if not all(map(_is_step, path)):
             return None
         collected = self._collected()
-        # Asked for exactly as it was collected; what follows a call in the path is walked here.
+        # Attributes are stored by their collected path; the steps after a call in the path are followed here.
         value = resource.attribute(*collected)
         return follow(value, tuple(path[len(collected) :])) if resource.known else value
 
@@ -177,7 +201,7 @@ class GetAttr(Function):
         return _names(self.arguments[0])
 
     def required_attributes(self) -> Iterable[tuple[str, AttributePath]]:
-        """Return the attribute with the part of its path that is written out."""
+        """Return the attribute with the part of its path that is written out, if its name is."""
         if not is_settled(self.arguments[:2]):
             return ()
         return ((self.arguments[0], self._collected()),)
@@ -195,7 +219,7 @@ class GetAttr(Function):
 
 
 class UnknownName(FunctionError):
-    """A call refers to something that does not exist, among ``known`` things that do."""
+    """A reference to a name that does not exist; ``known`` are the existing names."""
 
     def __init__(self, message: str, name: str, known: Iterable[str], *, path: tuple[int, ...] = ()) -> None:
         super().__init__(message, path=path)
@@ -203,7 +227,7 @@ class UnknownName(FunctionError):
 
 
 def _first(arguments: Any, what: str) -> Any:
-    """Return the name a call begins with: text, or a call that gives it."""
+    """Return the name that the arguments begin with: text, or a call."""
     if isinstance(arguments, list) and not arguments:
         raise FunctionError(f"expected {what}, found an empty list")
     first = arguments[0] if isinstance(arguments, list) else arguments
@@ -229,7 +253,7 @@ def _names(name: Any) -> tuple[str, ...]:
 
 
 def missing_resource(name: Any, names: KnownNames, path: tuple[int, ...]) -> FunctionError | None:
-    """Return what is wrong with a reference to the resource ``name``; None if it is there, or not known yet."""
+    """Return the error of a reference to the resource ``name``; None if it exists, or is not known yet."""
     if not isinstance(name, str):
         return None
     if name in names.disabled:
@@ -247,7 +271,7 @@ def _is_step(step: object) -> bool:
 
 
 def _step(value: Any, step: Any) -> Any:
-    """Go one step into a parameter's value; an index may be written as text."""
+    """Return the part of a parameter's value at one step; an index may be written as text."""
     if not _is_step(step):
         raise TypeError
     if isinstance(value, (list, str)):

@@ -1,4 +1,4 @@
-"""Where functions are found: entry points of installed packages, by name, for each version of the language."""
+"""Registry of functions: the entry points of installed packages, by name, for each version of the language."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -16,7 +16,7 @@ from orchestrator.template.versions import TemplateVersion
 NAMESPACE = "isotherm.functions"
 
 
-#: What an entry point leads to.
+#: The object of an entry point.
 CallableClass = type[Function] | type[Macro]
 
 
@@ -42,7 +42,7 @@ def condition_functions_of(version: TemplateVersion) -> Mapping[str, CallableCla
 
 @cache
 def all_functions() -> Mapping[str, CallableClass]:
-    """Return every installed function, whatever versions have it, by name.
+    """Return every installed function of any version, by name.
 
     Raises:
         PluginMistake: one cannot be loaded.
@@ -54,10 +54,10 @@ def all_functions() -> Mapping[str, CallableClass]:
 
 
 def as_functions(found: Iterable[tuple[str, Any]]) -> dict[str, CallableClass]:
-    """Return what entry points gave, by name.
+    """Return the loaded objects of entry points, by name.
 
     Raises:
-        PluginMistake: it is no function, its name is another, or the name is taken.
+        PluginMistake: one is no function, has another name than its entry point, or its name is taken.
     """
     functions: dict[str, CallableClass] = {}
     for name, plugin in found:

@@ -19,7 +19,7 @@ from orchestrator.template.versions import NEWTON, PIKE, V2015_04_30, Lifetime
 _KEYS: Final = ("template", "for_each")
 #: Characters searched for a placeholder; beyond it, repeating would take seconds.
 _MOST_WORK: Final = 10**9
-#: What the search of one text costs besides its characters, in characters.
+#: The fixed cost of searching one text, in characters.
 _WORK_PER_TEXT: Final = 100
 
 
@@ -27,13 +27,13 @@ class Repeat(Function):
     """``repeat: {template: any, for_each: {placeholder: list}}``: a list of the template's copies, one for each item.
 
     In each copy the placeholders are replaced by items, in all texts and keys, one placeholder after the other: an
-    item may hold a later placeholder. With several lists there is a copy for each combination; the first list is the
-    slowest. From pike on ``permutations: false`` takes the lists side by side instead: they must have the same
+    item may contain a later placeholder. With several lists there is a copy for each combination; the first list
+    varies slowest. From pike on, ``permutations: false`` pairs the lists item by item instead: they must have the same
     length.
 
-    Items must be text, unless there is none in the template. A null in place of a list counts as an empty one; from
-    newton on a map may stand for the list of its keys, but not side by side. A repeat inside the template comes
-    first. Other keys are passed over. The setting ``max_repeat_items`` bounds how many copies there are.
+    Items must be text, unless the template contains no text. A null in place of a list counts as an empty list; from
+    newton on, a map stands for the list of its keys, except with ``permutations: false``. A repeat inside the template
+    is evaluated first. Other keys are ignored. The setting ``max_repeat_items`` bounds the number of copies.
     """
 
     name = "repeat"
@@ -55,7 +55,11 @@ class Repeat(Function):
     )
 
     def check(self) -> None:
-        """Refuse what lacks a key, or repeats over what is no list, as far as that is known."""
+        """Check for both keys and for lists, as far as they are known.
+
+        Raises:
+            FunctionError: a key is missing or has a value of another kind.
+        """
         arguments = self.arguments
         if not isinstance(arguments, dict):
             raise FunctionError(f"expected a map with 'template' and 'for_each', found {kind_of(arguments)}")
@@ -68,7 +72,11 @@ class Repeat(Function):
             self._check_lists(arguments)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the copies."""
+        """Return the copies.
+
+        Raises:
+            FunctionError: an item or a list is of another kind, or there are too many copies.
+        """
         self._check_lists(arguments)
         template, combines = arguments["template"], self._combines(arguments)
         lists = {key: list(items or ()) for key, items in arguments["for_each"].items()}
@@ -81,15 +89,15 @@ class Repeat(Function):
         return [copier.copy(template, row) for row in rows]
 
     def _combines(self, arguments: dict[str, Any]) -> bool:
-        """Whether each item of a list meets each of the others."""
+        """Whether each item of a list is combined with each item of the others."""
         return self.version < PIKE or arguments.get("permutations") is not False
 
     def _count(self, lengths: list[int], *, combines: bool) -> int:
-        """Return how many copies there will be, if they are not too many."""
+        """Return the number of copies, if they are not too many."""
         most = self.scope.limits.max_repeat_items
         count = min(lengths)
         if combines and count:
-            # Not one number for all: it could have more digits than there is time for.
+            # Not the plain product: it could have more digits than there is time for.
             count = 1
             for length in lengths:
                 count = min(count * length, most + 1)
@@ -125,7 +133,7 @@ class Repeat(Function):
             _check_lengths(for_each)
 
     def _check_map(self, placeholder: str, items: Any, *, combines: bool) -> None:
-        """Refuse what stands in place of a list, but for a map where it means its keys."""
+        """Refuse a value in place of a list, except for a map where it stands for its keys."""
         path = ("for_each", placeholder)
         if not isinstance(items, dict):
             raise FunctionError(f"expected a list, found {kind_of(items)}", path=path)
@@ -138,7 +146,7 @@ class Repeat(Function):
 
 
 def _check_lengths(for_each: dict[str, Any]) -> None:
-    """Refuse lists of different lengths side by side; a null is as long as need be."""
+    """Refuse paired lists of different lengths; a null has any length."""
     lengths = [len(items) for items in for_each.values() if isinstance(items, list)]
     other = next((length for length in lengths if length != lengths[0]), None)
     if other is not None:
@@ -163,7 +171,7 @@ def _check_items(lists: dict[str, list[Any]]) -> None:
 
 
 class _Copier:
-    """Copies a template with placeholders replaced, as long as the copies together stay within bounds."""
+    """Copies a template with placeholders replaced, within bounds for all copies together."""
 
     def __init__(self, placeholders: tuple[str, ...]) -> None:
         self._placeholders = placeholders

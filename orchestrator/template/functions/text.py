@@ -1,4 +1,4 @@
-"""Functions that make text: str_replace and its strict kin, list_join."""
+"""Functions that return text: str_replace and its strict variants, list_join."""
 
 import json
 from typing import Any, ClassVar
@@ -12,18 +12,18 @@ from orchestrator.template.versions import OCATA, PIKE, V2015_10_15, Lifetime
 _MOST_WORK = 10**9
 
 
-#: Stands for what was replaced: half of a surrogate pair, which no text that can be kept has.
+#: Marks replaced characters: half of a surrogate pair, which no valid text contains.
 _VEIL = "\ud800"
-#: So many of the placeholders that a text lacks are named.
+#: The most missing placeholders that a message names.
 _MOST_NAMED = 10
 
 
 class StrReplace(Function):
     """``str_replace: {template: text, params: {placeholder: value}}``: the text with placeholders replaced.
 
-    Longer placeholders go first, and what was put in is never searched again. A null becomes nothing, numbers and
-    booleans are written out; maps and lists become JSON from 2015-10-15 on, and are refused before. An empty
-    placeholder is refused; one that the text does not have is passed over.
+    Longer placeholders are replaced first, and replacements are never searched again. A null becomes the empty text,
+    numbers and booleans are written out; maps and lists become JSON from 2015-10-15 on, and are refused before. An
+    empty placeholder is refused; one that the text does not contain is ignored.
     """
 
     name = "str_replace"
@@ -34,12 +34,16 @@ class StrReplace(Function):
             "str_replace: {template: set X, params: {X: {b: [1], a: null}}}", 'set {"a": null, "b": [1]}'
         ),
     )
-    #: Whether every placeholder must be used, and every value be something.
+    #: Whether every placeholder must be used, and every value must be non-empty.
     every_placeholder: ClassVar[bool] = False
     every_value: ClassVar[bool] = False
 
     def check(self) -> None:
-        """Refuse what lacks one of the two keys, or has parameters that are no map."""
+        """Check for the keys ``template`` and ``params``, and for a map of placeholders.
+
+        Raises:
+            FunctionError: a key is missing or has a value of another kind.
+        """
         if not isinstance(self.arguments, dict):
             raise FunctionError(
                 f"expected a map with 'template' and 'params', found {kind_of(self.arguments)}"
@@ -50,7 +54,12 @@ class StrReplace(Function):
         _expect_params(self.arguments["params"], or_call=True)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the text with placeholders replaced."""
+        """Return the text with placeholders replaced.
+
+        Raises:
+            FunctionError: an argument is of another kind, a required placeholder or value is missing, or the text
+                would be too long.
+        """
         text, params = arguments["template"], arguments["params"]
         if not isinstance(text, str):
             raise FunctionError(f"expected text, found {kind_of(text)}", path=("template",))
@@ -79,7 +88,7 @@ class StrReplace(Function):
     def _named(self, placeholders: list[str]) -> str:
         count = len(placeholders)
         if not isinstance(self.arguments["params"], dict):
-            # They are not from the template, and may be secrets.
+            # Placeholders that a call returned may be secrets.
             return f"{count} of the placeholders"
         named = ", ".join(map(repr, placeholders[:_MOST_NAMED]))
         more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
@@ -96,10 +105,10 @@ class StrReplace(Function):
 
 
 class StrReplaceStrict(StrReplace):
-    """``str_replace_strict: {template: text, params: {placeholder: value}}``: as str_replace, but all must be there.
+    """``str_replace_strict: {template: text, params: {placeholder: value}}``: as str_replace, but all must be used.
 
-    A placeholder that the text does not have is refused; so is one that stands nowhere but inside longer ones, which
-    go first.
+    A placeholder that the text does not contain is refused; so is one that occurs only inside longer ones, which are
+    replaced first.
     """
 
     name = "str_replace_strict"
@@ -127,7 +136,7 @@ class StrReplaceVstrict(StrReplaceStrict):
 class ListJoin(Function):
     """``list_join: [delimiter, list, list ...]``: the items of the lists, joined to one text.
 
-    Nulls become nothing; numbers and booleans are refused. Before 2015-10-15 there is one list only; from then on
+    Nulls become empty texts; numbers and booleans are refused. Before 2015-10-15 only one list is allowed; from then on
     maps and lists among the items become JSON.
     """
 
@@ -138,7 +147,11 @@ class ListJoin(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a list of a delimiter and lists."""
+        """Check for a list of a delimiter and lists.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         arguments = self.arguments
         if not isinstance(arguments, list):
             raise FunctionError(f"expected a list of a delimiter and lists, found {kind_of(arguments)}")
@@ -156,7 +169,11 @@ class ListJoin(Function):
                 self._expect_list(items, index)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the joined text."""
+        """Return the joined text.
+
+        Raises:
+            FunctionError: an argument or an item is of another kind, or the text would be too long.
+        """
         delimiter, *lists = arguments
         if not isinstance(delimiter, str):
             raise FunctionError(f"expected the delimiter as text, found {kind_of(delimiter)}", path=(0,))
@@ -172,7 +189,7 @@ class ListJoin(Function):
         return delimiter.join(texts)
 
     def _expect_list(self, items: Any, index: int) -> None:
-        # An empty text is what get_param gives for a path that leads nowhere.
+        # get_param returns an empty text for a path that does not exist.
         empty = items is None if self.version < V2015_10_15 else not items
         if not empty and not isinstance(items, list):
             raise FunctionError(f"expected a list, found {kind_of(items)}", path=(index,))
@@ -195,7 +212,7 @@ def _expect_params(params: Any, *, or_call: bool) -> None:
 def _substitute(text: str, replacements: dict[str, str]) -> tuple[list[str], list[str]]:
     """Return the pieces of the text after replacing, and the placeholders that were not found.
 
-    The longest placeholders go first, ties in alphabetical order.
+    The longest placeholders are replaced first, ties in alphabetical order.
     """
     places: list[tuple[int, str]] = []
     unused = []

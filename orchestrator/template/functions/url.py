@@ -1,4 +1,4 @@
-"""Functions that make URLs: make_url."""
+"""Functions that return URLs: make_url."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
@@ -19,8 +19,8 @@ class MakeUrl(Function):
     """``make_url: {scheme: text, host: text, port: number, path: text, query: map}``: a URL made of its parts.
 
     The parts are scheme, username, password, host, port, path, query and fragment; all may be left out, none may be
-    null. What has a meaning in URLs is percent-encoded: everything in username and password, everything but slashes
-    in path and fragment; in the query a space becomes ``+``. An IPv6 address may stand in brackets or without. The port
+    null. Characters with a meaning in URLs are percent-encoded: all of them in username and password, all but slashes
+    in path and fragment; in the query a space becomes ``+``. An IPv6 address may be in brackets or without. The port
     is a number from 1 to 65535, or text that is one. In the query a null is an empty text, and numbers and booleans
     are written out.
     """
@@ -40,7 +40,11 @@ class MakeUrl(Function):
     )
 
     def check(self) -> None:
-        """Refuse what is not a map of a URL's parts, as far as it is known."""
+        """Check for a map of a URL's parts, as far as they are known.
+
+        Raises:
+            FunctionError: the arguments are something else.
+        """
         if not isinstance(self.arguments, dict):
             raise FunctionError(f"expected a map of a URL's parts, found {kind_of(self.arguments)}")
         for name in self.arguments:
@@ -50,10 +54,14 @@ class MakeUrl(Function):
         _check_parts(self.arguments)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return the URL."""
+        """Return the URL.
+
+        Raises:
+            FunctionError: a part is of another kind, or the URL would be too long.
+        """
         _check_parts(arguments)
         parts: dict[str, Any] = {**dict.fromkeys(_TEXTS, ""), "query": {}, **arguments}
-        # Encoded, a character has at most twelve: this keeps what is made on the way within bounds.
+        # Encoding makes at most twelve characters of one: this bounds intermediate results.
         check_length(Extent.of(parts).characters)
         try:
             url = urlunsplit(
@@ -108,7 +116,7 @@ def _as_text(value: Any) -> str:
 
 
 def _authority(parts: dict[str, Any]) -> Iterator[str]:
-    """Return, in pieces, what stands between ``//`` and the path."""
+    """Yield the pieces of the URL between ``//`` and the path."""
     username, password = (quote(parts[name], safe="") for name in ("username", "password"))
     if username or password:
         yield username

@@ -1,4 +1,4 @@
-"""The function that asks a query language: yaql."""
+"""The function that evaluates expressions of the query language YAQL: yaql."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -11,19 +11,19 @@ from orchestrator.template.functions.base import LATER, Example, Function, Funct
 from orchestrator.template.versions import NEWTON, PIKE, Lifetime
 from orchestrator.template.yaql_faults import LARGEST_VALUE, MOST_VALUES, Reason
 
-#: In characters; the verdicts on so long expressions are remembered.
+#: In characters; syntax errors are cached by expression, so this bounds the memory that the cache takes.
 _LONGEST_EXPRESSION: Final = 64 * 1024
 
 _SANDBOX: Final = Sandbox("orchestrator.template.yaql_evaluation")
 
 
 class Yaql(Function):
-    """``yaql: {expression: text, data: value}``: what an expression in YAQL gives for data.
+    """``yaql: {expression: text, data: value}``: the result of a YAQL expression for data.
 
-    The expression sees the data as ``$.data``; without any, that is an empty map. The result is made plain: what is
-    lazy and what is a set becomes a list, a set's in order; keys of maps become text, as in JSON. A date is refused:
-    let the expression make text or a number of it. A process of its own evaluates the expression; the settings
-    yaql_seconds and yaql_memory_mib bound what it costs.
+    The expression reads the data as ``$.data``; without data, that is an empty map. The result is converted to plain
+    data: lazy values and sets become lists (a set's items are sorted); keys of maps become text, as in JSON. A date is
+    refused: let the expression convert it to text or a number. A separate process evaluates the expression; the
+    settings yaql_seconds and yaql_memory_mib bound its cost.
     """
 
     name = "yaql"
@@ -44,7 +44,11 @@ class Yaql(Function):
     )
 
     def check(self) -> None:
-        """Refuse what lacks an expression, has other keys, or an expression that cannot be read."""
+        """Check for an expression that can be parsed, perhaps data, and no other key.
+
+        Raises:
+            FunctionError: the map has another shape, or the expression a syntax error.
+        """
         if isinstance(self.arguments, LATER):
             return
         expression, _ = _parts(self.arguments)
@@ -52,7 +56,11 @@ class Yaql(Function):
             self._check_syntax(expression)
 
     def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
-        """Return what the expression gives."""
+        """Return the result of the expression.
+
+        Raises:
+            FunctionError: the expression fails or exceeds a bound.
+        """
         expression, data = _parts(arguments)
         try:
             return _SANDBOX.ask({"expression": expression, "data": data}, **self._bounds)
@@ -73,7 +81,7 @@ class Yaql(Function):
             raise self._error(Fault(Reason.SYNTAX, wrong), expression)
 
     def _error(self, fault: Fault, expression: str) -> FunctionError:
-        """Return the sentence for a fault; of the expression, it shows only what the template itself says."""
+        """Return the error for a fault; it quotes the expression only where the template writes it out."""
         written = isinstance(self.arguments, dict) and self.arguments.get("expression") == expression
         if fault.kind == Reason.SYNTAX:
             position, found = fault.detail
@@ -92,7 +100,7 @@ class Yaql(Function):
 
 
 def _parts(arguments: Any) -> tuple[Any, Any]:
-    """Return the expression, text or known later, and the data."""
+    """Return the expression (text, or known only later) and the data."""
     if not isinstance(arguments, dict):
         raise FunctionError(f"expected a map with 'expression' and 'data', found {kind_of(arguments)}")
     if "expression" not in arguments:
@@ -114,10 +122,10 @@ def _parts(arguments: Any) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=256)
 def _syntax_fault(expression: str, *, seconds: float, memory_mib: int) -> Any:
-    """Return the detail of what is wrong with the syntax of an expression; None if nothing is.
+    """Return the detail of an expression's syntax error; None if it has none.
 
     Raises:
-        Fault: that cannot be said; it is not remembered.
+        Fault: the expression could not be parsed within bounds; this is not cached.
     """
     try:
         _SANDBOX.ask({"expression": expression}, seconds=seconds, memory_mib=memory_mib)
@@ -135,7 +143,7 @@ def _syntax_sentence(position: int | None, found: str | None) -> str:
     return f"the expression has {what} at character {position + 1}"
 
 
-#: Sentences with a name of the expression's own, and without it.
+#: Messages with a name that the expression contains, and without it.
 _NAMING: Final[Mapping[str, tuple[str, str]]] = {
     Reason.NO_FUNCTION: (
         "there is no function, method or property {!r} of such values",
@@ -145,7 +153,7 @@ _NAMING: Final[Mapping[str, tuple[str, str]]] = {
     Reason.NO_KEY: ("a map has no key {!r}", "a map lacks a key that the expression asks for"),
     Reason.ASSERTION: ("an assertion fails: {}", "an assertion of the expression fails"),
 }
-#: Sentences with a detail that never is a value.
+#: Messages with a detail that never is a value.
 _OWN_WORDS: Final[Mapping[str, str]] = {
     Reason.NO_PLAIN_DATA: "the result holds {}, which is no plain data",
     FAILED: "the expression cannot be evaluated with such values ({})",
