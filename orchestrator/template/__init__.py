@@ -1,4 +1,4 @@
-"""The template language: parsing with positions, functions, parameters, environment.
+"""The template language: parsing with positions, functions, parameters, environments.
 
-Nothing here touches the store, the queue or the outside world: text goes in, definitions or problems come out.
+Nothing here touches the store, the queue or other systems: text goes in, definitions or problems come out.
 """

@@ -1,4 +1,4 @@
-"""Read the section ``Parameters`` of CFN templates."""
+"""Reader of the section ``Parameters`` of CFN templates."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -37,7 +37,7 @@ _KEYS: Final = (
 
 
 class CfnDeclarationReader(DeclarationReader):
-    """Makes schemas of CFN's declarations; a declaration with a mistake gives a problem and no schema."""
+    """Reads CFN's declarations into schemas; an invalid declaration gives a problem and no schema."""
 
     types: ClassVar[Mapping[str, ParameterType]] = {
         "String": ParameterType.STRING,
@@ -71,7 +71,7 @@ class CfnDeclarationReader(DeclarationReader):
         )
 
     def _constraints_in(self, raw: dict[str, Any], path: Path, kind: ParameterType) -> Iterator[Constraint]:
-        """Return what the keys of a declaration demand of its values; null demands nothing."""
+        """Yield the constraints that the keys of a declaration define; null defines none."""
         description = self._reader.as_text(raw.get("ConstraintDescription"), (*path, "ConstraintDescription"))
         for keys, constraint_class, make in _MAKERS:
             given = next((key for key in keys if raw.get(key) is not None), None)
@@ -103,7 +103,7 @@ def _allowed_pattern(
     return allowed_pattern(raw["AllowedPattern"], kind, description, limits)
 
 
-#: The keys that ask for a constraint, its class, and what makes one of the whole declaration.
+#: The keys of each constraint, its class, and the function that builds one from the whole declaration.
 _MAKERS: Final[tuple[tuple[tuple[str, ...], type[Constraint], _Maker], ...]] = (
     (("MinValue", "MaxValue"), Range, _range),
     (("MinLength", "MaxLength"), Length, _length),

@@ -1,4 +1,4 @@
-"""The conditions of a template, and whether they hold under the values that its parameters have."""
+"""Conditions of a template, evaluated with the values of its parameters."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -15,21 +15,21 @@ from orchestrator.template.sections import SectionReader
 
 
 class Conditions:
-    """The section ``conditions``; each condition is evaluated when it is first asked for, and once."""
+    """The section ``conditions``; each condition is evaluated once, when first needed."""
 
     def __init__(
         self, section: Mapping[str, Any], path: Path, reader: SectionReader, parameters: StackDefinition
     ) -> None:
-        """Keep the section that stands at ``path``; :meth:`read` builds what is in it."""
+        """Keep the section at ``path``; :meth:`read` builds its conditions."""
         self._section, self._path, self._reader, self._parameters = section, path, reader, parameters
         self._expressions: dict[str, Expression] = {}
         self._verdicts: dict[str, Any] = {}
-        #: Those that are being evaluated, each asked for by the one before it.
+        #: The conditions being evaluated, each needed by the one before it.
         self._under_way: dict[str, None] = {}
         self._parser: ExpressionParser
 
     def read(self, parser: ExpressionParser, names: KnownNames) -> None:
-        """Build every condition, and take down what is wrong with it."""
+        """Build every condition, and record the problems."""
         self._parser = parser
         for name, raw in self._section.items():
             check_time(partial(self._reader.positions.problem, (*self._path, name)))
@@ -40,7 +40,7 @@ class Conditions:
                 self._expressions[name] = expression
 
     def _read(self, raw: Any, path: Path, names: KnownNames) -> Expression | None:
-        """Return what decides; None, after taking down why, if it is no condition."""
+        """Return the expression of a condition; None, after recording a problem, if it is no condition."""
         before = len(self._reader.problems)
         expression = self._parser.parse_condition(raw, path)
         self._reader.problems.extend(expression.missing(names, self._reader.nearest))
@@ -56,20 +56,20 @@ class Conditions:
         return None
 
     def _refuse_resources(self, expression: Expression) -> None:
-        """Take down each call that refers to a resource: no resource is made before all conditions are decided."""
+        """Record a problem for each call that refers to a resource: none exists when conditions are evaluated."""
         for call in expression.calls:
             if any(call.dependencies()):
                 hint = "this is decided before any resource is made"
                 error = FunctionError(f"{call.name} of a resource cannot stand in a condition", hint=hint)
                 self._reader.problems.append(call.problem(error))
 
-    # -- what functions and definitions ask --------------------------------------------------------------------
+    # -- used by functions and definitions ---------------------------------------------------------------------
 
     def refuse_unknown(self, name: str) -> None:
-        """Refuse the name of a condition that does not exist.
+        """Check that a condition with this name exists.
 
         Raises:
-            FunctionError: with the nearest name.
+            FunctionError: there is none; the hint names the nearest.
         """
         if name not in self._section:
             hint = self._reader.nearest.hint(name, self._section)
@@ -92,7 +92,7 @@ class Conditions:
         return self._verdicts[name]
 
     def _decide(self, name: str) -> None:
-        """Evaluate a condition, those that it names first: a chain may be longer than the interpreter's stack."""
+        """Evaluate a condition, after those it refers to; iterative, for a chain may exceed the interpreter's stack."""
         waiting = [(name, self._named_by(name))]
         self._under_way[name] = None
         try:
@@ -111,17 +111,17 @@ class Conditions:
                 del self._under_way[each]
 
     def _is_open(self, name: str) -> bool:
-        """Whether a condition is still to be evaluated; one that is under way says itself that it is in a circle."""
+        """Whether a condition is still to be evaluated; :meth:`verdict` refuses one that is under way as a circle."""
         return name not in self._verdicts and name not in self._under_way
 
     def _named_by(self, name: str) -> Iterator[str]:
-        """Return the names of the conditions that a condition asks for."""
+        """Return the names of the conditions that a condition refers to."""
         for call in self._expressions[name].calls:
             operands = call.arguments if isinstance(call.arguments, list) else [call.arguments]
             yield from (each.arguments for each in (call, *operands) if isinstance(each, ConditionName))
 
     def verdicts(self) -> dict[str, bool | None]:
-        """Return whether each condition holds; None where that is not known, or cannot be."""
+        """Return the value of each condition; None where it is not known, or cannot be evaluated."""
         found: dict[str, bool | None] = {}
         for name in self._section:
             try:
@@ -132,9 +132,9 @@ class Conditions:
         return found
 
     def holds(self, raw: Any, path: Path) -> Any:
-        """Return whether what stands at ``path`` holds: a condition's name, true, false, null (true), or a call.
+        """Return whether the condition at ``path`` holds: a condition's name, true, false, null (true), or a call.
 
-        ``UNKNOWN`` if that depends on a value not known yet, or if it has a mistake, which is taken down.
+        ``UNKNOWN`` if that depends on a value not known yet, or if it has a mistake, which is recorded.
         """
         if raw is None or isinstance(raw, bool):
             return raw is not False

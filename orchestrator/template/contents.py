@@ -1,4 +1,4 @@
-"""What is in the files of whoever gives an order: text, from the disk or, where that is allowed, from the network."""
+"""Contents of a user's files: text from the disk or, where allowed, from the network."""
 
 import posixpath
 import time
@@ -12,30 +12,30 @@ from orchestrator.config.limits import Limits
 from orchestrator.errors import Problem
 from orchestrator.template.locations import is_url, is_web, shown
 
-#: All files of one order together; it holds them all when it is sent.
+#: The limit of all files of one job together, which contains them all.
 MOST_BYTES: Final = 64 * 1024 * 1024
 
-#: All files that are fetched together take no longer, but for the last of them.
+#: The limit for all fetches together; the last one may exceed it.
 _FETCHING_SECONDS = 600.0
 _ENABLE = "set ISOTHERM_FETCH_URLS=true to let this machine fetch it"
-#: A directory may hold millions of names, of which one would be suggested.
+#: The limit of names that are compared for a suggestion: a directory may have millions.
 _MOST_NAMES = 1_000
 
 
 class Unreadable(Exception):
-    """A file cannot be read; the text says why, as the end of a sentence."""
+    """A file cannot be read; the message has the reason, as the predicate of a sentence."""
 
     def __init__(self, message: str, hint: str = "", *, near: str = "") -> None:
         super().__init__(message)
         self._hint, self._near = hint, near
 
     def hint(self, name: str) -> str:
-        """Return what to do about it, if the file is called ``name``; may be empty."""
+        """Return a hint for a file that is referred to as ``name``; may be empty."""
         near = posixpath.join(posixpath.dirname(name), self._near)
         return f"did you mean {near!r}?" if self._near else self._hint
 
     def problem(self, location: str) -> Problem:
-        """Return this as a problem with the file at ``location``, for whoever named it in an order."""
+        """Return this as a problem with the file at ``location``, which the user gave."""
         name = shown(location)
         return Problem(path=name, message=f"the file {self}", hint=self.hint(name))
 
@@ -51,13 +51,13 @@ class Contents:
         self._seconds_left = _FETCHING_SECONDS
 
     def text(self, location: str, *, named_by_file: bool = False) -> str:
-        """Return the text at a location: a path, from the working directory on, or a URL.
+        """Return the text at a location: a path, relative to the working directory, or a URL.
 
-        Whoever gives an order may name a pipe or a device. What is ``named_by_file`` must be a regular one: others may
-        never end, or not even begin.
+        A user may give a pipe or a device. A file that is ``named_by_file`` must be a regular one: reading others may
+        never end, or never begin.
 
         Raises:
-            Unreadable: it is missing, too large, no text, or not to be fetched.
+            Unreadable: the file is missing, too large, no text, or may not be fetched.
         """
         if location not in self._texts:
             content = self._fetched(location) if is_web(location) else self._read(location, named_by_file)
@@ -87,7 +87,7 @@ class Contents:
             if named_by_file and not (path.is_file() or path.is_dir()) and path.exists():
                 raise Unreadable("is a pipe or a device, which no file may name")
             with path.open("rb") as file:
-                # Not the file's size: a device or a pipe has none and may never end.
+                # Bounded while reading: the size of a device or a pipe is unknown.
                 return file.read(self._limits.max_bytes + 1)
         except FileNotFoundError as error:
             raise _missing(path) from error
@@ -125,7 +125,7 @@ def _local_path(location: str) -> str:
 
 
 def _missing(path: Path) -> Unreadable:
-    """Return the error for a file that does not exist, with the nearest that does."""
+    """Return the error for a file that does not exist, with the nearest name."""
     try:
         names = [entry.name for entry in islice(path.parent.iterdir(), _MOST_NAMES)]
     except OSError:

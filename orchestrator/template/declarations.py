@@ -1,4 +1,4 @@
-"""Read the sections ``parameters`` and ``parameter_groups``."""
+"""Reader of the sections ``parameters`` and ``parameter_groups``."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -21,9 +21,9 @@ _KEYS = ("type", "label", "description", "default", "hidden", "constraints", "im
 
 
 class DeclarationReader:
-    """Makes schemas of declarations; a declaration with a mistake gives a problem and no schema."""
+    """Reads declarations into schemas; an invalid declaration gives a problem and no schema."""
 
-    #: What a declaration may say of its type, and the key under which it does.
+    #: The names of types in declarations, and the key of the type.
     types: ClassVar[Mapping[str, ParameterType]] = {kind.value: kind for kind in ParameterType}
     type_key: ClassVar[str] = "type"
 
@@ -43,7 +43,7 @@ class DeclarationReader:
         return schemas
 
     def groups(self, raw: Any, declared: Mapping[str, Any]) -> tuple[ParameterGroup, ...]:
-        """Return the groups of the section ``parameter_groups``, which order parameters for people."""
+        """Return the groups of the section ``parameter_groups``."""
         if raw is None:
             return ()
         if not isinstance(raw, list):
@@ -94,7 +94,7 @@ class DeclarationReader:
         return schema
 
     def _declared(self, name: str, raw: dict[str, Any], path: Path) -> ParameterSchema | None:
-        """Return what the keys of a declaration say, in this format."""
+        """Return the schema of a declaration in this format; None, after recording a problem, if it has no type."""
         reader, tags = self._reader, self._reader.version >= QUEENS
         reader.check_keys(
             raw, path, known=(*_KEYS, "tags") if tags else _KEYS, later={} if tags else {"tags": QUEENS}
@@ -145,7 +145,7 @@ class DeclarationReader:
     def _check_default(self, schema: ParameterSchema) -> None:
         if schema.default is None:
             return
-        # A custom constraint is asked about the value that counts, which the default may not be.
+        # Custom constraints check the effective value, which may be another one than the default.
         own = tuple(each for each in schema.constraints if not isinstance(each, Custom))
         try:
             replace(schema, constraints=own).value_of(schema.default)
@@ -197,7 +197,7 @@ class DeclarationReader:
         kind: ParameterType,
         make: Callable[[], Constraint],
     ) -> Constraint | None:
-        """Return what ``make`` gives; None, after taking down why, if it is nothing for this type of parameter."""
+        """Return what ``make`` returns; None, after recording a problem, if it does not apply to this type."""
         if not KINDS[kind] & constraint_class.valid_for:
             message = f"the constraint {place[-1]!r} does not apply to parameters of type {kind}"
             self._reader.fault(place, message)
@@ -234,11 +234,11 @@ def allowed_values(raw: Any, kind: ParameterType, description: str, _limits: Lim
     """Return the constraint for a list of values of this type.
 
     Raises:
-        ValueError: it is no such list.
+        ValueError: ``raw`` is no such list.
     """
     if not isinstance(raw, list):
         raise ValueError(f"expected a list of values, found {kind_of(raw)}")
-    # The items of a list are compared as they are.
+    # The items of lists are compared without conversion.
     values = raw if kind is ParameterType.LIST else [_allowed(kind, value) for value in raw]
     return AllowedValues(values=tuple(values), description=description)
 
@@ -253,7 +253,7 @@ def allowed_pattern(raw: Any, _kind: ParameterType, description: str, limits: Li
     """Return the constraint for a regular expression, matched within ``limits``.
 
     Raises:
-        ValueError: it is none, or one that cannot be compiled within them.
+        ValueError: ``raw`` is none, or one that cannot be compiled within them.
     """
     if not isinstance(raw, str):
         raise ValueError(f"expected a regular expression as text, found {kind_of(raw)}")
@@ -267,7 +267,7 @@ def _custom_constraint(raw: Any, _kind: ParameterType, description: str, _limits
 
 
 def _two(raw: Any, first: str, second: str) -> tuple[Any, Any]:
-    """Return the values of the only two keys there may be; None for one that is missing."""
+    """Return the values of the only two allowed keys; None for a missing one."""
     if not isinstance(raw, dict):
         raise ValueError(f"expected a map with {first!r} and {second!r}, found {kind_of(raw)}")
     unknown = [key for key in raw if key not in (first, second)]
@@ -277,10 +277,10 @@ def _two(raw: Any, first: str, second: str) -> tuple[Any, Any]:
 
 
 def number_of(value: Any, key: str) -> float | None:
-    """Return the number that a bound is, or that its text says; None for null.
+    """Return a bound as a number, which may be written as text; None for null.
 
     Raises:
-        ValueError: it is none; ``key`` names it.
+        ValueError: ``value`` is no number; the message names ``key``.
     """
     if value is None:
         return None
@@ -292,10 +292,10 @@ def number_of(value: Any, key: str) -> float | None:
 
 
 def whole_number_of(value: Any, key: str) -> int | None:
-    """Return the whole number that a bound is, or that its text says; None for null.
+    """Return a bound as a whole number, which may be written as text; None for null.
 
     Raises:
-        ValueError: it is none; ``key`` names it.
+        ValueError: ``value`` is no whole number; the message names ``key``.
     """
     number = number_of(value, key)
     if number is not None and not isinstance(number, int):
@@ -305,7 +305,7 @@ def whole_number_of(value: Any, key: str) -> int | None:
 
 _Maker = Callable[[Any, ParameterType, str, Limits], Constraint]
 
-#: The version that brought a constraint, its class, and what makes one of what the template says.
+#: By key: the first version with the constraint, its class, and the function that builds one from its raw value.
 _MAKERS: Final[Mapping[str, tuple[TemplateVersion, type[Constraint], _Maker]]] = {
     "modulo": (OCATA, Modulo, _modulo),
     "range": (V2013_05_23, Range, _range),

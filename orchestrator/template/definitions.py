@@ -1,7 +1,7 @@
-"""What a template says about one resource and one output, ready to be evaluated.
+"""Definitions of resources and outputs: entries of a template, ready to be evaluated.
 
-A resource's definition can be taken apart to a *fragment*, plain types that are stored once per resource, from
-which a worker rebuilds it without the template.
+A resource's definition converts to a *fragment*, plain types that are stored once per resource, from which a worker
+rebuilds it without the template.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from orchestrator.template.versions import TemplateVersion, version_of_date
 
 __all__ = ["OutputDefinition", "ResolveError", "ResourceDefinition"]
 
-#: The keys of a fragment that say only where things stood in the text: they change when a line is put in above.
+#: The keys of a fragment with positions in the text only: they change when a line is inserted above.
 PLACE_KEYS: Final = frozenset({"f", "w"})
 
 DELETE: Final = "Delete"
@@ -40,90 +40,90 @@ class ResourceDefinition:
     version: TemplateVersion
     positions: Positions = field(repr=False, compare=False)
     depends_on: tuple[str, ...] = ()
-    #: As written, with calls as one-key maps, but for what was decided; not to be changed.
+    #: As written, with calls as one-key maps and with macros expanded; must not be changed.
     properties: Any = field(default_factory=dict)
     #: As :attr:`properties`.
     metadata: Any = field(default_factory=dict)
     #: ``Delete``, ``Retain`` or ``Snapshot``.
     deletion_policy: str = DELETE
-    #: How an update goes about it, in the words of the type.
+    #: How updates are carried out, by the type's schema.
     update_policy: Mapping[str, Any] = field(default_factory=dict)
-    #: The physical id of what exists already and is never changed; None for what is to be made.
+    #: The physical id of an existing object, which is never changed; None if the resource is to be created.
     external_id: str | None = None
     description: str = ""
     properties_expression: Expression = field(repr=False, compare=False)
     metadata_expression: Expression = field(repr=False, compare=False)
-    #: The files that came with the template: what a get_file whose key is a call may read.
+    #: The keys of all files of the job: a get_file whose key is a call may read any of them.
     all_files: Iterable[str] = field(default=(), repr=False, compare=False)
 
     @property
     def dialect(self) -> Dialect:
-        """The words of the template's format."""
+        """The names of sections and keys in the template's format."""
         return dialect_of(self.version)
 
     @property
     def path(self) -> Path:
-        """Where the resource stands in the template."""
+        """The resource's path in the template."""
         return (self.dialect.resources, self.name)
 
     @property
     def position(self) -> Position:
-        """Where the resource's name stands in the template's text."""
+        """The position of the resource's name in the template's text."""
         return self.positions.at(self.path)
 
     @cached_property
     def requirements(self) -> frozenset[str]:
-        """The resources that must be complete before this one: by depends_on, and by calls."""
+        """The resources that must be complete before this one, by depends_on and by calls."""
         called = (*self.properties_expression.requirements(), *self.metadata_expression.requirements())
         return frozenset((*self.depends_on, *called))
 
     @cached_property
     def required_attributes(self) -> frozenset[tuple[str, AttributePath]]:
-        """The attributes of other resources that the calls here ask for: resource name, attribute with its path."""
+        """The attributes of other resources that the calls read: resource name, attribute with its path."""
         expressions = (self.properties_expression, self.metadata_expression)
-        return frozenset(asked for each in expressions for asked in each.required_attributes())
+        return frozenset(attribute for each in expressions for attribute in each.required_attributes())
 
     @cached_property
     def required_files(self) -> frozenset[str]:
-        """The keys of the files that are read here; all there are, where only a call tells the key."""
+        """The keys of the files that the calls read; all files if a key is itself a call."""
         keys: set[str] = set()
         for call in (*self.properties_expression.calls, *self.metadata_expression.calls):
             files = call.required_files()
             if files is None:
-                # Often very many, for many resources: one set for all of them.
+                # Often many keys for many resources: they share one set.
                 return frozenset(self.all_files)
             keys.update(files)
         return frozenset(keys)
 
     def place_of(self, name: str, attribute: AttributePath) -> Path:
-        """Return where the first call stands that asks for this attribute of the resource ``name``."""
-        return self._asking.get((name, attribute), self.path)
+        """Return the path of the first call that reads this attribute of the resource ``name``."""
+        return self._readers.get((name, attribute), self.path)
 
     @cached_property
-    def _asking(self) -> dict[tuple[str, AttributePath], Path]:
-        return _asking((*self.properties_expression.calls, *self.metadata_expression.calls))
+    def _readers(self) -> dict[tuple[str, AttributePath], Path]:
+        return _first_readers((*self.properties_expression.calls, *self.metadata_expression.calls))
 
     def resolve_properties(self, stack: StackDefinition) -> dict[str, Any]:
-        """Return the properties with all calls evaluated; ``UNKNOWN`` stands where a value is not known yet.
+        """Return the properties with all calls evaluated; values that are not known yet are ``UNKNOWN``.
 
         Raises:
-            ResolveError: a call failed, or the properties as a whole come from a call that gives no map.
+            ResolveError: a call failed, or the properties as a whole are a call that returns no map.
         """
         return self._resolve(self.properties_expression, self.dialect.properties, stack)
 
     def tellable(self, fault: PropertyError, hidden: Collection[str]) -> PropertyError:
-        """Return an error of these properties as people may read it.
+        """Return an error of these properties without values that may be secrets.
 
-        Without the value, unless the template itself says it or makes it of parameters that are not ``hidden``.
+        A value is kept if the template itself contains it or computes it from parameters that are not ``hidden``.
         """
         shown = self.properties_expression.covered(fault.path, hidden)
         return fault if shown is None else fault.veil(shown)
 
     def resolve_metadata(self, stack: StackDefinition) -> dict[str, Any]:
-        """Return the metadata with all calls evaluated; ``UNKNOWN`` stands where a value is not known yet.
+        """Return the metadata with all calls evaluated; values that are not known yet are ``UNKNOWN``.
 
         Raises:
-            ResolveError: a call failed, or the metadata as a whole come from a call that gives no map.
+            ResolveError: a call failed, or the metadata as a whole is a call that returns no map.
         """
         return self._resolve(self.metadata_expression, self.dialect.metadata, stack)
 
@@ -138,9 +138,9 @@ class ResourceDefinition:
         return value
 
     def fragment(self) -> dict[str, Any]:
-        """Return plain types from which :meth:`from_fragment` rebuilds the definition; what is empty is left out.
+        """Return plain types from which :meth:`from_fragment` rebuilds the definition; empty parts are left out.
 
-        Where things stood is in the keys of ``PLACE_KEYS``: of the resource and of each property.
+        The keys of ``PLACE_KEYS`` have the positions of the resource and of each property.
         """
         parts = {
             "p": self.properties,
@@ -173,11 +173,11 @@ class ResourceDefinition:
     def from_fragment(
         cls, name: str, fragment: Mapping[str, Any], limits: Limits | None = None
     ) -> "ResourceDefinition":
-        """Rebuild a definition from what :meth:`fragment` gave.
+        """Rebuild a definition from a fragment that :meth:`fragment` returned.
 
         Raises:
             PluginMistake: the fragment was made by another version of this software.
-            ResolveError: it calls a function that is installed where it was made, but not here.
+            ResolveError: it calls a function that is not installed in this process.
         """
         version = version_of_date(fragment.get("v", ""))
         if version is None or "t" not in fragment:
@@ -214,13 +214,13 @@ class ResourceDefinition:
 
 
 def deletion_policy_of(fragment: Mapping[str, Any]) -> str:
-    """Return the deletion policy that a definition's fragment holds, without rebuilding the definition."""
+    """Return the deletion policy of a definition's fragment, without rebuilding the definition."""
     policy: str = fragment.get("x", DELETE)
     return policy
 
 
 def _refuse_unknown(functions: Iterable[str], name: str, position: Position) -> None:
-    """Refuse a fragment that calls what is not installed here: it would be taken for data."""
+    """Refuse a fragment that calls a function that is not installed: the call would be read as data."""
     for function in functions:
         if function not in all_functions():
             message = (
@@ -230,7 +230,7 @@ def _refuse_unknown(functions: Iterable[str], name: str, position: Position) -> 
 
 
 class FragmentPositions(PackedPositions):
-    """The positions a fragment holds, unpacked only when somebody asks."""
+    """The positions in a fragment, unpacked when first needed."""
 
     def __init__(self, properties: Path, fragment: Mapping[str, Any]) -> None:
         super().__init__(fragment.get("f", ""), {})
@@ -250,7 +250,7 @@ class OutputDefinition:
     """One entry of the section ``outputs``; one whose condition does not hold has the value null."""
 
     name: str
-    #: Where the output stands in the template.
+    #: The output's path in the template.
     path: Path
     description: str = ""
     expression: Expression = field(repr=False, compare=False)
@@ -262,19 +262,19 @@ class OutputDefinition:
 
     @cached_property
     def required_attributes(self) -> frozenset[tuple[str, AttributePath]]:
-        """The attributes that the value asks for: resource name, attribute with its path."""
+        """The attributes that the value reads: resource name, attribute with its path."""
         return frozenset(self.expression.required_attributes())
 
     def place_of(self, name: str, attribute: AttributePath) -> Path:
-        """Return where the first call stands that asks for this attribute of the resource ``name``."""
-        return self._asking.get((name, attribute), self.path)
+        """Return the path of the first call that reads this attribute of the resource ``name``."""
+        return self._readers.get((name, attribute), self.path)
 
     @cached_property
-    def _asking(self) -> dict[tuple[str, AttributePath], Path]:
-        return _asking(self.expression.calls)
+    def _readers(self) -> dict[tuple[str, AttributePath], Path]:
+        return _first_readers(self.expression.calls)
 
     def resolve(self, stack: StackDefinition) -> Any:
-        """Return the value; ``UNKNOWN`` stands where it is not known yet.
+        """Return the value; parts that are not known yet are ``UNKNOWN``.
 
         Raises:
             ResolveError: a call failed.
@@ -282,6 +282,6 @@ class OutputDefinition:
         return self.expression.resolve(stack)
 
 
-def _asking(calls: Sequence[Function]) -> dict[tuple[str, AttributePath], Path]:
-    """Return where the first call stands that asks for each attribute."""
-    return {asked: call.path for call in reversed(calls) for asked in call.required_attributes()}
+def _first_readers(calls: Sequence[Function]) -> dict[tuple[str, AttributePath], Path]:
+    """Return for each attribute the path of the first call that reads it."""
+    return {attribute: call.path for call in reversed(calls) for attribute in call.required_attributes()}

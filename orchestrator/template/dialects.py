@@ -1,4 +1,4 @@
-"""The words of the two formats: what HOT and CFN call the sections of a template, and the keys of their entries."""
+"""Dialects: the names of sections and keys in the two formats, HOT and CFN."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,7 @@ from orchestrator.template.versions import CFN_AWS, NEWTON, V2013_05_23, Templat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """What one format calls things; empty where it has no such thing."""
+    """The names of sections and keys in one format; empty where the format has no such thing."""
 
     # The sections.
     description: str
@@ -28,11 +28,11 @@ class Dialect:
     external_id: str = ""
     condition: str
     value: str
-    #: Whether a key of a resource that means nothing is let pass.
+    #: Whether unknown keys of resources and outputs are ignored.
     lenient: bool = False
 
     def sections(self) -> tuple[str, ...]:
-        """Return the names of all sections, in the order in which people write them."""
+        """Return the names of all sections, in their usual order."""
         named = (
             self.description,
             self.parameter_groups,
@@ -49,7 +49,7 @@ class Dialect:
         return version >= NEWTON if version.is_hot else version == CFN_AWS
 
     def later(self, version: TemplateVersion) -> dict[str, TemplateVersion]:
-        """Return the names that this format has, but not yet in ``version``, with the version that brings them."""
+        """Return the names that ``version`` does not have yet, with the version that introduces them."""
         if not version.is_hot or version >= NEWTON:
             return {}
         return dict.fromkeys((self.conditions, self.condition, self.external_id), NEWTON)
@@ -92,5 +92,5 @@ CFN_WORDS: Final = Dialect(
 
 
 def dialect_of(version: TemplateVersion) -> Dialect:
-    """Return the words of the format that ``version`` belongs to."""
+    """Return the dialect of the format that ``version`` belongs to."""
     return HOT_WORDS if version >= V2013_05_23 else CFN_WORDS

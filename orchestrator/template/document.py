@@ -1,4 +1,4 @@
-"""A text that a person wrote, as plain data that knows where each part of it stood."""
+"""Documents: YAML or JSON texts as plain data, with the position of each part."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,18 +8,18 @@ from orchestrator.errors import InvalidInput, Position, Problem, cut
 from orchestrator.template.reader import read
 from orchestrator.template.reading import Fault, Reading, Unreadable, Where
 
-#: Where something is in a document: the keys of maps and the indexes of lists, from the root.
+#: A path in a document: the keys of maps and the indexes of lists, from the root.
 Path = tuple[str | int, ...]
 
 
 def dotted(path: Path) -> str:
-    """Return a path as people read it: ``resources.web.properties.networks[0].port``; very long keys are cut."""
+    """Return a path as text: ``resources.web.properties.networks[0].port``; very long keys are cut."""
     parts = [f"[{step}]" if isinstance(step, int) else f".{cut(step)}" for step in path]
     return "".join(parts).removeprefix(".")
 
 
 class Positions:
-    """Where the parts of one document stood.
+    """The positions of the parts of one document.
 
     The position of a map's entry is that of its key, of a list's item that of the item. A path that is not in
     the document has the position of its nearest ancestor.
@@ -48,12 +48,12 @@ class Positions:
         return Position(file=self.file, line=(where >> 32) + 1, column=(where & 0xFFFFFFFF) + 1)
 
     def problem(self, path: Path, message: str, hint: str = "") -> Problem:
-        """Return a problem with what stands at ``path``."""
+        """Return a problem at ``path``."""
         return Problem(message=message, path=dotted(path), position=self.at(path), hint=hint)
 
 
 class PackedPositions(Positions):
-    """Positions of a few paths only, each known by its packed position."""
+    """The packed positions of a few paths only."""
 
     def __init__(self, file: str, places: dict[Path, Where]) -> None:
         self.file = file
@@ -69,23 +69,24 @@ class PackedPositions(Positions):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a text says. The data must not be changed: aliases share it, and positions are found by it."""
+    """A parsed text. The data must not be changed: aliases share it, and positions are looked up by identity."""
 
     data: Any
     positions: Positions
     file: str
     source: str
-    #: How many keys and values there are, those that aliases share counted as often as they stand.
+    #: The number of keys and values, with all aliases expanded.
     nodes: int
 
 
 def parse_document(source: str, *, file: str, limits: Limits) -> Document:
-    """Read one YAML or JSON document.
+    """Parse one YAML or JSON document.
 
-    Dates stay text; anchors, aliases and merge keys (``<<``) work, as long as what they expand to keeps the limits.
+    Dates stay text; anchors, aliases and merge keys (``<<``) work, as long as their expansion keeps the limits.
 
     Raises:
-        InvalidInput: the text cannot be read, or has keys that are not text or come twice; all such places.
+        InvalidInput: the text cannot be parsed, or has invalid values, duplicate keys or keys that are not text; with
+            a problem for each.
     """
     document, problems = read_document(source, file=file, limits=limits)
     if problems:
@@ -94,10 +95,10 @@ def parse_document(source: str, *, file: str, limits: Limits) -> Document:
 
 
 def read_document(source: str, *, file: str, limits: Limits) -> tuple[Document, list[Problem]]:
-    """Read one document as :func:`parse_document` does, but leave out and report what can be left out.
+    """Parse one document; invalid entries are left out and returned as problems.
 
     Raises:
-        InvalidInput: the text cannot be read at all.
+        InvalidInput: the text cannot be parsed at all.
     """
     source = source.removeprefix("\ufeff")
     try:

@@ -1,4 +1,4 @@
-"""What is said about a template from outside: values for its parameters, other names for its resource types."""
+"""Environments: values of parameters, aliases of resource types, and event sinks for a template."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,27 +16,27 @@ from orchestrator.template.resource_registry import Registry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """Values and aliases, gathered from any number of environment files; immutable."""
+    """Values and aliases, merged from any number of environment files; immutable."""
 
-    #: What each source says of parameters, in order; one that says nothing is left out.
+    #: The parameters of each source, in order; sources without any are left out.
     layers: tuple[Layer, ...] = ()
     registry: Registry = field(default_factory=Registry)
-    #: The value of each is a map with the type of an installed event sink, and its options.
+    #: Each value is a map with the type of an installed event sink, and its options.
     event_sinks: tuple[Given, ...] = ()
-    #: The parameters whose values are to be kept secret, whatever their declarations say.
+    #: The parameters whose values are secrets, even where their declarations are not hidden.
     encrypted_names: frozenset[str] = frozenset()
 
     @classmethod
     def of_parameters(cls, parameters: Mapping[str, Any]) -> Self:
-        """Return an environment of values that came with the order itself: they replace what files say."""
+        """Return an environment of values that a job itself gives: they replace those of files."""
         given = {name: Given(value, dotted(("parameters", name))) for name, value in parameters.items()}
         return cls(layers=(Layer(parameters=given, replaces=True),) if given else ())
 
     @classmethod
     def parse(cls, source: str, *, file: str, limits: Limits, base: str = "") -> Self:
-        """Read an environment file; an empty one, or an empty section, says nothing.
+        """Parse an environment file; it may be empty, and so may its sections.
 
-        The names of files in it start at ``base``: see :func:`~.locations.base_between`.
+        The names of files in it are relative to ``base``: see :func:`~.locations.base_between`.
 
         Raises:
             InvalidInput: with every problem found.
@@ -49,19 +49,19 @@ class Environment:
 
     @classmethod
     def of_document(cls, document: Document, problems: list[Problem], *, base: str = "") -> Self:
-        """Return what an environment document says, as far as it is right; the rest is added to ``problems``."""
-        said = EnvironmentReader(document, problems, base).read()
+        """Return the environment of the valid parts of a document; add the problems with others to ``problems``."""
+        sections = EnvironmentReader(document, problems, base).read()
         return cls(
-            layers=(said.layer,) if said.layer else (),
-            registry=said.registry,
-            event_sinks=said.event_sinks,
-            encrypted_names=said.encrypted_names,
+            layers=(sections.layer,) if sections.layer else (),
+            registry=sections.registry,
+            event_sinks=sections.event_sinks,
+            encrypted_names=sections.encrypted_names,
         )
 
     def merge(self, *others: "Environment") -> "Environment":
-        """Return an environment with everything; of what comes twice, the last counts.
+        """Return the environments merged in order; of entries with the same name, the last counts.
 
-        How the values of one parameter are merged takes its type: see :meth:`merged`.
+        The values of one parameter are kept apart until its type is known: see :meth:`merged`.
         """
         merged = self
         for other in others:
@@ -74,7 +74,7 @@ class Environment:
         return merged
 
     def merged(self, types: Mapping[str, ParameterType]) -> "tuple[Environment, list[Problem]]":
-        """Return this with each parameter's values as one, and what is wrong with that.
+        """Return this environment with one merged value for each parameter, and the problems found.
 
         ``types`` are those of the declared parameters; of the others, the last value counts, and defaults are left out.
         """
@@ -82,9 +82,9 @@ class Environment:
         return replace(self, layers=(layer,) if layer else ()), problems
 
     def for_nested(self, resource_name: str, own_type: str, parameters: Mapping[str, Given]) -> "Environment":
-        """Return what applies in the nested stack of a resource: ``parameters`` are what the resource gives it.
+        """Return the environment of a resource's nested stack, whose ``parameters`` come from the resource.
 
-        The defaults of parameters are the same as here; the values are not handed down.
+        Defaults of parameters apply there, too; the values of this environment do not.
         """
         layers = tuple(replace(layer, parameters={}) for layer in self.layers if layer.parameter_defaults)
         own = Layer(parameters=parameters, replaces=True)
@@ -102,5 +102,5 @@ class Environment:
 
     @property
     def parameter_defaults(self) -> Mapping[str, Given]:
-        """What is used where ``parameters`` has nothing; names that no template declares are no mistake."""
+        """The values of parameters that ``parameters`` lacks; names that no template declares are allowed."""
         return Latest(layer.parameter_defaults for layer in self.layers)

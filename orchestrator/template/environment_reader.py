@@ -1,4 +1,4 @@
-"""Read one environment document section by section, and gather everything that is wrong with it."""
+"""Reader of environment documents, section by section; all problems are gathered."""
 
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -14,7 +14,7 @@ from orchestrator.template.merging import Layer, Strategy
 from orchestrator.template.registry_reader import RegistryReader
 from orchestrator.template.resource_registry import Registry
 
-#: What the sections are called.
+#: The names of the sections.
 SECTIONS: Final = (
     "parameters",
     "parameter_defaults",
@@ -28,7 +28,7 @@ _STRATEGIES: Final = tuple(strategy.value for strategy in Strategy)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sections:
-    """What one environment document says."""
+    """The valid parts of one environment document."""
 
     layer: Layer = field(default_factory=Layer)
     registry: Registry = field(default_factory=Registry)
@@ -38,15 +38,15 @@ class Sections:
 
 
 class EnvironmentReader:
-    """Checks one environment document; a part with a mistake gives a problem and is left out."""
+    """Reads one environment document; an invalid part gives a problem and is left out."""
 
     def __init__(self, document: Document, problems: list[Problem], base: str) -> None:
-        """Take down problems in ``problems``; names of files in the document start at ``base``."""
+        """Record problems in ``problems``; names of files in the document are relative to ``base``."""
         self._document, self._problems, self._base = document, problems, base
         self._nearest = Nearest()
 
     def read(self) -> Sections:
-        """Return what the document says; an empty one, or an empty section, says nothing."""
+        """Return the document's sections; the document and each section may be empty."""
         data = {} if self._document.data is None else self._document.data
         if not isinstance(data, dict):
             message = f"expected an environment, a map, found {kind_of(data)}"
@@ -78,7 +78,7 @@ class EnvironmentReader:
         return self._section(data, section, list, f"a list of {what}") or []
 
     def _section(self, data: dict[str, Any], section: str, kind: type, words: str) -> Any:
-        """Return a section; None if it says nothing, or is nothing like that, which is taken down."""
+        """Return a section; None if it is missing, and, after recording a problem, if it is of another kind."""
         value = data.get(section)
         if value is not None and not isinstance(value, kind):
             self._fault((section,), f"expected {words}, found {kind_of(value)}")
@@ -103,7 +103,7 @@ class EnvironmentReader:
     def _event_sinks(self, data: dict[str, Any]) -> tuple[Given, ...]:
         section, sinks = "event_sinks", []
         given = self._list(data, section, "event sinks, maps with a type")
-        # Most environments name none, and looking for what is installed takes milliseconds.
+        # Looked up only if needed: most environments have no sinks, and reading entry points takes milliseconds.
         installed = sorted(entry_points(group=NAMESPACE).names) if given else []
         known = f"installed: {', '.join(installed) or 'none'}"
         for index, sink in enumerate(given):

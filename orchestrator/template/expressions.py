@@ -1,4 +1,4 @@
-"""Find the calls in a part of a template, and build them.
+"""Expressions: parts of a template with the calls in them, built and ready to be evaluated.
 
 A map with exactly one key that names a function of the template's version is a call; everything else is data.
 """
@@ -43,14 +43,14 @@ class Expression:
 
     def __init__(self, value: Any, calls: tuple[Function, ...] = (), *, plain: Any = None) -> None:
         self._value = value
-        #: Every call, the inner ones before those around them.
+        #: Every call, inner ones before outer ones.
         self.calls = calls
-        #: The value in plain types, with calls as one-key maps: as written, but for what was decided.
+        #: The value in plain types: as written, with calls as one-key maps and with macros expanded.
         self.plain = value if plain is None else plain
 
     @property
     def may_be_map(self) -> bool:
-        """Whether the value is a map or nothing, or will perhaps be one."""
+        """Whether the value is a map or null, or a call that may return one."""
         return self._value is None or isinstance(self._value, (dict, *LATER))
 
     @property
@@ -59,11 +59,11 @@ class Expression:
         return isinstance(self._value, LATER)
 
     def resolve(self, stack: StackDefinition) -> Any:
-        """Return the value with its calls evaluated; maps and lists are fresh ones.
+        """Return a copy of the value with its calls evaluated.
 
         Raises:
             ResolveError: a call failed.
-            InvalidInput: it takes too long; see :mod:`orchestrator.sandbox.budget`.
+            InvalidInput: the time limit is exceeded; see :mod:`orchestrator.sandbox.budget`.
         """
         if not self.calls:
             return plain_copy(self._value)
@@ -72,14 +72,14 @@ class Expression:
             return resolve(self._value, stack)
 
     def covered(self, path: Path, hidden: Collection[str]) -> Path | None:
-        """Return None if what is at ``path`` may be shown, else so much of ``path`` as may be shown.
+        """Return None if the value at ``path`` may be shown, else the part of ``path`` that may be shown.
 
-        Shown is what the template itself says, and what it makes of parameters that are not ``hidden``.
+        Values may be shown if the template contains them, or computes them from parameters that are not ``hidden``.
         """
         value = self._value
         for depth, step in enumerate(path):
             if isinstance(value, Function):
-                # What follows are steps into its result, whose very keys may be secrets.
+                # Further steps lead into its result, whose keys may be secrets, too.
                 return None if is_open(value, hidden) else path[:depth]
             try:
                 value = value[step]
@@ -94,13 +94,13 @@ class Expression:
         return {name: Expression(value, self.calls) for name, value in self._value.items()}
 
     def shown(self, stack: StackDefinition, hidden: Collection[str], *, later: Any) -> Any:
-        """Return the value as people may see it before anything exists.
+        """Return the value for a preview, before any resource exists.
 
-        ``later`` stands for what is not known yet, ``******`` for what may hold a secret.
+        ``later`` replaces values that are not known yet, ``******`` those that may be secrets.
 
         Raises:
             ResolveError: a call failed.
-            InvalidInput: it takes too long; see :mod:`orchestrator.sandbox.budget`.
+            InvalidInput: the time limit is exceeded; see :mod:`orchestrator.sandbox.budget`.
         """
         if not self.calls:
             return _shown(self._value, stack, hidden, later)
@@ -109,17 +109,17 @@ class Expression:
             return _shown(self._value, stack, hidden, later)
 
     def requirements(self) -> Iterator[str]:
-        """Return the names of the resources that must be complete first."""
+        """Yield the names of the resources that must be complete first."""
         for call in self.calls:
             yield from call.dependencies()
 
     def required_attributes(self) -> Iterator[tuple[str, AttributePath]]:
-        """Return the attributes that must be collected."""
+        """Yield the attributes of resources that the calls read."""
         for call in self.calls:
             yield from call.required_attributes()
 
     def missing(self, names: KnownNames, nearest: Nearest) -> Iterator[Problem]:
-        """Return a problem for each call that refers to something that does not exist."""
+        """Yield a problem for each call that refers to something that does not exist."""
         for call in self.calls:
             error = call.missing(names)
             if isinstance(error, UnknownName):
@@ -129,7 +129,7 @@ class Expression:
 
 
 class ExpressionParser:
-    """Builds the expressions of one document; what is wrong with them gathers in ``problems``."""
+    """Builds the expressions of one document; adds what is wrong with them to ``problems``."""
 
     def __init__(
         self,
@@ -138,10 +138,10 @@ class ExpressionParser:
         parameters: Mapping[str, Any] | None = None,
         hidden: Collection[str] = (),
     ) -> None:
-        """Keep what calls are built with.
+        """Keep the context of the calls.
 
-        ``parameters`` are what decides what must be known before any resource is; None in a check, where everything was
-        decided before. Of those in ``hidden``, nothing is put into an expression.
+        Values that must be known before any resource exists are evaluated with ``parameters``; None in a check, where
+        that has been done before. Values of those in ``hidden`` are never inserted into an expression.
         """
         self.scope = scope
         self._problems = problems
@@ -150,17 +150,17 @@ class ExpressionParser:
         self._deciding_openly = None if parameters is None else Deciding.of(parameters, frozenset())
 
     def parse(self, raw: Any, path: Path) -> Expression:
-        """Return the expression for the data that stands at ``path``."""
+        """Return the expression for the data at ``path``."""
         return self._parse(raw, path, functions_of(self.scope.version))
 
     def parse_condition(self, raw: Any, path: Path) -> Expression:
-        """Return the expression for the condition that stands at ``path``: other functions may be called there."""
+        """Return the expression for the condition at ``path``: conditions can call other functions."""
         return self._parse(raw, path, condition_functions_of(self.scope.version), in_condition=True)
 
     def settled(self, raw: Any, path: Path) -> Any:
-        """Return the data that stands at ``path``, evaluated with nothing but parameters, hidden ones among them.
+        """Return the data at ``path``, evaluated with parameters only, including hidden ones.
 
-        ``UNKNOWN`` where a parameter has no value yet, and where there is a mistake.
+        ``UNKNOWN`` if a parameter has no value yet, and if there is a mistake.
         """
         functions = functions_of(self.scope.version)
         building = _Building(self.scope, functions, self._problems, self._deciding_openly, in_condition=False)
@@ -181,22 +181,22 @@ class ExpressionParser:
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """Parameters, as stacks of nothing else: what decides what must be known before any resource is."""
+    """The parameters for early evaluation, as stacks without resources."""
 
     all: StackDefinition
-    #: Those of which something may be put into an expression.
+    #: The parameters whose values may be inserted into an expression.
     open: StackDefinition
     hidden: frozenset[str]
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], hidden: frozenset[str]) -> "Deciding":
-        """Return what parameters decide."""
+        """Return the stacks with these parameters."""
         open_ = {name: value for name, value in parameters.items() if name not in hidden}
         return cls(_stack_of(parameters), _stack_of(open_), hidden)
 
 
 class _Building:
-    """The building of one expression."""
+    """Builds one expression."""
 
     def __init__(
         self,
@@ -209,7 +209,7 @@ class _Building:
     ) -> None:
         self.scope = scope
         self.calls: list[Function] = []
-        #: Whether the value is no longer what the template says: something was decided.
+        #: Whether the value differs from the template's: a macro or an early call was replaced by its result.
         self.rewritten = False
         self._functions = functions
         self._problems = problems
@@ -217,7 +217,7 @@ class _Building:
         self._in_condition = in_condition
 
     def build(self, raw: Any, path: Path) -> Any:
-        """Return a copy of ``raw`` with the calls in their places."""
+        """Return a copy of ``raw`` with calls as :class:`Function` objects."""
         if raw.__class__ is dict:
             if len(raw) == 1:
                 ((name, arguments),) = raw.items()
@@ -235,7 +235,7 @@ class _Building:
         return raw
 
     def _call(self, function: CallableClass, arguments: Any, path: Path) -> Any:
-        """Return the call that stands at ``path``; UNKNOWN in place of one with a mistake."""
+        """Return the call at ``path``; ``UNKNOWN`` in place of an invalid one."""
         try:
             if issubclass(function, Macro):
                 self.rewritten = True
@@ -244,7 +244,7 @@ class _Building:
             built = self.build(arguments, path)
             built = None if built is ABSENT else built
             if len(self._problems) > before:
-                # What follows from a mistake is no news.
+                # A consequence of a mistake that is recorded already.
                 return UNKNOWN
             if function.early and self._deciding is not None and holds_call(built):
                 built = self._early(built, self._deciding.open)
@@ -258,12 +258,12 @@ class _Building:
         return call
 
     def _early(self, value: Any, parameters: StackDefinition) -> Any:
-        """Return ``value`` with those calls evaluated that parameters alone decide."""
+        """Return ``value`` with the calls evaluated that need parameters only."""
         if isinstance(value, Function):
             try:
                 found = value.resolve(parameters)
             except ResolveError:
-                # It needs more than parameters, or is wrong: then its own checks say so.
+                # It needs more than parameters, or is invalid: then later checks report it.
                 return value
             most = self.scope.limits.max_bytes
             if not self.scope.growth.add(found, most):
@@ -278,7 +278,7 @@ class _Building:
         return value
 
     def settled(self, raw: Any, path: Path) -> Any:
-        """Return ``raw`` as plain data, evaluated with parameters alone.
+        """Return ``raw`` as plain data, evaluated with parameters only.
 
         Raises:
             FunctionError: it refers to a resource, or a call fails.
@@ -304,7 +304,7 @@ class _Building:
         return UNKNOWN if is_unknown(found) else found
 
     def _refuse(self, name: str, path: Path) -> None:
-        """Report a function of the language that cannot be called here; any other name is data."""
+        """Record a problem if a function of the language cannot be called here; any other name is data."""
         function = all_functions().get(name)
         if function is None:
             return
@@ -323,7 +323,7 @@ def _stack_of(parameters: Mapping[str, Any]) -> StackDefinition:
 
 
 class _MacroBuilder:
-    """What a macro at ``path`` may ask for; see :class:`orchestrator.template.functions.base.Builder`."""
+    """The services of a macro at ``path``; see :class:`orchestrator.template.functions.base.Builder`."""
 
     def __init__(self, building: _Building, path: Path) -> None:
         self.scope = building.scope
@@ -334,21 +334,29 @@ class _MacroBuilder:
         return self._building.build(raw, (*self._path, *path))
 
     def settled(self, raw: Any, *path: str | int) -> Any:
-        """Return plain data, evaluated with nothing but parameters."""
+        """Return plain data, evaluated with parameters only.
+
+        Raises:
+            FunctionError: it refers to a resource, or a call fails.
+        """
         try:
             return self._building.settled(raw, (*self._path, *path))
         except FunctionError as error:
             raise FunctionError(str(error), path=(*path, *error.path), hint=error.hint) from None
 
     def condition(self, raw: Any, *path: str | int) -> Any:
-        """Return whether a condition holds."""
+        """Return whether a condition holds.
+
+        Raises:
+            FunctionError: in a check, where conditions have been evaluated before.
+        """
         if self.scope.conditions is None:
             raise FunctionError("this was decided before", path=path)
         return self.scope.conditions.holds(raw, (*self._path, *path))
 
 
 def unbuilt(value: Any) -> Any:
-    """Return a built value in plain types again: calls as one-key maps."""
+    """Return a built value in plain types: calls as one-key maps."""
     if value.__class__ in SCALARS:
         return value
     if isinstance(value, Function):

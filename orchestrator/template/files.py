@@ -1,4 +1,4 @@
-"""The client's side of files: read a template, environments, and every file that they and their templates name."""
+"""Client-side loading of a template, its environments, and every file that they and their templates refer to."""
 
 import posixpath
 from collections import deque
@@ -28,27 +28,27 @@ from orchestrator.template.locations import (
 _CALL = "get_file"
 #: The key of a resource's type in either format.
 _TYPES = ("type", "Type")
-#: So many times as often as there may be files, they may be named in other words; each is looked into.
+#: The limit of distinct references, as a multiple of the limit of files: one file may be referred to by several names.
 _SPELLINGS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackFiles:
-    """The texts that a stack is made of."""
+    """The texts of a stack's definition."""
 
     template: str
-    #: In order. A relative path beside a template that has none is made an absolute one:
-    #: nothing else would tell the engine how the one is reached from the other.
+    #: In order. A relative path becomes absolute if the template's is absolute or a URL: otherwise the engine could not
+    #: determine one from the other.
     environments: tuple[EnvironmentSource, ...] = ()
-    #: What template and environments name, by key; see :func:`~.locations.key_of`.
+    #: The files that template and environments refer to, by key; see :func:`~.locations.key_of`.
     files: dict[str, str] = field(default_factory=dict)
 
 
 def load_template(path: str | FilePath, *, limits: Limits | None = None) -> tuple[str, dict[str, str]]:
-    """Return a template's text, and the content of each file that it and its templates name, by key.
+    """Return a template's text, and the contents of the files that it and its templates refer to, by key.
 
     Raises:
-        InvalidInput: the template or a file cannot be read; all such files.
+        InvalidInput: the template or a file cannot be read; with a problem for each.
     """
     loaded = load_stack(str(path), limits=limits)
     return loaded.template, loaded.files
@@ -61,14 +61,14 @@ def load_stack(
     limits: Limits | None = None,
     fetch_urls: bool = False,
 ) -> StackFiles:
-    """Return a template's and its environments' texts, and the files that are named: by get_file, as types, as targets.
+    """Return a template's and its environments' texts, and the files that get_file, types and the registry refer to.
 
-    ``template`` and ``environments`` are paths, or URLs where ``fetch_urls`` allows to fetch them. Names are looked for
-    in templates that are named too, and are relative to the file that uses them; names that only a call would tell
-    are not looked for. What is wrong with a text otherwise is said by whoever parses it.
+    ``template`` and ``environments`` are paths, or URLs where ``fetch_urls`` allows them. References in nested
+    templates are followed, too; they are relative to the file that contains them. References that are calls are
+    ignored. Other mistakes in the texts are left to the parser.
 
     Raises:
-        InvalidInput: something named cannot be read, or it is too much; all such places.
+        InvalidInput: a file cannot be read, or a limit is exceeded; with a problem for each.
     """
     loading = _Loading(Contents(limits or Limits(), fetch_urls=fetch_urls), limits or Limits())
     return loading.all(loading.template(template), environments, template)
@@ -81,12 +81,12 @@ def load_environments(
     limits: Limits | None = None,
     fetch_urls: bool = False,
 ) -> StackFiles:
-    """Return environments' texts and the files that they name, for a template that is there: its text is left empty.
+    """Return environments' texts and the files that they refer to, for an existing template; its text is left empty.
 
-    ``beside`` is what the template is called; it is not read.
+    ``beside`` is the name of the template, which is not read.
 
     Raises:
-        InvalidInput: something named cannot be read, or it is too much; all such places.
+        InvalidInput: a file cannot be read, or a limit is exceeded; with a problem for each.
     """
     loading = _Loading(Contents(limits or Limits(), fetch_urls=fetch_urls), limits or Limits())
     return loading.all("", environments, beside)
@@ -94,38 +94,38 @@ def load_environments(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """A place that names a file."""
+    """A reference to a file in a template or an environment."""
 
     name: str
     key: str
     location: str
-    #: Where the file is that names it.
+    #: The location of the file that contains the reference.
     document: str
-    #: Whether the file is a template, whose own names count as well.
+    #: Whether the file is a template, whose own references are followed.
     is_template: bool
-    #: Makes a problem, of a message and a hint, with this place.
+    #: Returns a problem at this place, with a message and a hint.
     problem: Callable[[str, str], Problem]
 
 
 class _Loading:
-    """Reads what is named, from one file to the next, and gathers what cannot be read."""
+    """Reads files, follows their references, and gathers problems with those that cannot be read."""
 
     def __init__(self, contents: Contents, limits: Limits) -> None:
         self._contents, self._limits = contents, limits
         self.problems: list[Problem] = []
         self._files: dict[str, str] = {}
-        #: By key: where the file is; also of those that cannot be read.
+        #: The locations of files by key, including those that cannot be read.
         self._locations: dict[str, str] = {}
         self._walked: set[str] = set()
         self._mentions: deque[Mention] = deque()
-        #: What has been noted: the key, the location, and whether it is a template.
+        #: The references seen: key, location, and whether the file is a template.
         self._noted: set[tuple[str, str, bool]] = set()
 
     def all(self, text: str, environments: Iterable[str], template: str) -> StackFiles:
-        """Return a template's text with its environments, and everything that was named.
+        """Return a template's text with its environments, and all files that are referred to.
 
         Raises:
-            InvalidInput: something cannot be read; all such places.
+            InvalidInput: a file cannot be read; with a problem for each.
         """
         sources = tuple(self.environment(_beside(file, template), template) for file in environments)
         files = self.files()
@@ -133,11 +133,11 @@ class _Loading:
             raise InvalidInput(self.problems)
         return StackFiles(template=text, environments=sources, files=files)
 
-    # -- what the order names ----------------------------------------------------------------------------------
+    # -- files of the command itself ---------------------------------------------------------------------------
 
     def template(self, file: str) -> str:
-        """Return the root template's text, and note what it names."""
-        text = self._ordered(file)
+        """Return the root template's text, and note its references."""
+        text = self._argument(file)
         document = self._document(text, file)
         if document:
             self._note(mentions(document, base="", location=file))
@@ -145,16 +145,16 @@ class _Loading:
 
     def environment(self, file: str, template: str) -> EnvironmentSource:
         """Return an environment, and note the template files in its registry."""
-        text = self._ordered(file)
+        text = self._argument(file)
         document = self._document(text, file)
         if document:
-            # Its problems, and those of the environment, are told by whoever parses it.
+            # Problems with the document and the environment are left to the parser.
             environment = Environment.of_document(document, [], base=base_between(file, template))
             self._note(targets(environment, file))
         return EnvironmentSource(file=file, source=text)
 
-    def _ordered(self, file: str) -> str:
-        """Return a text that the order itself names; an empty one, after taking down why, if it cannot be read."""
+    def _argument(self, file: str) -> str:
+        """Return the text of a file that the user gave; empty, after recording a problem, if it cannot be read."""
         try:
             return self._contents.text(file)
         except Unreadable as error:
@@ -162,7 +162,7 @@ class _Loading:
             return ""
 
     def _note(self, mentions: Iterable[Mention]) -> None:
-        """Keep what is named until it is looked into, unless it was named before."""
+        """Queue references that have not been seen before."""
         for mention in mentions:
             named = mention.key, mention.location, mention.is_template
             if named not in self._noted:
@@ -172,10 +172,10 @@ class _Loading:
                 self._noted.add(named)
                 self._mentions.append(mention)
 
-    # -- what they name ----------------------------------------------------------------------------------------
+    # -- files that they refer to ------------------------------------------------------------------------------
 
     def files(self) -> dict[str, str]:
-        """Return what is named, by key, and what that names in turn, until nothing new is."""
+        """Return the files that are referred to, directly or through other files, by key."""
         while self._mentions:
             mention = self._mentions.popleft()
             if mention.key not in self._locations:
@@ -218,7 +218,7 @@ class _Loading:
             self._note(mentions(document, base=base, location=mention.location))
 
     def _document(self, text: str, file: str) -> Document | None:
-        """Return a text as data, as far as it can be read; None if it cannot."""
+        """Return a text as data, as far as it can be parsed; None if it cannot be."""
         try:
             document, _ = read_document(text, file=file, limits=self._limits)
         except InvalidInput:
@@ -233,14 +233,14 @@ def _beside(environment: str, template: str) -> str:
 
 
 def _is_same(location: str, other: str) -> bool:
-    """Whether two locations are of one file; paths may lead to it over links."""
+    """Whether two locations are the same file; paths may lead to it through links."""
     if location == other or is_url(location) or is_url(other):
         return location == other
     return FilePath(location).resolve() == FilePath(other).resolve()
 
 
 def mentions(document: Document, *, base: str, location: str) -> Iterator[Mention]:
-    """Yield the files that a template names; its names start at ``base``, it is itself at ``location``."""
+    """Yield the references of the template at ``location`` to files; its names are relative to ``base``."""
     found: dict[tuple[str, bool], Path] = {}
     _collect(document.data, (), found)
     for (name, as_type), path in found.items():
@@ -250,13 +250,13 @@ def mentions(document: Document, *, base: str, location: str) -> Iterator[Mentio
             location=location_of(name, location),
             document=location,
             is_template=as_type,
-            # Nothing of the document stays: many wait at once.
+            # Keeps no reference to the document: many may be queued at once.
             problem=Given(name, dotted(path), document.positions.at(path)).problem,
         )
 
 
 def targets(environment: Environment, file: str) -> Iterator[Mention]:
-    """Yield the template files in the registry of an environment, which is at ``file``."""
+    """Yield the references to template files in the registry of the environment at ``file``."""
     for target in environment.registry.template_targets():
         written = target.given
         yield Mention(
@@ -270,7 +270,7 @@ def targets(environment: Environment, file: str) -> Iterator[Mention]:
 
 
 def _collect(value: Any, path: Path, found: dict[tuple[str, bool], Path]) -> None:
-    """Add each name of a file, in get_file or as a type, with whether it is a type, and its first place."""
+    """Add each reference, in get_file or as a type: its name, whether it is a type, and its first path."""
     if isinstance(value, dict):
         if len(value) == 1 and isinstance(value.get(_CALL), str):
             found.setdefault((value[_CALL], False), (*path, _CALL))

@@ -1,4 +1,4 @@
-"""From what a type says its stack is to be, to a template's text with the values of its parameters."""
+"""Generated templates: the text and parameters of the nested stack that a resource type defines."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _SECTIONS = ("properties", "metadata")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A template's text and what it is given."""
+    """The text of a generated template, and the values of its parameters."""
 
     source: str
     parameters: Mapping[str, Any]
@@ -26,8 +26,8 @@ class Written:
 def written(child: Child, *, is_secret: bool) -> Written:
     """Return a child's template as text.
 
-    Values of a template that is given in parts become parameters where the text could not say them: those that are
-    not known yet, those that would be taken for a call, and, if ``is_secret``, all.
+    In a template of plain values, values that the text cannot contain become parameters: those that are not known yet,
+    those that would be read as a call, and, if ``is_secret``, all values.
     """
     if isinstance(child.template, str):
         secrets = frozenset(child.parameters) if is_secret else frozenset()
@@ -44,7 +44,7 @@ def written(child: Child, *, is_secret: bool) -> Written:
 
 
 class _Writer:
-    """Writes resources, and takes down the parameters it needs for that."""
+    """Converts resources, and collects the parameters that replace values."""
 
     def __init__(self, *, is_secret: bool) -> None:
         self.declared: dict[str, Any] = {}
@@ -53,12 +53,12 @@ class _Writer:
 
     def resources(self, resources: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for name, definition in resources.items():
-            said = {
+            converted = {
                 section: self._section(definition[section], (name, section))
                 for section in _SECTIONS
                 if section in definition
             }
-            yield name, {**definition, **said}
+            yield name, {**definition, **converted}
 
     def _section(self, section: Any, place: tuple[str, ...]) -> Any:
         if not isinstance(section, Mapping):
@@ -81,7 +81,7 @@ class _Writer:
         return [self._value(item, (*place, str(index)), whole=False) for index, item in enumerate(value)]
 
     def _parameter(self, value: Any, place: tuple[str, ...]) -> dict[str, str]:
-        # Called by where it stands: what does not change itself is not to look so because something else did.
+        # Named by its path, so that a change elsewhere does not rename the parameter, which would look like an update.
         name = ".".join(place)
         while name in self.values:
             name += "_"

@@ -1,4 +1,4 @@
-"""A value that somebody gave, and where."""
+"""Given values: values with their source."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +8,12 @@ from orchestrator.errors import Position, Problem
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value somebody gave, and where; without a position it came with the order itself."""
+    """A given value, and its path and position; without a position it came with the job itself."""
 
     value: Any
     path: str = ""
     position: Position | None = None
-    #: Whether no sentence may show the value, whatever the parameter's declaration says.
+    #: Whether no message may show the value, even if the parameter's declaration is not hidden.
     is_secret: bool = False
 
     def problem(self, message: str, hint: str = "") -> Problem:

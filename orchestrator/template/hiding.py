@@ -1,4 +1,4 @@
-"""What people see in place of a secret."""
+"""The text that is shown in place of a secret."""
 
 from typing import Final
 

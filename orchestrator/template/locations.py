@@ -1,8 +1,8 @@
-"""What files are called: the keys under which a job carries them, the same for who sends it and who reads it.
+"""Names, keys and locations of files; client and engine compute the same keys.
 
-Every name that a template or an environment uses is relative to the file that uses it. The job has one map of files,
-whose keys are names as seen from the directory of the root template. Nothing here looks at a disk or knows the
-working directory, so client and engine come to the same keys.
+Every name that a template or an environment uses is relative to the file that uses it. A job has one map of files,
+whose keys are names relative to the directory of the root template. Nothing here reads a disk or depends on the
+working directory.
 """
 
 import posixpath
@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
-#: Stands in keys for a directory whose name a relative path does not tell, such as that of ``env.yaml`` seen from
-#: ``../web.yaml``.
+#: Placeholder in keys for a directory whose name a relative path does not contain, such as that of ``env.yaml`` as seen
+#: from ``../web.yaml``.
 UNNAMED_DIRECTORY: Final = "<cwd>"
 
-#: How the names of templates end that are used as resource types.
+#: The endings of template files that are used as resource types.
 TEMPLATE_ENDINGS: Final = (".yaml", ".template")
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -23,12 +23,12 @@ _WEB = re.compile(r"https?://", re.IGNORECASE)
 
 
 def is_url(name: str) -> bool:
-    """Whether a name is a URL, and no path."""
+    """Whether a name is a URL, not a path."""
     return _URL.match(name) is not None
 
 
 def is_web(name: str) -> bool:
-    """Whether a name is a URL of http or https."""
+    """Whether a name is an http or https URL."""
     return _WEB.match(name) is not None
 
 
@@ -38,7 +38,7 @@ def is_template(name: str) -> bool:
 
 
 def shown(name: str) -> str:
-    """Return a name as sentences may show it: a URL without the user and the password in it."""
+    """Return a name for messages: a URL without its user and password."""
     scheme, separator, rest = name.partition("://")
     if not separator or not is_url(name):
         return name
@@ -47,10 +47,10 @@ def shown(name: str) -> str:
 
 
 def key_of(name: str, base: str) -> str:
-    """Return the key of the file that is called ``name`` by a file whose names start at ``base``.
+    """Return the key of the file ``name`` in a file whose names are relative to ``base``.
 
-    Where names start at the root template's directory (``base`` is empty) the key is the name as written. Paths from
-    the root of the file system and URLs are keys as they are, but in what came from a URL a path belongs to its server.
+    If ``base`` is empty (the root template's directory), the key is the name as written. Absolute paths and URLs are
+    keys unchanged, except that an absolute path in a file from a URL belongs to its server.
     """
     if not base or is_url(name):
         return name
@@ -62,7 +62,7 @@ def key_of(name: str, base: str) -> str:
 
 
 def base_of_key(key: str) -> str:
-    """Return where the names start that the file ``key`` uses: its directory; empty for the root template's."""
+    """Return the base of the names in the file ``key``: its directory; empty for the root template's directory."""
     if is_url(key):
         scheme, host, path, _, _ = _split_url(key)
         return urlunsplit((scheme, host, path.rpartition("/")[0] + "/", "", ""))
@@ -70,9 +70,9 @@ def base_of_key(key: str) -> str:
 
 
 def base_between(environment_file: str, template_file: str) -> str:
-    """Return where the names start that an environment uses: its directory as seen from the root template's.
+    """Return the base of the names in an environment: its directory relative to the root template's.
 
-    Where one of the two is relative and the other is not, and for URLs, it is the environment's own directory.
+    If only one of the two is relative, and for URLs, it is the environment's own directory.
     """
     own = base_of_key(environment_file)
     if is_url(own) or is_url(template_file) or own.startswith("/") != template_file.startswith("/"):
@@ -81,7 +81,7 @@ def base_between(environment_file: str, template_file: str) -> str:
 
 
 def location_of(name: str, document: str) -> str:
-    """Return where the file is that is called ``name`` in the file that is at ``document``: a path or a URL."""
+    """Return the path or URL of the file that the file at ``document`` refers to as ``name``."""
     if is_url(name):
         return name
     if is_url(document):
@@ -92,11 +92,11 @@ def location_of(name: str, document: str) -> str:
 class FilesFrom(Mapping[str, str]):
     """The files of a job, by the names that one of them uses; see :func:`key_of`.
 
-    A key that is not there is looked for once more without its ``./`` and ``x/../``.
+    If a key does not exist, the normalized key, without ``./`` and ``x/../``, is looked up.
     """
 
     def __init__(self, base: str, files: Mapping[str, str]) -> None:
-        """Show ``files``, which are by key, to a file whose names start at ``base``."""
+        """Map names that are relative to ``base`` to ``files``, which are by key."""
         self.base, self._files = base, files
         self._names: tuple[str, ...] | None = None
 
@@ -127,7 +127,7 @@ class FilesFrom(Mapping[str, str]):
         return plain if plain in self._files else None
 
     def _name_of(self, key: str) -> str | None:
-        """Return the name by which the file ``key`` is called; None if there is none."""
+        """Return the name that refers to the file ``key``; None if there is none."""
         names = [key]
         if not is_url(key) and not is_url(self.base) and key.startswith("/") == self.base.startswith("/"):
             names.append(_between(key, self.base))
@@ -135,7 +135,7 @@ class FilesFrom(Mapping[str, str]):
 
 
 def _between(directory: str, start: str) -> str:
-    """Return ``directory`` as seen from ``start``, both relative to the same, or both from the root."""
+    """Return ``directory`` relative to ``start``, both relative to the same directory, or both absolute."""
     target, origin = _steps(directory), _steps(start)
     while target and origin and target[0] == origin[0]:
         target, origin = target[1:], origin[1:]
@@ -148,7 +148,7 @@ def _steps(path: str) -> list[str]:
 
 
 def _plain(path: str) -> str:
-    """Return a path without detours; empty for the directory itself."""
+    """Return a normalized path; empty for the directory itself."""
     plain = posixpath.normpath(path) if path else ""
     return "" if plain == "." else plain
 
@@ -157,7 +157,7 @@ def _join_url(base: str, name: str) -> str:
     try:
         return urljoin(base, name)
     except ValueError:
-        # No URL at all, which is said by whoever wants to read it.
+        # An invalid URL, which is reported when it is read.
         return name
 
 

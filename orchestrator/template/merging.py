@@ -1,8 +1,7 @@
-"""Several values for one parameter, from one environment file after another, and what they come to.
+"""Merging of a parameter's values from several environment files.
 
-How a parameter is merged is decided by the first file that sets it: by what the file's section
-``parameter_merge_strategies`` says of the parameter, else of ``default``; where it says nothing, later values
-replace earlier ones.
+The first file that sets a parameter decides how it is merged: by the entry for the parameter in the file's section
+``parameter_merge_strategies``, else by the entry ``default``; without either, later values replace earlier ones.
 """
 
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
@@ -19,12 +18,12 @@ from orchestrator.template.functions.growth import Growth
 from orchestrator.template.given import Given
 from orchestrator.template.parameter_types import ParameterType, convert
 
-#: What the values of all parameters together may add to earlier ones, in characters and parts.
+#: The limit of the size of all values that are merged into earlier ones, in characters and parts.
 MOST_MERGED: Final = 2 * 1024 * 1024
 
 
 class Strategy(StrEnum):
-    """What a later value of a parameter does to an earlier one."""
+    """How a later value of a parameter is combined with an earlier one."""
 
     OVERWRITE = "overwrite"
     #: Text is appended, lists are extended, maps are updated key by key.
@@ -35,19 +34,19 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """What one source, such as an environment file, says of parameters."""
+    """The parameters of one source, such as an environment file."""
 
     parameters: Mapping[str, Given] = field(default_factory=dict)
     parameter_defaults: Mapping[str, Given] = field(default_factory=dict)
-    #: By parameter: the strategies, with the places where they stand.
+    #: By parameter: the strategies, with their positions.
     strategies: Mapping[str, Given] = field(default_factory=dict)
-    #: What the source says of parameters that it does not name there.
+    #: The strategy of the parameters that ``strategies`` does not name.
     default_strategy: Strategy | None = None
-    #: Whether its values replace what others say, whatever strategies they name: it is no file.
+    #: Whether its values replace others regardless of strategies, as those of a job do.
     replaces: bool = False
 
     def value_of(self, name: str) -> Given | None:
-        """Return a value of the parameter, whichever section has one; None if neither has."""
+        """Return the parameter's value, from either section; None if neither has one."""
         for section in (self.parameters, self.parameter_defaults):
             given = section.get(name)
             if given is not None and given.value is not None:
@@ -59,7 +58,7 @@ class Layer:
 
 
 class Latest(Mapping[str, Given]):
-    """The last value of each name in sections that follow one another; null gives way to what was there before."""
+    """The last value of each name in a sequence of sections; a null does not replace an earlier value."""
 
     def __init__(self, sections: Iterable[Mapping[str, Given]]) -> None:
         self._sections = tuple(section for section in sections if section)
@@ -87,10 +86,10 @@ class Latest(Mapping[str, Given]):
 
 
 def fold(layers: Sequence[Layer], types: Mapping[str, ParameterType]) -> tuple[Layer, list[Problem]]:
-    """Return all layers as one, each parameter merged by its strategy, and what is wrong with that.
+    """Return all layers as one, each parameter merged by its strategy, and the problems found.
 
-    A parameter that is not in ``types`` is declared by nobody here: its last value counts, and its defaults are left
-    out.
+    Of a parameter that is not in ``types`` (the template does not declare it) the last value counts, and defaults are
+    left out.
     """
     if len(layers) == 1:
         return layers[0], []
@@ -105,7 +104,7 @@ def fold(layers: Sequence[Layer], types: Mapping[str, ParameterType]) -> tuple[L
 
 
 class _Folding:
-    """Makes one of several layers, and gathers what is wrong with that."""
+    """Merges several layers into one, and gathers problems."""
 
     def __init__(self, layers: Sequence[Layer], types: Mapping[str, ParameterType]) -> None:
         self._layers, self._types = layers, types
@@ -119,7 +118,7 @@ class _Folding:
         return {name: given for name, given in values if given is not None}
 
     def _value(self, name: str, sections: Sequence[Mapping[str, Given]]) -> Given | None:
-        """Return what the values of one parameter come to; None if there is none."""
+        """Return the merged value of one parameter; None if it has none."""
         check_time(partial(_problem, name))
         merged, is_converted = None, False
         for section, layer in zip(sections, self._layers, strict=True):
@@ -134,33 +133,33 @@ class _Folding:
         return merged
 
     def _fix_strategies(self) -> dict[str, Strategy]:
-        """Return the strategy of each declared parameter that a file sets; a file that says another has a problem."""
+        """Return the strategy of each declared parameter that a file sets; record files that name another one."""
         layers = [layer for layer in self._layers if not layer.replaces]
         fixed: dict[str, Strategy] = {}
         for name in self._types:
             check_time(partial(_problem, name))
             first: Given | None = None
             for layer in layers:
-                given, said = layer.value_of(name), layer.strategies.get(name)
+                given, strategy = layer.value_of(name), layer.strategies.get(name)
                 if given is None:
                     continue
                 if first is None:
                     first, default = given, layer.default_strategy or Strategy.OVERWRITE
-                    fixed[name] = said.value if said else default
-                elif said and said.value is not fixed[name]:
-                    self.problems.append(_conflict(name, said, fixed[name], first))
+                    fixed[name] = strategy.value if strategy else default
+                elif strategy and strategy.value is not fixed[name]:
+                    self.problems.append(_conflict(name, strategy, fixed[name], first))
         return fixed
 
     def _merged(self, name: str, old: Given, new: Given, *, is_converted: bool) -> tuple[Given, bool]:
-        """Return two values as one, at the later one's place, and whether it is as its type wants it.
+        """Return the merged value of two, at the later one's place, and whether it is converted to its type.
 
-        If they cannot be merged, the later value is returned as it is.
+        If they cannot be merged, the later value is returned unchanged.
         """
         kind, strategy = self._types[name], self._strategies[name]
         merge = _MERGES.get(kind)
         if merge is None:
             message = f"{_KINDS[kind]} cannot be merged with what an earlier file sets"
-            hint = f"say {name}: overwrite under parameter_merge_strategies in the first file that sets it"
+            hint = f"set {name}: overwrite under parameter_merge_strategies in the first file that sets it"
             self.problems.append(new.problem(message, hint))
             return new, False
         if not self._growth.add(new.value, MOST_MERGED):
@@ -170,7 +169,7 @@ class _Folding:
             self.problems.append(new.problem(message, "let later values replace earlier ones"))
             return new, False
         try:
-            # Not once more for each further file: what has been merged grows.
+            # The merged value grows with each file: it is converted once only.
             earlier = old.value if is_converted else convert(kind, old.value)
         except ValueError as error:
             self.problems.append(old.problem(str(error), f"parameter {name!r} has the type {kind}"))
@@ -181,16 +180,16 @@ class _Folding:
             hint = f"parameter {name!r} has the strategy {strategy.value!r}"
             self.problems.append(new.problem(str(error), hint))
         except ValueError:
-            # Whoever reads the value tells.
+            # Reported when the value is read.
             pass
         return new, False
 
 
-def _conflict(name: str, said: Given, strategy: Strategy, first: Given) -> Problem:
+def _conflict(name: str, other: Given, strategy: Strategy, first: Given) -> Problem:
     where = f"{first.position.file!r}" if first.position else "the environment"
-    return said.problem(
+    return other.problem(
         f"the parameter {name!r} has the strategy {strategy.value!r} since {where}, which sets it first",
-        f"say {said.value.value!r} in {where} as well, or take this away",
+        f"set {other.value.value!r} in {where} as well, or remove this",
     )
 
 
@@ -199,7 +198,7 @@ def _problem(name: str, message: str, hint: str) -> Problem:
 
 
 class _DifferentKinds(ValueError):
-    """Two values that each are right, but cannot be made one."""
+    """Two valid values whose kinds cannot be merged."""
 
 
 # -- by type ---------------------------------------------------------------------------------------------------
@@ -210,7 +209,7 @@ def _append(old: Any, new: Any, _strategy: Strategy) -> Any:
 
 
 def _merge_json(old: Any, new: Any, strategy: Strategy) -> Any:
-    """Return two maps or two lists as one; what is empty gives way."""
+    """Return two maps or two lists merged; an empty value yields the other."""
     if not old or not new:
         return old or new
     if isinstance(old, dict) and isinstance(new, dict):

@@ -1,4 +1,4 @@
-"""Which of the files that came with a definition it still names: the others nobody can read any more."""
+"""Pruning of a definition's files: only those that its template, environments and nested templates refer to."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from orchestrator.template.environment import Environment
 from orchestrator.template.files import mentions, targets
 from orchestrator.template.locations import base_between, base_of_key
 
-#: What says of a file's text that it may be a template, whose own names count as well.
+#: Words that mark a file as a possible template, whose own references count as well.
 _TEMPLATE_MARKS = ("heat_template_version", "AWSTemplateFormatVersion", "HeatTemplateFormatVersion")
 
 
@@ -23,10 +23,9 @@ def named_files(
     files: Mapping[str, str],
     limits: Limits,
 ) -> dict[str, str]:
-    """Return those of ``files`` that the template, its environments and the templates that they name may read.
+    """Return those of ``files`` that the template, its environments and nested templates may read.
 
-    All of them, where the name of a file is only told by a call, or where a text cannot be read: somebody else says
-    what is wrong with it.
+    All files are returned if the name of one is a call, or if a text cannot be parsed, which validation reports.
     """
     named: set[str] = set()
     try:
@@ -46,7 +45,7 @@ def named_files(
 
 
 class _AnyFile(Exception):
-    """A call tells which file is read."""
+    """The name of a file is a call: any file may be read."""
 
 
 def _read(text: str, file: str, limits: Limits) -> Document:
@@ -55,12 +54,12 @@ def _read(text: str, file: str, limits: Limits) -> Document:
 
 
 def _keys(document: Document, *, base: str) -> Iterator[str]:
-    """Yield the keys of the files that a template names; its names start at ``base``.
+    """Yield the keys of the files that a template refers to; its names are relative to ``base``.
 
     Raises:
-        _AnyFile: a call tells one of them.
+        _AnyFile: the name of one is a call.
     """
-    if _asks_by_call(document.data):
+    if _has_computed_name(document.data):
         raise _AnyFile
     for mention in mentions(document, base=base, location=""):
         yield mention.key
@@ -72,9 +71,9 @@ def _targets(document: Document, file: str, template_file: str) -> Iterator[str]
         yield mention.key
 
 
-def _asks_by_call(value: Any) -> bool:
+def _has_computed_name(value: Any) -> bool:
     if isinstance(value, dict):
         if len(value) == 1 and isinstance(value.get("get_file"), (dict, list)):
             return True
-        return any(map(_asks_by_call, value.values()))
-    return isinstance(value, list) and any(map(_asks_by_call, value))
+        return any(map(_has_computed_name, value.values()))
+    return isinstance(value, list) and any(map(_has_computed_name, value))

@@ -1,4 +1,4 @@
-"""Templates that are used as resource types: how they are found, what they are given, and what they stand in for."""
+"""Nested templates: templates used as resource types, their environments, and the types that they replace."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,12 +21,12 @@ from orchestrator.template.parameter_types import ParameterType
 from orchestrator.template.reader import most_nodes
 from orchestrator.template.template import Draft, Template
 
-#: How many times the longest template all templates together may be, each counted as often as it is used: in
-#: characters, and in keys and values.
+#: The limits of all templates together, as multiples of the limits of one: in characters, and in keys and values. Each
+#: use of a template counts.
 _MOST_TEXT: Final = 8
 _MOST_NODES: Final = 2
 
-#: The property type of the resource type that a template stands in for, by the type of its parameter.
+#: By the type of a template's parameter: the property types of the replaced resource type that it is compatible with.
 _FACADE_TYPES: Final = {
     ParameterType.STRING: {PropertyType.STRING, PropertyType.ANY},
     ParameterType.NUMBER: {PropertyType.NUMBER, PropertyType.INTEGER, PropertyType.ANY},
@@ -37,7 +37,7 @@ _FACADE_TYPES: Final = {
 
 
 class CannotNest(ValueError):
-    """A template cannot be used as a type; the text says why."""
+    """A template cannot be used as a resource type; the message has the reason."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -45,27 +45,27 @@ class CannotNest(ValueError):
 
 
 class NestedTemplates:
-    """The templates among a job's files, each read once, and how much of them is used."""
+    """The templates among a job's files, each parsed once, and the total size of their uses."""
 
     def __init__(self, files: Mapping[str, str], limits: Limits) -> None:
         self._files, self._limits = files, limits
         self._root = ""
         self._drafts: dict[str, Draft] = {}
-        #: Those that are no templates.
+        #: The keys of files that are no templates.
         self._unreadable: set[str] = set()
         self._nearest = Nearest()
         self._resources = self._nodes = self._characters = 0
         self._times = 1
 
     def begin(self, root: Draft, root_file: str) -> None:
-        """Count the root template, which has been found small enough by itself; names are told from ``root_file``."""
+        """Count the root template, which keeps the limits by itself; ``root_file`` is its location."""
         self._resources, self._characters = len(root.resource_names), len(root.source)
         self._nodes = root.document.nodes
         self._root = root_file
 
     @contextmanager
     def repeated(self, times: int) -> Iterator[None]:
-        """Count what is used meanwhile so many times as resources: it is examined once."""
+        """Multiply the resources counted meanwhile by ``times``: a group's member is examined once."""
         before, self._times = self._times, self._times * times
         yield
         self._times = before
@@ -77,10 +77,10 @@ class NestedTemplates:
         self._nodes += draft.document.nodes
 
     def _refuse_more(self) -> None:
-        """Refuse to go on once all that is used together is too much.
+        """Check the limits of all templates together.
 
         Raises:
-            CannotNest: it is.
+            CannotNest: one is exceeded.
         """
         if self._resources > self._limits.max_resources:
             raise CannotNest(
@@ -99,11 +99,11 @@ class NestedTemplates:
             )
 
     def generated(self, source: str, file: str, base: str, within: tuple[str, ...]) -> Draft:
-        """Return the template with this text, which a resource type made, for use inside the templates ``within``.
+        """Return the template with this text, which a resource type generated, for use inside ``within``.
 
         Raises:
-            CannotNest: it would be too deep or too much.
-            InvalidInput: it is no template at all.
+            CannotNest: a limit of depth or size is exceeded.
+            InvalidInput: the text is no template at all.
         """
         self._refuse_deeper(within)
         files = FilesFrom(base, self._files)
@@ -123,8 +123,8 @@ class NestedTemplates:
         """Return the template with this key, for use inside the templates ``within``.
 
         Raises:
-            CannotNest: it is not there, it would be too deep or too much, or it uses itself.
-            InvalidInput: it is no template at all; only the first time with why.
+            CannotNest: there is no such file, a limit of depth or size is exceeded, or the template uses itself.
+            InvalidInput: the file is no template at all; the problems are given the first time only.
         """
         if key in within:
             circle = " -> ".join((*within[within.index(key) :], key))
@@ -136,7 +136,7 @@ class NestedTemplates:
         draft = self._drafts.get(key) or self._read(key)
         self._count(draft)
         self._refuse_more()
-        # One that is too much is not kept.
+        # A template that exceeds a limit is not kept.
         self._drafts[key] = draft
         return draft
 
@@ -145,7 +145,7 @@ class NestedTemplates:
             hint = self._nearest.hint(key, self._files)
             raise CannotNest(f"no file {cut(key)!r} came with the template", hint)
         files = FilesFrom(base_of_key(key), self._files)
-        # People know the file by where it is, not by the key that the template's directory gives it.
+        # Users know the file by its location, not by its key.
         file = location_of(key, self._root)
         try:
             return Draft.read(self._files[key], file=file, files=files, limits=self._limits)
@@ -161,9 +161,9 @@ def nested_environment(
     stack: StackDefinition,
     hidden: Collection[str],
 ) -> tuple[Environment, list[Problem]]:
-    """Return the environment of the template that a resource is made of, and what is wrong with what it is given.
+    """Return the environment of a resource's nested template, and the problems with its parameters.
 
-    Its parameters are the resource's properties; ``parameter_defaults`` and the registry come from above.
+    Its parameters are the resource's properties; ``parameter_defaults`` and the registry are inherited.
     """
     positions = definition.positions
     place = (*definition.path, definition.dialect.properties)
@@ -191,9 +191,9 @@ def nested_environment(
 def environment_within(
     root: Environment, nesting: Nesting, parameters: Mapping[str, Any]
 ) -> tuple[Environment, tuple[str, ...]]:
-    """Return the environment of a stack in a stack, which is given ``parameters``, and what it is in.
+    """Return the environment of a nested stack with these ``parameters``, and the templates that it is nested in.
 
-    That is, outermost first, the keys of the templates, and what stands for those that a resource type made.
+    These are their keys, outermost first; templates that a resource type generated have placeholders.
     """
     environment, within = root, []
     given = {
@@ -208,18 +208,18 @@ def environment_within(
 
 
 def generated_within(resource: str) -> str:
-    """Return what stands, among the keys of templates, for the one that a resource's type made."""
+    """Return the placeholder, among keys of templates, of a template that a resource's type generated."""
     return f"<{resource}>"
 
 
 def attributes_of_nested(template: Template) -> Collection[str]:
-    """Return what a resource made of a template tells: its outputs, and the resources in it."""
+    """Return the attributes of a resource with a nested template: its outputs, and the resources in it."""
     resources = (f"resource.{name}" for name in template.resources)
     return dict.fromkeys((*template.outputs, *resources, "OS::stack_id", "outputs"))
 
 
 def parent_of(definition: ResourceDefinition, stack: StackDefinition) -> ParentResourceProxy:
-    """Return the resource as the template it is made of sees it."""
+    """Return the resource as its nested template sees it."""
     try:
         metadata = definition.resolve_metadata(stack)
     except ResolveError:
@@ -235,10 +235,10 @@ def parent_of(definition: ResourceDefinition, stack: StackDefinition) -> ParentR
 def facade_problems(
     template: Template, definition: ResourceDefinition, facade: type[Resource], draft: Draft
 ) -> Iterator[Problem]:
-    """Yield what keeps a template from standing in for an installed type.
+    """Yield a problem for each reason why a template cannot replace an installed type.
 
-    It must take the type's required properties, each with the same type, require no others, and have every attribute of
-    the type as an output.
+    It must have parameters for the type's required properties, of compatible types, require no others, and have an
+    output for every attribute of the type.
     """
     where = (*definition.path, definition.dialect.type)
     what = f"{cut(draft.file)} cannot stand in for {cut(definition.type)!r}"

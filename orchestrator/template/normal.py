@@ -1,8 +1,8 @@
-"""A template as plain data in one fixed form, so that templates which say the same can be compared as texts.
+"""Normal form of templates: plain data in a fixed form, so that equivalent templates can be compared as texts.
 
-Sections and their keys stand in one order, and the version is its date. Comments, anchors and merge keys are gone, and
-so is whatever is null, empty or passed over by the engine. Nothing that is returned here may be changed: it shares
-parts with the template.
+Sections and their keys have a fixed order, and the version is its date. Comments, anchors and merge keys are removed,
+and so are values that are null, empty or ignored by the engine. The returned data shares parts with the template and
+must not be changed.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -16,7 +16,7 @@ from orchestrator.template.parameter_types import ParameterType, as_boolean
 from orchestrator.template.parameters import ParameterSchema
 from orchestrator.template.template import Draft, Template
 
-#: What declarations of parameters say, in the order in which it is written: in HOT's words, and in CFN's.
+#: The keys of declarations of parameters, in the order in which they are written, in HOT and in CFN.
 _HOT_KEYS: Final = ("type", "label", "description", "default", "hidden", "immutable", "tags", "constraints")
 _CFN_KEYS: Final = (
     *("Type", "Label", "Description", "Default", "NoEcho", "AllowedValues", "AllowedPattern"),
@@ -25,16 +25,16 @@ _CFN_KEYS: Final = (
 _TEXTS: Final = frozenset({"label", "description", "Label", "Description", "ConstraintDescription"})
 _BOOLEANS: Final = frozenset({"hidden", "immutable", "NoEcho"})
 _MAY_BE_EMPTY: Final = _TEXTS | {"tags", "constraints"}
-#: What constraints with several numbers call them.
+#: The keys of constraints with several numbers.
 _BOUNDS: Final = ("min", "max", "step", "offset")
-#: Longer lists of parameters are cut in sentences for people.
+#: Longer lists of parameters are cut in messages.
 _SHOWN_PARAMETERS: Final = 20
 
 
 def normal(draft: Draft) -> dict[str, Any]:
-    """Return a template without mistakes in the fixed form, its calls as they were written.
+    """Return a valid template in normal form, with its calls as written.
 
-    What is returned says the same as the template, and has this form already when it is read again.
+    The result is equivalent to the template, and normalizing it again does not change it.
     """
     words = draft.dialect
     return _whole(
@@ -46,14 +46,15 @@ def normal(draft: Draft) -> dict[str, Any]:
 
 
 def resolved(template: Template, missing: Collection[str] = ()) -> dict[str, Any]:
-    """Return a template without mistakes in the fixed form, as its conditions leave it.
+    """Return a valid template in normal form, with its conditions evaluated.
 
     Of each ``if`` the chosen value remains; resources and outputs whose condition does not hold are left out, and so
-    are the conditions. What else is decided before any resource is made is put in as well: the names of resources that
-    come from parameters, policies, what is found in ``Mappings``. ``missing`` are the parameters without a value.
+    are the conditions. Other values that are evaluated before any resource exists are inserted as well: names of
+    resources that come from parameters, policies, look-ups in ``Mappings``. ``missing`` are the parameters without a
+    value.
 
     Raises:
-        InvalidInput: something of that depends on a parameter without a value; with all such places.
+        InvalidInput: such a value depends on a parameter without a value; with a problem for each.
     """
     draft, words = template.draft, template.draft.dialect
     verdicts = {
@@ -95,7 +96,7 @@ def _whole(
         words.outputs: outputs,
     }
     in_order = {word: sections[word] for word in words.sections()}
-    return {draft.version.key: draft.version.date, **_said(in_order)}
+    return {draft.version.key: draft.version.date, **_without_empty(in_order)}
 
 
 def _section(draft: Draft, word: str) -> Mapping[str, Any]:
@@ -103,8 +104,8 @@ def _section(draft: Draft, word: str) -> Mapping[str, Any]:
     return section if isinstance(section, dict) else {}
 
 
-def _said(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries without those that say nothing."""
+def _without_empty(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries without those that are null or empty."""
     return {key: value for key, value in entries.items() if value is not None and value not in ("", [], {})}
 
 
@@ -113,7 +114,10 @@ def _said(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 def _groups(draft: Draft) -> list[dict[str, Any]]:
     return [
-        {**_said({"label": group.label, "description": group.description}), "parameters": [*group.parameters]}
+        {
+            **_without_empty({"label": group.label, "description": group.description}),
+            "parameters": [*group.parameters],
+        }
         for group in draft.parameter_groups
     ]
 
@@ -123,9 +127,9 @@ def _declaration(draft: Draft, schema: ParameterSchema) -> dict[str, Any]:
     written = {}
     for key in _HOT_KEYS if draft.version.is_hot else _CFN_KEYS:
         value = raw.get(key)
-        # An empty default is one all the same.
-        says_nothing = value in ("", []) and key in _MAY_BE_EMPTY
-        if value is not None and not says_nothing:
+        # An empty default differs from a missing one.
+        is_empty = value in ("", []) and key in _MAY_BE_EMPTY
+        if value is not None and not is_empty:
             written[key] = _declared(schema, key, value)
     return written
 
@@ -154,7 +158,7 @@ def _resource(draft: Draft, raw: Mapping[str, Any]) -> dict[str, Any]:
     words = draft.dialect
     conditional = words.has_conditions(draft.version)
     names, policy = raw.get(words.depends_on), raw.get(words.deletion_policy)
-    return _said(
+    return _without_empty(
         {
             words.type: raw[words.type],
             words.description: _text(raw.get(words.description)),
@@ -171,8 +175,8 @@ def _resource(draft: Draft, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def _decided_resource(template: Template, name: str) -> dict[str, Any]:
     words, definition = template.draft.dialect, template.resources[name]
-    says_policy = template.draft.section(definition.path).get(words.deletion_policy) is not None
-    return _said(
+    has_policy = template.draft.section(definition.path).get(words.deletion_policy) is not None
+    return _without_empty(
         {
             words.type: definition.type,
             words.description: definition.description,
@@ -180,7 +184,7 @@ def _decided_resource(template: Template, name: str) -> dict[str, Any]:
             words.depends_on: list(definition.depends_on),
             words.properties: definition.properties,
             words.metadata: definition.metadata,
-            words.deletion_policy: definition.deletion_policy if says_policy else None,
+            words.deletion_policy: definition.deletion_policy if has_policy else None,
             words.update_policy: definition.update_policy,
         }
     )
@@ -189,20 +193,20 @@ def _decided_resource(template: Template, name: str) -> dict[str, Any]:
 def _output(draft: Draft, raw: Mapping[str, Any]) -> dict[str, Any]:
     words = draft.dialect
     condition = raw.get(words.condition) if words.has_conditions(draft.version) else None
-    said = _said({words.description: _text(raw.get(words.description)), words.condition: condition})
-    return {**said, words.value: raw[words.value]}
+    others = {words.description: _text(raw.get(words.description)), words.condition: condition}
+    return {**_without_empty(others), words.value: raw[words.value]}
 
 
 def _decided_output(template: Template, name: str) -> dict[str, Any]:
     words, output = template.draft.dialect, template.outputs[name]
-    return {**_said({words.description: output.description}), words.value: output.expression.plain}
+    return {**_without_empty({words.description: output.description}), words.value: output.expression.plain}
 
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-# -- what is decided -------------------------------------------------------------------------------------------
+# -- conditions ------------------------------------------------------------------------------------------------
 
 
 def _verdict(template: Template, path: Path) -> bool | None:

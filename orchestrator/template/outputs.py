@@ -1,4 +1,4 @@
-"""Read the section of outputs."""
+"""Reader of the section of outputs."""
 
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from orchestrator.template.sections import SectionReader
 
 
 class OutputReader:
-    """Makes definitions of what a template says; one with a mistake gives problems as well."""
+    """Reads the definitions of outputs; an invalid one gives problems as well."""
 
     def __init__(self, reader: SectionReader, expressions: ExpressionParser, conditions: Conditions) -> None:
         self._reader, self._expressions, self._conditions = reader, expressions, conditions

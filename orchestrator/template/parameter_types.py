@@ -1,4 +1,4 @@
-"""The types of parameters: what each accepts, and what it makes of it."""
+"""Types of parameters: the values that each accepts, and their conversion."""
 
 import json
 import math
@@ -15,7 +15,7 @@ _INT_RANGE = range(-(2**63), 2**64)
 
 
 class ParameterType(StrEnum):
-    """What a parameter may hold."""
+    """The type of a parameter's values."""
 
     STRING = "string"
     NUMBER = "number"
@@ -24,7 +24,7 @@ class ParameterType(StrEnum):
     BOOLEAN = "boolean"
 
 
-#: The kinds of value (as constraints name them) that a parameter of each type may have.
+#: By type: the kinds of its values, as constraints name them.
 KINDS: Final[Mapping[ParameterType, frozenset[str]]] = {
     ParameterType.STRING: frozenset({"string"}),
     ParameterType.NUMBER: frozenset({"number"}),
@@ -35,19 +35,19 @@ KINDS: Final[Mapping[ParameterType, frozenset[str]]] = {
 
 
 def convert(kind: ParameterType, value: Any) -> Any:
-    """Return ``value`` (never None) as a parameter of this type holds it.
+    """Return ``value`` (never None) converted to this type.
 
     Raises:
-        ValueError: it cannot be one; the sentence shows no value, which may be a secret.
+        ValueError: it cannot be converted; the message does not show the value, which may be a secret.
     """
     return _CONVERT[kind](value)
 
 
 def as_boolean(value: Any) -> bool:
-    """Return true or false for a boolean, for 0 and 1, and for the words that mean one in any case.
+    """Return the boolean for true, false, 0, 1, or one of the words for them in any case.
 
     Raises:
-        ValueError: it is none of them.
+        ValueError: ``value`` is none of them.
     """
     word = str(value).lower() if isinstance(value, (bool, int, str)) else ""
     if word in _TRUE:
@@ -97,7 +97,7 @@ def _as_list(value: Any) -> list[str]:
 
 
 def _storable(text: str) -> str:
-    """Return a text that can be written as UTF-8: escapes in JSON can make one that cannot."""
+    """Return a text that can be encoded as UTF-8; refuse others, which escapes in JSON can produce."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -126,7 +126,7 @@ def _parse_json(text: str) -> Any:
 
 
 def _check_json(value: Any, depth: int = 0) -> None:
-    """Refuse what could not be stored and sent, however it came here."""
+    """Refuse data that cannot be stored and sent, whatever its source."""
     if depth > DEEPEST:
         raise ValueError(f"nested deeper than {DEEPEST} levels")
     if isinstance(value, dict):

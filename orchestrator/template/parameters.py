@@ -1,4 +1,4 @@
-"""The parameters of a template: what is declared, and the values they have for one stack."""
+"""Parameters of a template: their declarations, and their values for one stack."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from orchestrator.template.hiding import HIDDEN
 from orchestrator.template.parameter_types import ParameterType, convert
 from orchestrator.template.versions import TemplateVersion
 
-#: The parameters that every stack has without declaring them, and what CFN calls them.
+#: The parameters that every stack has without declaring them, by their names in HOT and in CFN.
 PSEUDO_PARAMETERS: Final = ("OS::stack_name", "OS::stack_id", "OS::project_id")
 CFN_PSEUDO_PARAMETERS: Final = ("AWS::StackName", "AWS::StackId", "AWS::Region")
 
@@ -29,7 +29,7 @@ class ParameterSchema:
 
     name: str
     type: ParameterType
-    #: Where the declaration stands in the template.
+    #: The path of the declaration in the template.
     path: Path
     label: str = ""
     description: str = ""
@@ -40,7 +40,7 @@ class ParameterSchema:
     #: Whether an update may not change the value.
     immutable: bool = False
     tags: tuple[str, ...] = ()
-    #: What the template's format calls the default.
+    #: The key of the default in the template's format.
     default_key: str = "default"
     constraints: tuple[Constraint, ...] = field(default=())
 
@@ -50,15 +50,15 @@ class ParameterSchema:
         return self.default is None
 
     def value_of(self, raw: Any, *, offline: bool = False, clients: AskedClients | None = None) -> Any:
-        """Return ``raw`` as this parameter holds it.
+        """Return ``raw`` converted to this parameter's type, after checking its constraints.
 
-        If ``offline``, constraints are left out whose plugin is not installed here; without ``clients``, those that
-        ask other systems.
+        If ``offline``, constraints whose plugin is not installed are skipped; without ``clients``, those that query
+        other systems.
 
         Raises:
-            NotVerified: another system was to be asked, and does not tell.
-            ValueError: it has a wrong type or breaks a constraint; the sentence shows no hidden value.
-            InvalidInput: it takes too long; see :mod:`orchestrator.sandbox.budget`.
+            NotVerified: a constraint could not query its system.
+            ValueError: it has a wrong type or violates a constraint; the message shows no hidden value.
+            InvalidInput: the time limit is exceeded; see :mod:`orchestrator.sandbox.budget`.
         """
         value = convert(self.type, raw)
         for constraint in self.constraints:
@@ -76,7 +76,7 @@ class ParameterSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterGroup:
-    """Parameters that people see together; one entry of the section ``parameter_groups``."""
+    """Parameters that are shown together; one entry of the section ``parameter_groups``."""
 
     label: str = ""
     description: str = ""
@@ -93,7 +93,7 @@ class Parameters:
     pseudo: frozenset[str] = frozenset()
 
     def shown(self) -> dict[str, Any]:
-        """Return the declared parameters' values for showing: hidden ones as ``******``."""
+        """Return the values of the declared parameters, hidden ones as ``******``."""
         return {
             name: HIDDEN if name in self.hidden else value
             for name, value in self.values.items()
@@ -103,11 +103,11 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """The values that parameters came to, and what is wrong with them."""
+    """The values of parameters, and the problems found with them."""
 
-    #: ``UNKNOWN`` stands for the value of a parameter that has none, or a wrong one.
+    #: A missing or wrong value is ``UNKNOWN``.
     parameters: Parameters
-    #: Values that are unknown to the template, of a wrong type, or break constraints.
+    #: For values of undeclared parameters, of a wrong type, or that violate constraints.
     problems: tuple[Problem, ...]
     #: One for each parameter without a value.
     missing: tuple[Problem, ...]
@@ -130,19 +130,19 @@ def settle(
 ) -> Settled:
     """Return the value of every parameter: the one given, else the environment's default, else the template's.
 
-    A given null counts as not given; a given value that is not known yet stays so. ``declared`` are the names of all
-    parameters, also of those whose declaration has a mistake and therefore no schema. If ``offline``, or without
-    ``clients``, some constraints are left out: see :meth:`ParameterSchema.value_of`.
+    A given null counts as not given; a given ``UNKNOWN`` stays so. ``declared`` are the names of all parameters,
+    including those whose declaration is invalid and therefore has no schema. If ``offline``, or without ``clients``,
+    some constraints are skipped: see :meth:`ParameterSchema.value_of`.
 
     Raises:
-        NotVerified: another system was to be asked about a value, and does not tell; nothing else is wrong.
+        NotVerified: a constraint could not query its system, and there is no other problem.
     """
     environment, problems = environment.merged({name: schema.type for name, schema in schemas.items()})
     problems.extend(_unknown(schemas, declared, environment))
     missing: list[Problem] = []
     secret = {schema.name for schema in schemas.values() if schema.hidden} | environment.encrypted_names
     values: dict[str, Any] = dict.fromkeys(declared, UNKNOWN)
-    doubt: NotVerified | None = None
+    not_verified: NotVerified | None = None
     for schema in schemas.values():
         check_time(partial(positions.problem, schema.path))
         values[schema.name] = UNKNOWN
@@ -156,18 +156,18 @@ def settle(
             secret.add(schema.name)
         if is_unknown(given.value):
             continue
-        told = replace(schema, hidden=True) if schema.name in secret else schema
+        effective = replace(schema, hidden=True) if schema.name in secret else schema
         try:
-            values[schema.name] = told.value_of(given.value, offline=offline, clients=clients)
+            values[schema.name] = effective.value_of(given.value, offline=offline, clients=clients)
         except NotVerified as error:
-            # The next ones are not asked about: the same system may keep us waiting for each.
-            doubt, clients = doubt or NotVerified(given.problem(str(error), "")), None
+            # No further queries: each could run into the same system's timeout.
+            not_verified, clients = not_verified or NotVerified(given.problem(str(error), "")), None
         except ValueError as error:
             problems.append(
                 given.problem(str(error), f"parameter {schema.name!r} has the type {schema.type}")
             )
-    if doubt is not None and not problems and not missing:
-        raise doubt
+    if not_verified is not None and not problems and not missing:
+        raise not_verified
     parameters = Parameters(
         values={**values, **pseudo},
         hidden=frozenset(secret),

@@ -1,7 +1,7 @@
-"""The process that matches regular expressions; see :mod:`orchestrator.sandbox.process`.
+"""Child process that matches regular expressions; see :mod:`orchestrator.sandbox.process`.
 
-A question is a map with a pattern, and with the text that it must match as a whole; the answer says whether it does.
-Without a text, only the pattern is compiled, and the answer is null.
+A question is a map with a pattern and a text; the answer is whether the pattern matches the whole text. Without a text,
+the pattern is only compiled, and the answer is null.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from orchestrator.sandbox.child import Fault, serve
 
-#: Why there is no answer: the pattern is no regular expression. The detail says what is wrong with it.
+#: The kind of fault for a pattern that is no regular expression; the detail is the compiler's message.
 SYNTAX: Final = "syntax"
 
 

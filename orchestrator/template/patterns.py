@@ -1,4 +1,4 @@
-"""Patterns that a template brings: matched within bounds, because a hostile one would otherwise take years."""
+"""Regular expressions of templates, matched within bounds: a hostile one would otherwise take years."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,24 +9,24 @@ from orchestrator.sandbox.child import TOO_DEEP, TOO_MUCH_MEMORY, Fault
 from orchestrator.sandbox.process import TOO_LATE, Sandbox
 from orchestrator.template.pattern_matching import SYNTAX
 
-# Python's own expressions in a process, and not those of a library with timeouts: compiling can be what takes years or
-# all memory, and no other library agrees with Python on every pattern.
+# A process with Python's own expressions, and not a library with timeouts: compiling alone may take years or all
+# memory, and no other library agrees with Python on every pattern.
 _SANDBOX: Final = Sandbox("orchestrator.template.pattern_matching")
 
 
 @dataclass(frozen=True)
 class BoundedPattern(AllowedPattern):
-    """A text matches, within ``limits``, a regular expression (Python's) as a whole.
+    """A text matches a regular expression (Python's) as a whole, within ``limits``.
 
     Raises:
-        ValueError: the pattern is no regular expression, or finding that out takes too much.
-        Unavailable: the process that finds it out cannot be started.
+        ValueError: the pattern is no regular expression, or compiling it exceeds the limits.
+        Unavailable: the process that compiles it cannot be started.
     """
 
     limits: Limits
 
     def compile(self) -> None:
-        """Refuse a pattern that is no regular expression.
+        """Check that the pattern is a regular expression.
 
         Raises:
             ValueError: it is none.
@@ -40,7 +40,7 @@ class BoundedPattern(AllowedPattern):
         """Return whether the whole of ``text`` matches.
 
         Raises:
-            Unanswered: that takes too long.
+            Unanswered: matching exceeds the limits.
         """
         return bool(self._ask({"pattern": self.pattern, "text": text}))
 

@@ -1,4 +1,4 @@
-"""Read YAML or JSON text into plain data, and remember where each key and item stood.
+"""Parser of YAML and JSON text into plain data, with the position of each key and item.
 
 Works on libyaml's events with a stack of its own: no text, however deep or however often it refers to itself,
 can exhaust the interpreter's stack or the memory. Knows nothing of templates.
@@ -24,9 +24,9 @@ from orchestrator.template.scalars import (
     tagged_value,
 )
 
-#: A key or a value takes far more memory than its characters in the text: where these are few, the others are counted.
-#: A small limit is for characters.
+#: A key or a value takes far more memory than its characters: besides the text's bytes, its nodes are limited, too.
 _BYTES_PER_NODE: Final = 4
+#: The limit of nodes is never lower, however small the limit of bytes.
 _FEW_NODES: Final = 1_000
 _MORE_BYTES: Final = "make it smaller, or raise the setting max_template_bytes"
 
@@ -38,7 +38,7 @@ _MERGE_KEY: Final = object()
 
 
 class _Frame:
-    """A map or list that is being read; a list's keys are its indexes."""
+    """A map or list under construction; a list's keys are its indexes."""
 
     __slots__ = (
         "anchor",
@@ -56,7 +56,7 @@ class _Frame:
     def __init__(self, data: Any, event: Any, where: Where, before: int) -> None:
         self.data: Any = data
         self.anchor: str | None = event.anchor
-        #: How many nodes came before this one.
+        #: The number of nodes before this one.
         self.before = before
         self.where = where
         self.places: dict[Any, Where] = {}
@@ -69,32 +69,32 @@ class _Frame:
         self.height = 1
 
     def step(self) -> tuple[str | int, ...]:
-        """Return the way from this container to what is read now; empty where that has no name."""
+        """Return the path from this container to the node being read; empty if its key is no text."""
         if isinstance(self.data, list):
             return (len(self.data),)
         return (self.key,) if isinstance(self.key, str) else ()
 
 
 def read(source: str, *, max_bytes: int, max_depth: int) -> Reading:
-    """Read one document; an empty one gives None.
+    """Parse one document; the data of an empty one is None.
 
-    Maps keep their order. Keys that are not text, that come twice, and values that cannot be kept are left out
-    and reported as faults.
+    Maps keep their order. Keys that are not text, duplicate keys and invalid values are left out and reported as
+    faults.
 
     Raises:
-        Unreadable: the syntax is wrong, or a limit is passed.
+        Unreadable: the syntax is wrong, or a limit is exceeded.
     """
     reader = _Reader(source, max_bytes=max_bytes, max_depth=min(max_depth, DEEPEST))
     return Reading(reader.run(), reader.places, reader.faults, reader.nodes)
 
 
 def most_nodes(max_bytes: int) -> int:
-    """Return how many keys and values a text of at most so many bytes may have."""
+    """Return the limit of keys and values for a limit of bytes."""
     return max(max_bytes // _BYTES_PER_NODE, _FEW_NODES)
 
 
 class _Reader:
-    """Turns events into data, one at a time."""
+    """Builds data from events, one at a time."""
 
     def __init__(self, source: str, *, max_bytes: int, max_depth: int) -> None:
         is_json = looks_like_json(source)
@@ -115,7 +115,7 @@ class _Reader:
         self.faults: list[Fault] = []
 
     def run(self) -> Any:
-        """Return the data; places and faults gather meanwhile."""
+        """Return the data; fill :attr:`places` and :attr:`faults`."""
         handlers: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._on_scalar,
             yaml.MappingStartEvent: self._on_map,
@@ -270,7 +270,7 @@ class _Reader:
     # -- limits and faults -------------------------------------------------------------------------------------
 
     def _check_source(self) -> None:
-        """Refuse what cannot be encoded, and what is too long."""
+        """Refuse text that cannot be encoded, or is too long."""
         try:
             size = len(self._source.encode())
         except UnicodeEncodeError as error:
@@ -282,7 +282,7 @@ class _Reader:
             )
 
     def _count(self, nodes: int, event: Any) -> None:
-        """Count nodes that are added, and refuse more than a useful text has."""
+        """Count added nodes, and refuse more than the limit."""
         self.nodes += nodes
         if self.nodes > self._max_nodes:
             message = f"with its aliases expanded the text has more than {self._max_nodes} keys and values"

@@ -1,13 +1,13 @@
-"""What reading a text gives: data and places, or the reason why it cannot be read."""
+"""Results of parsing a text: data and positions, or the error."""
 
 from typing import Any, NamedTuple
 
-#: A place, line << 32 | column, both counted from 0: small enough to keep one for every key.
+#: A packed position, line << 32 | column, both counted from 0: small enough to keep one for every key.
 Where = int
 
 
 class Fault(NamedTuple):
-    """Something in the text that cannot be kept as it is."""
+    """An invalid part of the text."""
 
     path: tuple[str | int, ...]
     where: Where
@@ -16,7 +16,7 @@ class Fault(NamedTuple):
 
 
 class Unreadable(Exception):
-    """The text cannot be read any further."""
+    """The text cannot be parsed any further."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault)
@@ -24,9 +24,9 @@ class Unreadable(Exception):
 
 
 class Reading(NamedTuple):
-    """What a text says: its data, the places by the container's ``id()`` and key, and what was left out.
+    """A parsed text: its data, the positions by the container's ``id()`` and key, and the invalid parts.
 
-    ``nodes`` is how many keys and values the data has, those that aliases share counted as often as they stand.
+    ``nodes`` is the number of keys and values in the data, with all aliases expanded.
     """
 
     data: Any

@@ -1,4 +1,4 @@
-"""Read the section ``resource_registry`` of one environment, and gather what is wrong with it."""
+"""Reader of the section ``resource_registry`` of one environment."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -12,26 +12,26 @@ from orchestrator.template.given import Given
 from orchestrator.template.locations import TEMPLATE_ENDINGS, is_template, is_url, key_of
 from orchestrator.template.resource_registry import HOOKS, Aliases, Entries, Target
 
-#: What can be forbidden for a resource.
+#: The actions that the registry can forbid for a resource.
 RESTRICTED_ACTIONS: Final = ("update", "replace")
 
 _SECTION: Final = "resource_registry"
 _WORDS: Final = {"hooks": HOOKS, "restricted_actions": RESTRICTED_ACTIONS}
-#: Each resource is compared with each pattern.
+#: The limit of patterns: each resource is compared with each of them.
 MOST_PATTERNS: Final = 100
-#: So long are the names of resources; longer patterns match in ways that take long.
+#: The longest name of a resource; longer patterns would be slow to match.
 _LONGEST_PATTERN: Final = 255
 
 
 class RegistryReader:
-    """Makes entries of a registry; one with a mistake gives a problem and no entry."""
+    """Reads the entries of a registry; an invalid entry gives a problem and is left out."""
 
     def __init__(self, positions: Positions, problems: list[Problem], nearest: Nearest, base: str) -> None:
-        """Take down problems in ``problems``; names of files in the environment start at ``base``."""
+        """Record problems in ``problems``; names of files in the environment are relative to ``base``."""
         self._positions, self._problems, self._nearest, self._base = positions, problems, nearest, base
 
     def read(self, raw: dict[str, Any]) -> Entries:
-        """Return what the section says."""
+        """Return the entries of the section."""
         path = (_SECTION,)
         directory = self._directory(raw, path, "")
         entries = {}
@@ -39,7 +39,7 @@ class RegistryReader:
             here = (*path, name)
             if name in _WORDS:
                 self._fault(
-                    here, f"{name!r} can be said of single resources only", "put it under 'resources'"
+                    here, f"{name!r} can be set for single resources only", "put it under 'resources'"
                 )
             elif isinstance(value, dict):
                 hint = self._nearest.hint(name, ("resources",), "single resources stand under 'resources'")
@@ -47,13 +47,13 @@ class RegistryReader:
             else:
                 entries[name] = value
         types, removed = self._types(entries, path, directory)
-        said = self._resources(raw.get("resources"), (*path, "resources"), directory)
-        return replace(said, types=types, removed=removed)
+        resources = self._resources(raw.get("resources"), (*path, "resources"), directory)
+        return replace(resources, types=types, removed=removed)
 
     # -- types -------------------------------------------------------------------------------------------------
 
     def _types(self, raw: dict[str, Any], path: Path, directory: str) -> tuple[Aliases, frozenset[str]]:
-        """Return what types stand for, and those that stand for themselves again."""
+        """Return the aliases of types, and the names of types whose earlier aliases are removed."""
         types, removed = {}, set()
         for name, value in raw.items():
             here = (*path, name)
@@ -86,7 +86,7 @@ class RegistryReader:
         return None
 
     def _directory(self, raw: dict[str, Any], path: Path, outer: str) -> str:
-        """Return where the names of files start, as seen from the environment file."""
+        """Return the directory that names of files are relative to, as seen from the environment file."""
         value = raw.get("base_url")
         if value is None:
             return outer
@@ -101,13 +101,11 @@ class RegistryReader:
     # -- single resources --------------------------------------------------------------------------------------
 
     def _resources(self, raw: Any, path: Path, directory: str) -> Entries:
-        """Return what is said of the resources of one stack."""
+        """Return the entries for single resources of one stack."""
         if raw is None:
             return Entries()
         if not isinstance(raw, dict):
-            self._fault(
-                path, f"expected what is said of resources, a map by their names, found {kind_of(raw)}"
-            )
+            self._fault(path, f"expected a map of resources by their names, found {kind_of(raw)}")
             return Entries()
         directory = self._directory(raw, path, directory)
         resources: dict[str, Entries] = {}
@@ -121,23 +119,21 @@ class RegistryReader:
             elif isinstance(value, dict):
                 resources[name] = self._resource(value, here, directory, pattern="*" in name)
             else:
-                message = (
-                    f"expected what is said of the resource {cut(name)!r}, a map, found {kind_of(value)}"
-                )
+                message = f"expected a map for the resource {cut(name)!r}, found {kind_of(value)}"
                 self._fault(here, message)
         self._count_patterns(resources, path)
         return Entries(resources=resources, removed_resources=frozenset(removed))
 
     def _resource(self, raw: dict[str, Any], path: Path, directory: str, *, pattern: bool) -> Entries:
-        """Return what is said of one resource, or of all that match a pattern."""
+        """Return the entries for one resource, or for all that match a pattern."""
         directory = self._directory(raw, path, directory)
         entries, nested = {}, {}
         for name, value in _without(raw, (*_WORDS, "base_url")).items():
-            # Of null nothing tells which of both it takes away.
+            # A null may remove a type's alias or a nested resource: it does both.
             if isinstance(value, dict) or value is None:
                 nested[name] = value
             if pattern and value is not None and not isinstance(value, dict):
-                hint = "say it under the name of each resource"
+                hint = "put it under the name of each resource"
                 message = "a type can stand for another in one resource, not in all that match"
                 self._fault((*path, name), message, hint)
             elif not isinstance(value, dict):
@@ -152,7 +148,7 @@ class RegistryReader:
         )
 
     def _words(self, raw: dict[str, Any], key: str, path: Path) -> frozenset[str] | None:
-        """Return the words under ``key``, none for null; None if nothing is said."""
+        """Return the words under ``key``, an empty set for null; None if the key is missing or invalid."""
         if key not in raw:
             return None
         value, known, here = raw[key], _WORDS[key], (*path, key)

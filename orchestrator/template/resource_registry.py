@@ -1,4 +1,4 @@
-"""What resource types stand for: other types or template files; and what is said of single resources by name."""
+"""Resource registry: aliases of resource types (other types or template files), and entries for single resources."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -10,17 +10,17 @@ from typing import Final
 from orchestrator.template.given import Given
 from orchestrator.template.locations import base_of_key, is_template, key_of
 
-#: Where a resource can be told to wait.
+#: The breakpoints that an environment can set on a resource.
 HOOKS: Final = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
-#: A chain of more aliases ends before its end.
+#: The most aliases of aliases that are followed.
 _LONGEST_CHAIN: Final = 100
-#: A ``*`` that leads to a ``*`` makes no longer name: two of them may otherwise lead to each other for ever.
+#: The longest name that an alias from ``*`` to ``*`` yields: two of them could otherwise alternate for ever.
 _LONGEST_NAME: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a type, or many by a ``*``, stands for."""
+    """The target of an alias."""
 
     #: Another type, which may end in ``*`` too, or the key of a template file.
     name: str
@@ -30,11 +30,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """What types stand for."""
+    """Aliases of types."""
 
-    #: By a type's name, or by the beginning that many share, with a ``*`` at its end.
+    #: By a type's name, or by a prefix with a ``*`` at its end.
     targets: Mapping[str, Target] = field(default_factory=dict)
-    #: How long the beginnings are, the longest first.
+    #: The lengths of the prefixes, the longest first.
     _lengths: tuple[int, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -42,7 +42,7 @@ class Aliases:
         object.__setattr__(self, "_lengths", tuple(sorted(lengths, reverse=True)))
 
     def entry_for(self, type_name: str, left_out: Collection[str] = ()) -> str | None:
-        """Return the entry that says what a type stands for: its own, else that of the longest beginning."""
+        """Return the name of the entry for a type: its own, else that of the longest matching prefix."""
         if type_name in self.targets and type_name not in left_out:
             return type_name
         for length in self._lengths[bisect_left(self._lengths, -len(type_name), key=neg) :]:
@@ -53,34 +53,34 @@ class Aliases:
         return None
 
     def merge(self, later: "Aliases", removed: Collection[str]) -> "Aliases":
-        """Return both as one; what is ``removed`` goes, unless the later say it again."""
+        """Return both merged, the ``later`` over these; ``removed`` aliases are dropped from these."""
         if not later.targets and not removed:
             return self
-        beginnings = {name[:-1] for name in removed if name.endswith("*")}
-        # Not each name with each beginning: there may be very many of both.
-        lengths = sorted({len(beginning) for beginning in beginnings})
+        prefixes = {name[:-1] for name in removed if name.endswith("*")}
+        # Looked up by length: comparing each name with each prefix would be slow where both are many.
+        lengths = sorted({len(prefix) for prefix in prefixes})
         kept = {
             name: target
             for name, target in self.targets.items()
             if name not in removed
-            and not any(name[:length] in beginnings for length in lengths[: bisect_right(lengths, len(name))])
+            and not any(name[:length] in prefixes for length in lengths[: bisect_right(lengths, len(name))])
         }
         return Aliases({**kept, **later.targets})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
-    """What is said at one level: of all resources of a stack, or of those with one name."""
+    """The entries of one level: for all resources of a stack, or for those with one name."""
 
     types: Aliases = field(default_factory=Aliases)
-    #: The types, of earlier files, that stand for themselves again; one that ends in ``*`` takes all that match.
+    #: The aliases of earlier files that are removed; a name that ends in ``*`` removes all that match.
     removed: frozenset[str] = frozenset()
-    #: None where nothing is said.
+    #: None if not set.
     hooks: frozenset[str] | None = None
     restricted_actions: frozenset[str] | None = None
-    #: What is said of single resources, or inside the nested stack of one, by name or pattern.
+    #: Entries for single resources, or inside the nested stack of one, by name or pattern.
     resources: Mapping[str, "Entries"] = field(default_factory=dict)
-    #: The resources of which nothing is said any more, whatever earlier files say.
+    #: The resources whose entries in earlier files are removed.
     removed_resources: frozenset[str] = frozenset()
     #: The patterns among ``resources``.
     _patterns: tuple[str, ...] = field(init=False, compare=False, repr=False)
@@ -89,7 +89,7 @@ class Entries:
         object.__setattr__(self, "_patterns", tuple(sorted(name for name in self.resources if "*" in name)))
 
     def merge(self, later: "Entries") -> "Entries":
-        """Return both as one; of what both say, the later counts."""
+        """Return both merged; where both have an entry, the later counts."""
         resources = {
             name: entries for name, entries in self.resources.items() if name not in later.removed_resources
         }
@@ -107,7 +107,7 @@ class Entries:
         )
 
     def matching(self, resource: str) -> Iterator["Entries"]:
-        """Return what is said of a resource: under patterns in their alphabetical order, then under its name."""
+        """Yield the entries for a resource: under patterns in alphabetical order, then under its name."""
         for pattern in self._patterns:
             if pattern != resource and fnmatchcase(resource, pattern):
                 yield self.resources[pattern]
@@ -115,18 +115,18 @@ class Entries:
             yield self.resources[resource]
 
     def most_patterns(self) -> int:
-        """Return how many patterns there are at the level that has the most."""
+        """Return the number of patterns at the level that has the most."""
         return max((len(self._patterns), *(each.most_patterns() for each in self.resources.values())))
 
     def inside(self, resource: str) -> Mapping[str, "Entries"]:
-        """Return what is said of the resources in the nested stack of ``resource``."""
+        """Return the entries for the resources in the nested stack of ``resource``."""
         merged = Entries()
         for entries in self.matching(resource):
             merged = merged.merge(Entries(resources=entries.resources))
         return merged.resources
 
     def targets(self) -> Iterator[Target]:
-        """Return every target, also those for single resources."""
+        """Yield every target, including those for single resources."""
         yield from self.types.targets.values()
         for entries in self.resources.values():
             yield from entries.targets()
@@ -134,7 +134,7 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a type comes to, and the entry, of all resources, that said so last; None if none or one's own did."""
+    """The result of following aliases, and the last entry for all resources used; None if the last was another one."""
 
     name: str
     entry: str | None = None
@@ -142,49 +142,48 @@ class _Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """The section ``resource_registry`` of all environments, as it is for one stack; immutable."""
+    """The section ``resource_registry`` of all environments, as it applies to one stack; immutable."""
 
     entries: Entries = Entries()
-    #: The entries for all resources that do not count here: those that led to the templates around.
+    #: The entries for all resources that do not apply: those that led to the enclosing templates.
     left_out: frozenset[str] = frozenset()
-    #: Where the names of template files start that the stack's template uses; see :func:`~.locations.key_of`.
+    #: The base of the names of template files in the stack's template; see :func:`~.locations.key_of`.
     base: str = ""
 
     def merge(self, later: "Registry") -> "Registry":
-        """Return both as one; of what both say, the later counts."""
+        """Return both merged; where both have an entry, the later counts."""
         return replace(self, entries=self.entries.merge(later.entries))
 
     def actual(self, type_name: str, resource_path: tuple[str, ...] = ()) -> str:
-        """Return what a type stands for, aliases of aliases followed: another type, or the key of a template file.
+        """Return the type or the key of a template file that a type is an alias of; aliases of aliases are followed.
 
-        What is said of the resource counts before what is said of all, and a type's own entry before that of the
-        longest beginning. ``resource_path`` is the resource's name, for one in nested stacks preceded by those of the
-        resources that they belong to. A circle ends where it closes.
+        Entries for the resource take precedence over those for all, and a type's own entry over that of the longest
+        prefix. ``resource_path`` is the resource's name, in nested stacks preceded by the names of the resources that
+        these belong to. A circle ends where it closes.
         """
         return self._find(type_name, resource_path).name
 
     def most_patterns(self) -> int:
-        """Return how many patterns for resources' names there are at the level that has the most."""
+        """Return the number of patterns for resources' names at the level that has the most."""
         return self.entries.most_patterns()
 
     def is_template(self, name: str) -> bool:
-        """Whether a resource of this (actual) type is made from a template file."""
+        """Whether this (actual) type is a template file."""
         return is_template(name)
 
     def hooks(self, resource_path: tuple[str, ...]) -> frozenset[str]:
-        """Return where a resource waits to be let on: ``pre-create`` and others."""
-        return _all_of(each.hooks for each in self._said_of(resource_path))
+        """Return the breakpoints of a resource: ``pre-create`` and others."""
+        return _all_of(each.hooks for each in self._entries_for(resource_path))
 
     def restricted_actions(self, resource_path: tuple[str, ...]) -> frozenset[str]:
-        """Return what must not be done to a resource: ``update``, ``replace``."""
-        return _all_of(each.restricted_actions for each in self._said_of(resource_path))
+        """Return the forbidden actions of a resource: ``update``, ``replace``."""
+        return _all_of(each.restricted_actions for each in self._entries_for(resource_path))
 
     def for_nested(self, resource_name: str, own_type: str) -> "Registry":
-        """Return what applies in the nested stack of the resource, whose type is written ``own_type``.
+        """Return the registry for the nested stack of the resource, whose type is written ``own_type``.
 
-        Of what is said of single resources, that is what is said inside of this one. If the type stands for a
-        template, its entry is left out: in the template, which may use the same type, the type is what it would be
-        without.
+        Of the entries for single resources, those inside this one apply. If the type is an alias of a template, that
+        entry does not apply: the template may use the type that it replaces.
         """
         found = self._find(own_type, (resource_name,))
         left_out, base = self.left_out, self.base
@@ -204,7 +203,7 @@ class Registry:
         seen, entry = {name}, None
         for _ in range(_LONGEST_CHAIN):
             if is_template(name):
-                # One that an entry names is a key already.
+                # The target of an entry is a key already.
                 return _Found(name if len(seen) > 1 else key_of(name, self.base), entry)
             level, found = self._entry(name, own)
             if found is None:
@@ -223,16 +222,16 @@ class Registry:
         return self.entries, self.entries.types.entry_for(name, self.left_out)
 
     def _own(self, resource_path: tuple[str, ...]) -> Entries:
-        """Return what is said of the resource under its very name."""
+        """Return the entries under the resource's exact name."""
         if not resource_path:
             return Entries()
         return self._level(resource_path).resources.get(resource_path[-1], Entries())
 
-    def _said_of(self, resource_path: tuple[str, ...]) -> Iterable[Entries]:
+    def _entries_for(self, resource_path: tuple[str, ...]) -> Iterable[Entries]:
         return self._level(resource_path).matching(resource_path[-1]) if resource_path else ()
 
     def _level(self, resource_path: tuple[str, ...]) -> Entries:
-        """Return what is said of the resources in the stack that the last of the path belongs to."""
+        """Return the entries for the stack that contains the last resource of the path."""
         level = self.entries
         for name in resource_path[:-1]:
             level = Entries(resources=level.inside(name))
@@ -240,16 +239,16 @@ class Registry:
 
 
 def _covers(entry: str, target: str, type_name: str) -> bool:
-    """Whether an entry that ends in ``*`` says what ``type_name`` stands for; it never does of what it leads to."""
-    beginning = entry[:-1]
-    if not type_name.startswith(beginning) or type_name == target:
+    """Whether an entry that ends in ``*`` applies to ``type_name``; it never applies to its own targets."""
+    prefix = entry[:-1]
+    if not type_name.startswith(prefix) or type_name == target:
         return False
-    inward = target.endswith("*") and target.startswith(beginning)
+    inward = target.endswith("*") and target.startswith(prefix)
     return not (inward and type_name.startswith(target[:-1]))
 
 
 def _target(entry: str, target: str, type_name: str) -> str:
-    """Return what ``entry`` makes of a type; where both end in ``*``, the rest of the name is kept."""
+    """Return the target of a type by ``entry``; where both end in ``*``, the rest of the name is kept."""
     if not (entry.endswith("*") and target.endswith("*")):
         return target
     made = target[:-1] + type_name[len(entry) - 1 :]

@@ -1,4 +1,4 @@
-"""Read the section of resources."""
+"""Reader of the section of resources."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -17,12 +17,12 @@ from orchestrator.template.versions import NEWTON
 
 _POLICIES = (DELETE, RETAIN, SNAPSHOT)
 _LONGEST_NAME = 255
-#: Stands for an external_id that is not known yet; no stack is made of a template with one.
+#: Placeholder of an external_id that is not known yet; templates with it are only validated.
 _SOME_ID = "(not known yet)"
 
 
 class ResourceReader:
-    """Makes definitions of what a template says; one with a mistake gives problems as well."""
+    """Reads the definitions of resources; an invalid one gives problems as well."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class ResourceReader:
         self._dialect = reader.dialect
         self._all_files = all_files
         self._keys = _keys(reader)
-        #: The names of resources that have a mistake.
+        #: The names of resources with a problem.
         self.broken: set[str] = set()
         #: The names of resources whose condition does not hold.
         self.disabled: set[str] = set()
@@ -73,7 +73,7 @@ class ResourceReader:
             self.broken.add(name)
 
     def _check(self, name: str, raw: Any, path: Path, parameters: Collection[str]) -> None:
-        """Check a resource's name, its keys, and whether there is to be one at all."""
+        """Check a resource's name, keys and condition."""
         with self._noting_mistakes(name):
             self._check_name(name, path, parameters)
             if not isinstance(raw, dict):
@@ -121,7 +121,7 @@ class ResourceReader:
         )
 
     def _map(self, raw: dict[str, Any], path: Path, key: str) -> Expression:
-        """Return what may be a map, or a call that gives one."""
+        """Return the expression of a section that is a map or a call."""
         section = self._reader.as_map(raw.get(key), (*path, key), f"the {key}")
         expression = self._expressions.parse(section, (*path, key))
         if expression.may_be_map:
@@ -163,7 +163,7 @@ class ResourceReader:
             written = written.capitalize() if written.islower() else written
         if written in _POLICIES:
             return written
-        # What a parameter gave may be a secret.
+        # The value of a parameter may be a secret.
         is_written = given == raw.get(self._dialect.deletion_policy)
         found = repr(given) if isinstance(given, str) and is_written else kind_of(given)
         self._reader.fault(path, f"expected one of {', '.join(_POLICIES)}, found {found}")

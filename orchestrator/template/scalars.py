@@ -1,7 +1,6 @@
-"""What a plain (unquoted) scalar of YAML 1.1 or JSON means: null, true or false, a number, or text.
+"""Values of plain (unquoted) scalars in YAML 1.1 and JSON: null, true or false, a number, or text.
 
-Dates stay text, and numbers must be finite and fit 64 bits: what is read here can be packed by msgpack and
-written as JSON everywhere.
+Dates stay text, and numbers must be finite and fit 64 bits: all values can be packed by msgpack and written as JSON.
 """
 
 import json
@@ -29,21 +28,21 @@ _RESOLVERS: Final = yaml.SafeLoader.yaml_implicit_resolvers
 _INT_RANGE = range(-(2**63), 2**64)
 
 
-#: Longer texts are no numbers; multiplying thousands of sexagesimal digits takes minutes.
+#: The longest number, in characters: converting thousands of sexagesimal digits takes minutes.
 _LONGEST_NUMBER = 100
 
 _SURROGATES = re.compile(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
 
 
 class BadScalar(ValueError):
-    """A scalar has no value that can be kept; the sentence says why."""
+    """A scalar has no valid value; the message has the reason."""
 
 
 def plain_value(text: str) -> Any:
     """Return the value of a plain scalar in YAML.
 
     Raises:
-        BadScalar: it looks like a number that cannot be kept.
+        BadScalar: it is a number that is not finite or does not fit.
     """
     for tag, pattern in _RESOLVERS.get(text[:1], ()):
         if pattern.match(text):
@@ -52,10 +51,10 @@ def plain_value(text: str) -> Any:
 
 
 def tagged_value(tag: str, text: str) -> Any:
-    """Return the value of a scalar that carries ``tag``, such as ``tag:yaml.org,2002:int``.
+    """Return the value of a scalar with ``tag``, such as ``tag:yaml.org,2002:int``.
 
     Raises:
-        BadScalar: the tag is not known here, or the text is no value of its type.
+        BadScalar: the tag is not supported, or the text is no value of its type.
     """
     if tag in (STR, MERGE, _TIMESTAMP, _PREFIX + "value"):
         return text
@@ -75,7 +74,7 @@ def json_value(text: str) -> Any:
     """Return the value of an unquoted scalar in JSON.
 
     Raises:
-        BadScalar: it is a number that cannot be kept.
+        BadScalar: it is a number that is not finite or does not fit.
     """
     try:
         return _storable(json.loads(text))
@@ -100,7 +99,7 @@ def join_surrogates(source: str) -> str:
 
 
 def without_surrogates(source: str) -> str:
-    """Return JSON text, as long as it is, with another character for each escaped surrogate pair; YAML can read it."""
+    """Return JSON text of the same length without escaped surrogate pairs, so that YAML can parse it."""
     return _SURROGATES.sub(r"\1\\ufffd\\ufffd", source)
 
 
@@ -110,7 +109,7 @@ def _joined(match: re.Match[str]) -> str:
 
 
 def short_tag(tag: str) -> str:
-    """Return a tag as people write it: ``!!int``."""
+    """Return a tag in its short form: ``!!int``."""
     return f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag
 
 

@@ -1,4 +1,4 @@
-"""Read parts of a template that have a fixed shape, and gather everything that is wrong with them."""
+"""Reading of a template's parts with a fixed shape; all problems are gathered."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from orchestrator.template.versions import TemplateVersion
 
 
 class SectionReader:
-    """What the readers of all sections share: the version, the positions, and the problems found."""
+    """The state that the readers of all sections share: version, positions, and the problems found."""
 
     def __init__(self, version: TemplateVersion, positions: Positions, problems: list[Problem]) -> None:
         self.version, self.positions, self.problems = version, positions, problems
@@ -20,11 +20,11 @@ class SectionReader:
         self.nearest = Nearest()
 
     def fault(self, path: Path, message: str, hint: str = "") -> None:
-        """Take down a problem with what stands at ``path``."""
+        """Record a problem at ``path``."""
         self.problems.append(self.positions.problem(path, message, hint))
 
     def as_map(self, raw: Any, path: Path, what: str) -> dict[str, Any]:
-        """Return a map as it is, an empty one for null, and for anything else after taking down a problem."""
+        """Return a map unchanged, an empty map for null; for anything else, too, after recording a problem."""
         if raw is None:
             return {}
         if isinstance(raw, dict):
@@ -33,7 +33,7 @@ class SectionReader:
         return {}
 
     def as_text(self, raw: Any, path: Path) -> str:
-        """Return a text as it is, an empty one for null, a number in words; else take down a problem."""
+        """Return a text unchanged, an empty text for null, a number as text; for anything else, record a problem."""
         if raw is None:
             return ""
         if isinstance(raw, (str, int, float)):
@@ -49,9 +49,9 @@ class SectionReader:
         known: Collection[str],
         later: Mapping[str, TemplateVersion] | None = None,
     ) -> None:
-        """Take down a problem for each key that is not ``known``.
+        """Record a problem for each key that is not ``known``.
 
-        ``later`` are keys that the version does not have yet, with the version that brings them.
+        ``later`` are keys that the version does not have yet, with the version that introduces them.
         """
         for key in raw:
             if key in known:

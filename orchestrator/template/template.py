@@ -1,7 +1,7 @@
-"""A template, read whole: its parameters, resources and outputs, or everything that is wrong with it.
+"""Templates: parameters, resources and outputs parsed from a text, or all problems found in it.
 
-Reading has two halves. A :class:`Draft` is what the text says by itself. What depends on the values of its parameters,
-because a condition decides it, is read once they are known: :meth:`Draft.under` gives the :class:`Template`.
+Parsing has two steps. A :class:`Draft` has the parts that do not depend on the values of parameters. The others, which
+conditions may decide, are read once the values are known: :meth:`Draft.under` returns the :class:`Template`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ from orchestrator.template.versions import TemplateVersion
 
 
 class Template:
-    """One template under given values of its parameters; immutable."""
+    """One template with given values of its parameters; immutable."""
 
     def __init__(
         self,
@@ -43,20 +43,20 @@ class Template:
         conditions: Conditions,
         problems: Iterable[Problem],
     ) -> None:
-        """Put the parts together; :meth:`Draft.under` makes them."""
+        """Keep the parts that :meth:`Draft.under` has read."""
         self.draft = draft
-        #: The version's date, also where the template says its code name.
+        #: The version's date, also where the template names it by its code name.
         self.version = draft.version.date
         self.description = draft.description
         self.file, self.source = draft.file, draft.source
-        #: What ``get_file`` reads, by key.
+        #: The files that ``get_file`` reads, by key.
         self.files = draft.files
-        #: Each in the template's order; resources and outputs without those whose condition does not hold.
+        #: In the template's order. Resources whose condition does not hold are left out.
         self.parameters, self.resources, self.outputs = draft.parameters, resources, outputs
-        #: The names of the resources whose condition does not hold, and of those in which a mistake was found.
+        #: The names of the resources whose condition does not hold, and of those with a problem.
         self.disabled, self.broken = frozenset(disabled), frozenset(broken)
         self._conditions = conditions
-        #: What is wrong with the text, as far as reading tells.
+        #: The problems found while reading.
         self.problems = tuple(problems)
 
     @classmethod
@@ -70,11 +70,10 @@ class Template:
         values: Mapping[str, Any] | None = None,
         hidden: Collection[str] = (),
     ) -> "Template":
-        """Read a template; ``file`` is what problems call it.
+        """Parse a template; ``file`` is its name in problems.
 
-        Without ``values``, what depends on parameters is not known; of those in ``hidden`` nothing is written into the
-        template. Whether what it refers to exists is asked by
-        :meth:`check_references`.
+        Without ``values``, all parameters are ``UNKNOWN``; values of those in ``hidden`` are never inserted into the
+        template. :meth:`check_references` finds references to names that do not exist.
 
         Raises:
             InvalidInput: with every problem found.
@@ -87,15 +86,15 @@ class Template:
         return template
 
     def problem(self, path: Path, message: str, hint: str = "") -> Problem:
-        """Return a problem with what stands at ``path``."""
+        """Return a problem at ``path``."""
         return self.draft.document.positions.problem(path, message, hint)
 
     def verdicts(self) -> dict[str, bool | None]:
-        """Return whether each condition holds; None where that is not known."""
+        """Return the value of each condition; None where it is not known."""
         return self._conditions.verdicts()
 
     def holds(self, condition: Any, path: Path) -> bool | None:
-        """Return whether the condition that stands at ``path`` holds; None where that is not known."""
+        """Return whether the condition at ``path`` holds; None where that is not known."""
         verdict = self._conditions.holds(condition, path)
         return None if verdict is UNKNOWN else verdict
 
@@ -134,7 +133,7 @@ class Template:
 
 
 class Draft:
-    """What a template's text says by itself, whatever its parameters come to."""
+    """The parts of a template that do not depend on the values of its parameters."""
 
     def __init__(
         self,
@@ -144,7 +143,7 @@ class Draft:
         files: Mapping[str, str],
         limits: Limits,
     ) -> None:
-        """Read the sections that depend on nothing; :meth:`read` finds the version."""
+        """Read the sections that do not depend on values; :meth:`read` finds the version."""
         self.document, self.version, self.files = document, version, files
         self.file, self.source = document.file, document.source
         self.dialect = reader.dialect
@@ -153,17 +152,17 @@ class Draft:
         self._check_sections()
         self.description = reader.as_text(data.get(words.description), (words.description,))
         declarations = declarations_of(reader, limits)
-        #: Those without a mistake, in the template's order.
+        #: The valid declarations, in the template's order.
         self.parameters: Mapping[str, ParameterSchema] = declarations.parameters(data.get(words.parameters))
         self.parameter_groups = declarations.groups(data.get(words.parameter_groups), self._declared)
         self._problems = tuple(reader.problems)
 
     @classmethod
     def read(cls, source: str, *, file: str, files: Mapping[str, str], limits: Limits) -> "Draft":
-        """Read a template; ``file`` is what problems call it.
+        """Parse a template's text; ``file`` is its name in problems.
 
         Raises:
-            InvalidInput: the text is no template at all; lesser problems are those of the template.
+            InvalidInput: the text is no template at all; other problems are kept for the :class:`Template`.
         """
         document, problems = read_document(source, file=file, limits=limits)
         version = read_version(document, problems)
@@ -184,13 +183,13 @@ class Draft:
         offline: bool = False,
         clients: AskedClients | None = None,
     ) -> Settled:
-        """Return the value of every parameter, ``UNKNOWN`` for one that has none, and what is wrong with them.
+        """Return the value of every parameter, ``UNKNOWN`` for one without a value, and the problems found.
 
-        If ``offline``, constraints are left out whose plugin is not installed here; without ``clients``, those that
-        ask other systems.
+        If ``offline``, constraints whose plugin is not installed are skipped; without ``clients``, those that query
+        other systems.
 
         Raises:
-            NotVerified: another system was to be asked about a value, and does not tell.
+            NotVerified: a constraint could not query its system.
         """
         return settle(
             self.parameters,
@@ -203,14 +202,14 @@ class Draft:
         )
 
     def section(self, path: Path) -> Any:
-        """Return what the text says at ``path``, not to be changed."""
+        """Return the data at ``path``, which must not be changed."""
         data = self.document.data
         for step in path:
             data = data[step]
         return data
 
     def known_names(self, disabled: Collection[str] = ()) -> KnownNames:
-        """Return what calls in this template may refer to."""
+        """Return the names that calls in this template may refer to."""
         return KnownNames(
             parameters=(*self._declared, *pseudo_parameters(self.version)),
             resources=self._names(self.dialect.resources),
@@ -220,7 +219,7 @@ class Draft:
 
     @property
     def resource_names(self) -> Collection[str]:
-        """The names of all resources, whatever is wrong with them, disabled or not."""
+        """The names of all resources, including invalid and disabled ones."""
         return self._names(self.dialect.resources).keys()
 
     @property
@@ -229,9 +228,9 @@ class Draft:
         return self._names(self.dialect.outputs).keys()
 
     def under(self, values: Mapping[str, Any], hidden: Collection[str] = ()) -> Template:
-        """Return the template as it is when its parameters have these values; some may be ``UNKNOWN``.
+        """Return the template for these values of its parameters; some may be ``UNKNOWN``.
 
-        Of the parameters in ``hidden`` nothing is written into it.
+        Values of the parameters in ``hidden`` are never inserted into it.
         """
         words, data = self.dialect, self.document.data
         problems = list(self._problems)
@@ -268,7 +267,7 @@ class Draft:
 
     @property
     def _declared(self) -> Mapping[str, Any]:
-        """The parameters, also those with a mistake."""
+        """All declared parameters, including invalid ones."""
         return self._names(self.dialect.parameters)
 
     def _names(self, word: str) -> Mapping[str, Any]:
@@ -291,7 +290,7 @@ class Draft:
 
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Return problems in the order in which people read the text, each once."""
+    """Return problems in the order of their positions, each once."""
     return sorted(dict.fromkeys(problems), key=_by_position)
 
 

@@ -1,4 +1,4 @@
-"""The type of resources that are made from a template file: ``type: server.yaml``."""
+"""Resource type of template files: ``type: server.yaml``."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -12,9 +12,9 @@ _REFERENCE: Final = "OS::stack_id"
 
 
 class TemplateResource(StackResource):
-    """A stack made from one of the files that came with the template.
+    """A nested stack of a template file that came with the template.
 
-    Its properties are the template's parameters; its attributes are the template's outputs, and ``resource.NAME`` or
+    Its properties are the file's parameters; its attributes are the file's outputs, and ``resource.NAME`` or
     ``resource.NAME.ATTRIBUTE`` for the resources in it.
     """
 
@@ -23,7 +23,7 @@ class TemplateResource(StackResource):
 
     @classmethod
     def blueprint(cls, name: str, properties: Mapping[str, Any]) -> Blueprint | None:
-        """Return nothing: the file itself is examined."""
+        """Return None: the file itself is validated."""
         return None
 
     def child(self) -> Child:
@@ -41,11 +41,11 @@ class TemplateResource(StackResource):
         return self.stacks.id if reference is None else str(reference)
 
     def attribute(self, name: str) -> Any:
-        """Return an output; ``outputs`` gives all of them, unless one has that name."""
+        """Return an output; for ``outputs`` return all of them, unless one has that name."""
         outputs = self.stacks.outputs()
         return outputs if name == "outputs" and name not in outputs else self.stacks.output(name)
 
 
 def kind_of_type(types: Mapping[str, type[Resource]], name: str) -> type[Resource] | None:
-    """Return the class of a type that is installed, or is a template file; None if it is neither."""
+    """Return the class of an installed type or of a template file; None if the name is neither."""
     return TemplateResource if is_template(name) else types.get(name)

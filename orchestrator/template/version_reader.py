@@ -1,4 +1,4 @@
-"""Find out which version of which format a document is written in."""
+"""Detection of the format and version of a template."""
 
 from orchestrator.errors import Problem
 from orchestrator.template.document import Document
@@ -14,17 +14,17 @@ from orchestrator.template.versions import (
 
 
 def read_version(document: Document, problems: list[Problem]) -> TemplateVersion | None:
-    """Return the version that a document says; None, after taking down why, if there is none."""
+    """Return the version that a document names; None, after recording a problem, if it names none."""
     data, positions = document.data, document.positions
     if not isinstance(data, dict):
         found = "nothing" if data is None else kind_of(data)
         problems.append(positions.problem((), f"expected a template, a map with {HOT!r}, found {found}"))
         return None
-    said = [key for key in FORMATS if isinstance(data.get(key), str)]
-    if len(said) > 1:
-        message = f"only one version can be given, but there is {said[0]!r} as well"
-        problems.append(positions.problem((said[1],), message))
-    elif not said:
+    named = [key for key in FORMATS if isinstance(data.get(key), str)]
+    if len(named) > 1:
+        message = f"only one version can be given, but there is {named[0]!r} as well"
+        problems.append(positions.problem((named[1],), message))
+    elif not named:
         wrong = next((key for key in FORMATS if key in data), None)
         if wrong is None:
             message, hint = f"there is no {HOT!r}", f"the latest is {VERSIONS[-1].date}"
@@ -33,7 +33,7 @@ def read_version(document: Document, problems: list[Problem]) -> TemplateVersion
             message = f"expected a version as text, found {kind_of(data[wrong])}"
             problems.append(positions.problem((wrong,), message))
     else:
-        (key,) = said
+        (key,) = named
         given = data[key][:80]
         version = find_version(data[key], key)
         if version is None:

@@ -1,11 +1,11 @@
-"""The versions of the template language, in one order: those of CFN's two formats before those of HOT."""
+"""Versions of the template language, in one order: those of CFN's two formats before those of HOT."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from hooks.values.nearest import Nearest
 
-#: The keys by which a template says its version, one for each format.
+#: The keys of a template's version, one for each format.
 HOT, AWS_CFN, HEAT_CFN = "heat_template_version", "AWSTemplateFormatVersion", "HeatTemplateFormatVersion"
 
 
@@ -14,9 +14,9 @@ class TemplateVersion:
     """One value of a template's version key; later ones compare greater."""
 
     date: str
-    #: The code name that templates may say instead of the date; most early versions have none.
+    #: The code name that templates may use instead of the date; most early versions have none.
     alias: str = ""
-    #: The key by which a template says this version.
+    #: The key under which a template names this version.
     key: str = HOT
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ VERSIONS: Final = (
     ROCKY,
     WALLABY,
 )
-#: The versions of every format, by the key that says them.
+#: The versions of every format, by version key.
 FORMATS: Final = {HOT: VERSIONS, AWS_CFN: (CFN_AWS,), HEAT_CFN: (CFN_HEAT,)}
 
 _BY_NAME: Final = {
@@ -68,7 +68,7 @@ _BY_DATE: Final = {version.date: version for versions in FORMATS.values() for ve
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """The versions that have something: from ``since`` on, and no longer from ``until`` on."""
+    """The versions that have a feature: from ``since`` on, up to but not including ``until``."""
 
     since: TemplateVersion
     until: TemplateVersion | None = None
@@ -77,19 +77,19 @@ class Lifetime:
         return self.since <= version and not self.is_over(version)
 
     def is_over(self, version: TemplateVersion) -> bool:
-        """Whether ``version`` no longer has what earlier ones had."""
+        """Whether ``version`` no longer has the feature."""
         return self.until is not None and version >= self.until
 
     def is_removed(self, version: TemplateVersion) -> bool:
-        """Whether ``version`` of HOT refuses what earlier ones of HOT had; what was CFN's alone is data in HOT."""
+        """Whether ``version`` of HOT refuses a feature of earlier versions of HOT, rather than reading it as data."""
         return self.until is not None and V2013_05_23 < self.until <= version and version.is_hot
 
 
-#: What all versions of HOT have.
+#: All versions of HOT.
 ALWAYS: Final = Lifetime(V2013_05_23)
-#: What no version has.
+#: No version.
 NEVER: Final = Lifetime(V2013_05_23, V2013_05_23)
-#: What both formats of CFN have, what only AWS's has, and what the first version of HOT took over from them.
+#: Both formats of CFN; only AWS's; and those of CFN together with the first version of HOT.
 CFN_ONLY: Final = Lifetime(CFN_AWS, V2013_05_23)
 CFN_AWS_ONLY: Final = Lifetime(CFN_AWS, CFN_HEAT)
 CFN_AND_FIRST_HOT: Final = Lifetime(CFN_AWS, V2014_10_16)
@@ -106,6 +106,6 @@ def version_of_date(date: str) -> TemplateVersion | None:
 
 
 def nearest_version(name: str, key: str = HOT) -> str:
-    """Return a hint for a version that does not exist: the nearest, or all there are."""
+    """Return a hint for a version that does not exist: the nearest version, or all versions."""
     names = _BY_NAME[key]
     return Nearest().hint(name, names, f"versions: {', '.join(names)}")

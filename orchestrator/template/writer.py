@@ -1,12 +1,12 @@
-"""How YAML is written for people: texts of several lines as blocks, small lists and maps in one line."""
+"""YAML output for users: texts of several lines as blocks, small lists and maps in one line."""
 
 from typing import Any, Final
 
 import yaml
 
-#: Lines are broken where they would be longer.
+#: The width at which lines are broken.
 _WIDTH: Final = 110
-#: A list or map stays in one line as long as its values have no more characters together.
+#: The most characters in the values of a list or map that is written in one line.
 _SHORT: Final = 60
 
 
@@ -14,7 +14,7 @@ class _Dumper(yaml.SafeDumper):
     """Writes plain JSON types."""
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        """Return a text as a block if it has several lines; what a block cannot hold is quoted all the same."""
+        """Return a text as a block if it has several lines; one that a block cannot contain is quoted."""
         return self.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
     def represent_items(self, items: list[Any]) -> yaml.SequenceNode:
@@ -33,7 +33,7 @@ _Dumper.add_representer(dict, _Dumper.represent_entries)
 
 
 def write(data: Any, *, ascii_only: bool) -> str:
-    """Return plain JSON types, no container of which comes twice, as YAML, with keys in their own order."""
+    """Return plain JSON types, in which no container occurs twice, as YAML, with keys in their own order."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=not ascii_only, width=_WIDTH)
 
 

@@ -1,10 +1,10 @@
-"""The process that evaluates YAQL expressions; see :mod:`orchestrator.sandbox.process`.
+"""Child process that evaluates YAQL expressions; see :mod:`orchestrator.sandbox.process`.
 
-A question is a map with an expression, and with the data that it sees under ``$.data``. Without data, only its syntax
+A question is a map with an expression, and with its data, which it reads as ``$.data``. Without data, only the syntax
 is checked, and the answer is null.
 """
 
-# The library needs it and leaves it to others to import it.
+# The library uses it without importing it.
 import collections.abc
 import math
 import re
@@ -18,12 +18,12 @@ from yaql.language import exceptions
 from orchestrator.sandbox.child import TOO_DEEP, Fault, serve
 from orchestrator.template.yaql_faults import LARGEST_VALUE, MOST_VALUES, Reason
 
-#: No result is nested deeper than documents are.
+#: The limit of a result's depth, as of documents.
 DEEPEST: Final = 200
 _OPTIONS: Final = {
     "yaql.limitIterators": MOST_VALUES,
     "yaql.memoryQuota": LARGEST_VALUE,
-    # What comes out is made plain here, where it is counted.
+    # Results are converted here, where their size is counted.
     "yaql.convertOutputData": False,
 }
 #: Names of functions in the library's messages; operators have one of these before them.
@@ -44,17 +44,17 @@ class _Evaluator:
             statement = self._parse(question["expression"])
             if "data" not in question:
                 return None
-            # What the expression defines goes with its context.
+            # Definitions of the expression are dropped with its context.
             context = self._context.create_child_context()
             found = statement.evaluate(data={"data": question["data"]}, context=context)
-            # Still lazy in part: it can fail while it is made plain.
+            # Lazy parts are evaluated, and may fail, while the result is converted.
             return _Plain().of(found)
         except Exception as error:  # noqa: BLE001 (the library raises what it likes)
             raise _fault_of(error) from None
 
 
 class _Plain:
-    """Makes plain data of one result."""
+    """Converts one result to plain data."""
 
     def __init__(self) -> None:
         self._values = 0
@@ -96,7 +96,7 @@ def _scalar(value: Any) -> Any:
 
 
 def _key(key: Any) -> str:
-    """Return a map's key as JSON writes it."""
+    """Return a map's key as in JSON."""
     if isinstance(key, str):
         return str(_scalar(key))
     if isinstance(key, bool) or key is None:
@@ -107,7 +107,7 @@ def _key(key: Any) -> str:
 
 
 def _in_order(items: list[Any]) -> list[Any]:
-    """Return what was a set in an order that it always has."""
+    """Return the items of a set in a stable order."""
     try:
         return sorted(items)
     except TypeError:
@@ -115,7 +115,7 @@ def _in_order(items: list[Any]) -> list[Any]:
 
 
 def _fault_of(error: Exception) -> Exception:
-    """Return what is wrong as a fault without any value in it; the error itself where nothing better is known."""
+    """Return an error of the library as a fault without values in it; an unknown error unchanged."""
     if isinstance(error, exceptions.WrappedException):
         return _fault_of(error.wrapped)
     for kinds, reason, detail in _FAULTS:
@@ -145,7 +145,7 @@ def _nothing(_error: object) -> None:
     return None
 
 
-#: Kinds of errors, the reason they are, and what makes the detail; the first that fits counts.
+#: Classes of errors, their reason, and the function that returns the detail; the first match counts.
 _FAULTS: Final[tuple[tuple[tuple[type[Exception], ...], Reason, Callable[[Any], Any]], ...]] = (
     ((exceptions.YaqlParsingException,), Reason.SYNTAX, _place_in),
     (

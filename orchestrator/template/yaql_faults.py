@@ -1,20 +1,20 @@
-"""Why a YAQL expression has no value, in words that the process that evaluates it and its parent share."""
+"""Errors of YAQL expressions, shared by the process that evaluates them and its parent."""
 
 from enum import StrEnum
 from typing import Final
 
 
 class Reason(StrEnum):
-    """The kinds of :class:`~orchestrator.sandbox.child.Fault` that evaluating alone can have."""
+    """The kinds of :class:`~orchestrator.sandbox.child.Fault` that are specific to YAQL."""
 
-    #: The detail is a list: the place in the expression, counted from 0, or null for its end; and what stands there.
+    #: The detail is a list: the position in the expression, counted from 0, or null for its end; and the token there.
     SYNTAX = "syntax"
-    #: The detail of these is a name, or for the last a sentence; the expression's own, or made by it.
+    #: The detail of these is a name, of the last a message; from the expression's text, or computed by it.
     NO_FUNCTION = "no function"
     NO_OVERLOAD = "no overload"
     NO_KEY = "no key"
     ASSERTION = "assertion"
-    #: The detail says what the result holds.
+    #: The detail describes the part of the result that is no plain data.
     NO_PLAIN_DATA = "no plain data"
     #: These have no detail.
     NO_ITEM = "no item"
@@ -22,7 +22,7 @@ class Reason(StrEnum):
     TOO_LARGE = "large"
 
 
-#: No collection on the way to the result has more items, and no result more values.
+#: The limit of items in intermediate collections, and of values in the result.
 MOST_VALUES: Final = 100_000
-#: In bytes, by the library's estimate, for a single value on the way to the result.
+#: The limit of a single intermediate value, in bytes by the library's estimate.
 LARGEST_VALUE: Final = 32 * 1024 * 1024

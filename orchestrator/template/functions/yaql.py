@@ -150,7 +150,7 @@ _NAMING: Final[Mapping[str, tuple[str, str]]] = {
         "the expression calls a function, method or property that does not exist",
     ),
     Reason.NO_OVERLOAD: ("{!r} cannot take such values", "the expression calls what cannot take such values"),
-    Reason.NO_KEY: ("a map has no key {!r}", "a map lacks a key that the expression asks for"),
+    Reason.NO_KEY: ("a map has no key {!r}", "a map lacks a key that the expression reads"),
     Reason.ASSERTION: ("an assertion fails: {}", "an assertion of the expression fails"),
 }
 #: Messages with a detail that never is a value.

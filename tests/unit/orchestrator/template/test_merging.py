@@ -148,7 +148,7 @@ def test_another_strategy_than_the_first_is_refused() -> None:
         "which sets it first"
         for file in ("2", "4")
     ]
-    assert found[0].hint == "say 'overwrite' in '1' as well, or take this away"
+    assert found[0].hint == "set 'overwrite' in '1' as well, or remove this"
 
 
 def test_a_strategy_for_what_nobody_declares_is_no_conflict() -> None:

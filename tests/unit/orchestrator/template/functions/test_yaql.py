@@ -157,7 +157,7 @@ def test_what_fails_says_why(
     ("expression", "message"),
     [
         ("$.data.assert(false, $.data)", "an assertion of the expression fails"),
-        ("dict()[$.data]", "a map lacks a key that the expression asks for"),
+        ("dict()[$.data]", "a map lacks a key that the expression reads"),
         ("call($.data, [], {})", "the expression calls a function, method or property that does not exist"),
         ("int($.data)", "the expression cannot be evaluated with such values (ValueError)"),
         ("$.data.nope()", "there is no function, method or property 'nope' of such values"),
@@ -171,7 +171,7 @@ def test_no_sentence_shows_data(fails: Callable[..., FunctionError], expression:
 def test_an_expression_that_was_made_is_not_shown(call: Any, stack: Any) -> None:
     made = {"expression": {"get_param": "p"}, "data": {}}
     given = stack({"p": "$.data.SECRET"})
-    assert call.fails({"yaql": made}, given).message == "a map lacks a key that the expression asks for"
+    assert call.fails({"yaql": made}, given).message == "a map lacks a key that the expression reads"
     given = stack({"p": "1 + SECRET SECRET"})
     assert call.fails({"yaql": made}, given).message == (
         "the expression has something unexpected at character 12"
