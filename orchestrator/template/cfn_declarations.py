@@ -48,11 +48,11 @@ class CfnDeclarationReader(DeclarationReader):
     }
     type_key: ClassVar[str] = "Type"
 
-    def groups(self, raw: Any, declared: Mapping[str, Any]) -> tuple[ParameterGroup, ...]:  # noqa: ARG002
+    def groups(self, raw: object, declared: Mapping[str, object]) -> tuple[ParameterGroup, ...]:  # noqa: ARG002
         """Return no groups: CFN has none."""
         return ()
 
-    def _declared(self, name: str, raw: dict[str, Any], path: Path) -> ParameterSchema | None:
+    def _declared(self, name: str, raw: dict[str, object], path: Path) -> ParameterSchema | None:
         reader = self._reader
         reader.check_keys(raw, path, known=_KEYS)
         kind = self._type(raw, path)
@@ -70,7 +70,9 @@ class CfnDeclarationReader(DeclarationReader):
             constraints=tuple(self._constraints_in(raw, path, kind)),
         )
 
-    def _constraints_in(self, raw: dict[str, Any], path: Path, kind: ParameterType) -> Iterator[Constraint]:
+    def _constraints_in(
+        self, raw: dict[str, object], path: Path, kind: ParameterType
+    ) -> Iterator[Constraint]:
         """Yield the constraints that the keys of a declaration define; null defines none."""
         description = self._reader.as_text(raw.get("ConstraintDescription"), (*path, "ConstraintDescription"))
         for keys, constraint_class, make in _MAKERS:
@@ -83,22 +85,24 @@ class CfnDeclarationReader(DeclarationReader):
                 yield constraint
 
 
-def _range(raw: dict[str, Any], _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
+def _range(raw: dict[str, object], _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
     low, high = (number_of(raw.get(key), key) for key in ("MinValue", "MaxValue"))
     return Range(min=low, max=high, description=description)
 
 
-def _length(raw: dict[str, Any], _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
+def _length(raw: dict[str, object], _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
     low, high = (whole_number_of(raw.get(key), key) for key in ("MinLength", "MaxLength"))
     return Length(min=low, max=high, description=description)
 
 
-def _allowed_values(raw: dict[str, Any], kind: ParameterType, description: str, limits: Limits) -> Constraint:
+def _allowed_values(
+    raw: dict[str, object], kind: ParameterType, description: str, limits: Limits
+) -> Constraint:
     return allowed_values(raw["AllowedValues"], kind, description, limits)
 
 
 def _allowed_pattern(
-    raw: dict[str, Any], kind: ParameterType, description: str, limits: Limits
+    raw: dict[str, object], kind: ParameterType, description: str, limits: Limits
 ) -> Constraint:
     return allowed_pattern(raw["AllowedPattern"], kind, description, limits)
 

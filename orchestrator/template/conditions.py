@@ -39,7 +39,7 @@ class Conditions:
             else:
                 self._expressions[name] = expression
 
-    def _read(self, raw: Any, path: Path, names: KnownNames) -> Expression | None:
+    def _read(self, raw: object, path: Path, names: KnownNames) -> Expression | None:
         """Return the expression of a condition; None, after recording a problem, if it is no condition."""
         before = len(self._reader.problems)
         expression = self._parser.parse_condition(raw, path)
@@ -131,7 +131,7 @@ class Conditions:
             found[name] = None if verdict is UNKNOWN else verdict
         return found
 
-    def holds(self, raw: Any, path: Path) -> Any:
+    def holds(self, raw: object, path: Path) -> Any:
         """Return whether the condition at ``path`` holds: a condition's name, true, false, null (true), or a call.
 
         ``UNKNOWN`` if that depends on a value not known yet, or if it has a mistake, which is recorded.
@@ -148,7 +148,7 @@ class Conditions:
             self._reader.fault((*path, *error.path), str(error), error.hint)
             return UNKNOWN
 
-    def _of_call(self, raw: dict[str, Any], path: Path) -> Any:
+    def _of_call(self, raw: dict[str, object], path: Path) -> Any:
         before = len(self._reader.problems)
         expression = self._parser.parse_condition(raw, path)
         if len(self._reader.problems) == before:

@@ -30,7 +30,7 @@ class DeclarationReader:
     def __init__(self, reader: SectionReader, limits: Limits) -> None:
         self._reader, self._limits = reader, limits
 
-    def parameters(self, raw: Any) -> dict[str, ParameterSchema]:
+    def parameters(self, raw: object) -> dict[str, ParameterSchema]:
         """Return the schemas of the section of parameters, in its order."""
         schemas = {}
         section = (self._reader.dialect.parameters,)
@@ -42,7 +42,7 @@ class DeclarationReader:
                 schemas[name] = schema
         return schemas
 
-    def groups(self, raw: Any, declared: Mapping[str, Any]) -> tuple[ParameterGroup, ...]:
+    def groups(self, raw: object, declared: Mapping[str, object]) -> tuple[ParameterGroup, ...]:
         """Return the groups of the section ``parameter_groups``."""
         if raw is None:
             return ()
@@ -81,7 +81,7 @@ class DeclarationReader:
 
     # -- one declaration ---------------------------------------------------------------------------------------
 
-    def _schema(self, name: str, raw: Any, path: Path) -> ParameterSchema | None:
+    def _schema(self, name: str, raw: object, path: Path) -> ParameterSchema | None:
         reader = self._reader
         if name.startswith(("OS::", "AWS::")):
             reader.fault(path, "names that begin with 'OS::' or 'AWS::' are reserved")
@@ -93,7 +93,7 @@ class DeclarationReader:
             self._check_default(schema)
         return schema
 
-    def _declared(self, name: str, raw: dict[str, Any], path: Path) -> ParameterSchema | None:
+    def _declared(self, name: str, raw: dict[str, object], path: Path) -> ParameterSchema | None:
         """Return the schema of a declaration in this format; None, after recording a problem, if it has no type."""
         reader, tags = self._reader, self._reader.version >= QUEENS
         reader.check_keys(
@@ -115,7 +115,7 @@ class DeclarationReader:
             constraints=self._constraints(raw.get("constraints"), (*path, "constraints"), kind),
         )
 
-    def _type(self, raw: dict[str, Any], path: Path) -> ParameterType | None:
+    def _type(self, raw: dict[str, object], path: Path) -> ParameterType | None:
         kinds, given = self.types, raw.get(self.type_key)
         if isinstance(given, str) and given in kinds:
             return kinds[given]
@@ -127,7 +127,7 @@ class DeclarationReader:
         self._reader.fault((*path, self.type_key), f"there is no parameter type {found}", hint)
         return None
 
-    def _boolean(self, raw: dict[str, Any], path: Path, key: str) -> bool:
+    def _boolean(self, raw: dict[str, object], path: Path, key: str) -> bool:
         value = raw.get(key)
         try:
             return value is not None and as_boolean(value)
@@ -135,7 +135,7 @@ class DeclarationReader:
             self._reader.fault((*path, key), str(error))
             return False
 
-    def _tags(self, raw: dict[str, Any], path: Path) -> tuple[str, ...]:
+    def _tags(self, raw: dict[str, object], path: Path) -> tuple[str, ...]:
         tags = raw.get("tags") or []
         if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags):
             return tuple(tags)
@@ -155,7 +155,7 @@ class DeclarationReader:
 
     # -- constraints -------------------------------------------------------------------------------------------
 
-    def _constraints(self, raw: Any, path: Path, kind: ParameterType) -> tuple[Constraint, ...]:
+    def _constraints(self, raw: object, path: Path, kind: ParameterType) -> tuple[Constraint, ...]:
         if raw is None:
             return ()
         if not isinstance(raw, list):
@@ -164,7 +164,7 @@ class DeclarationReader:
         found = (self._constraint(item, (*path, index), kind) for index, item in enumerate(raw))
         return tuple(constraint for constraint in found if constraint)
 
-    def _constraint(self, raw: Any, path: Path, kind: ParameterType) -> Constraint | None:
+    def _constraint(self, raw: object, path: Path, kind: ParameterType) -> Constraint | None:
         check_time(partial(self._reader.positions.problem, path))
         if not isinstance(raw, dict):
             self._reader.fault(path, f"expected a constraint, a map, found {kind_of(raw)}")
@@ -179,7 +179,9 @@ class DeclarationReader:
         (name,) = named
         return self._of_kind(name, raw, path, kind)
 
-    def _of_kind(self, name: str, raw: dict[str, Any], path: Path, kind: ParameterType) -> Constraint | None:
+    def _of_kind(
+        self, name: str, raw: dict[str, object], path: Path, kind: ParameterType
+    ) -> Constraint | None:
         reader, place = self._reader, (*path, name)
         since, constraint_class, make = _MAKERS[name]
         if reader.version < since:
@@ -209,18 +211,18 @@ class DeclarationReader:
             return None
 
 
-def _range(raw: Any, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
+def _range(raw: object, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
     low, high = _two(raw, "min", "max")
     bounds = {"min": number_of(low, "min"), "max": number_of(high, "max")}
     return Range(**bounds, description=description)
 
 
-def _length(raw: Any, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
+def _length(raw: object, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
     low, high = _two(raw, "min", "max")
     return Length(min=whole_number_of(low, "min"), max=whole_number_of(high, "max"), description=description)
 
 
-def _modulo(raw: Any, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
+def _modulo(raw: object, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
     step, offset = (
         whole_number_of(value, key)
         for key, value in zip(("step", "offset"), _two(raw, "step", "offset"), strict=True)
@@ -230,7 +232,7 @@ def _modulo(raw: Any, _kind: ParameterType, description: str, _limits: Limits) -
     return Modulo(step=step, offset=offset, description=description)
 
 
-def allowed_values(raw: Any, kind: ParameterType, description: str, _limits: Limits) -> Constraint:
+def allowed_values(raw: object, kind: ParameterType, description: str, _limits: Limits) -> Constraint:
     """Return the constraint for a list of values of this type.
 
     Raises:
@@ -243,13 +245,13 @@ def allowed_values(raw: Any, kind: ParameterType, description: str, _limits: Lim
     return AllowedValues(values=tuple(values), description=description)
 
 
-def _allowed(kind: ParameterType, value: Any) -> Any:
+def _allowed(kind: ParameterType, value: object) -> Any:
     if value is None:
         raise ValueError("null is no value that could be allowed")
     return convert(kind, value)
 
 
-def allowed_pattern(raw: Any, _kind: ParameterType, description: str, limits: Limits) -> Constraint:
+def allowed_pattern(raw: object, _kind: ParameterType, description: str, limits: Limits) -> Constraint:
     """Return the constraint for a regular expression, matched within ``limits``.
 
     Raises:
@@ -260,13 +262,13 @@ def allowed_pattern(raw: Any, _kind: ParameterType, description: str, limits: Li
     return BoundedPattern(pattern=raw, limits=limits, description=description)
 
 
-def _custom_constraint(raw: Any, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
+def _custom_constraint(raw: object, _kind: ParameterType, description: str, _limits: Limits) -> Constraint:
     if not isinstance(raw, str):
         raise ValueError(f"expected a custom constraint's name, found {kind_of(raw)}")
     return Custom(name=raw, description=description)
 
 
-def _two(raw: Any, first: str, second: str) -> tuple[Any, Any]:
+def _two(raw: object, first: str, second: str) -> tuple[Any, Any]:
     """Return the values of the only two allowed keys; None for a missing one."""
     if not isinstance(raw, dict):
         raise ValueError(f"expected a map with {first!r} and {second!r}, found {kind_of(raw)}")
@@ -276,7 +278,7 @@ def _two(raw: Any, first: str, second: str) -> tuple[Any, Any]:
     return raw.get(first), raw.get(second)
 
 
-def number_of(value: Any, key: str) -> float | None:
+def number_of(value: object, key: str) -> float | None:
     """Return a bound as a number, which may be written as text; None for null.
 
     Raises:
@@ -291,7 +293,7 @@ def number_of(value: Any, key: str) -> float | None:
     return number
 
 
-def whole_number_of(value: Any, key: str) -> int | None:
+def whole_number_of(value: object, key: str) -> int | None:
     """Return a bound as a whole number, which may be written as text; None for null.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Problem
@@ -27,7 +27,7 @@ class Environment:
     encrypted_names: frozenset[str] = frozenset()
 
     @classmethod
-    def of_parameters(cls, parameters: Mapping[str, Any]) -> Self:
+    def of_parameters(cls, parameters: Mapping[str, object]) -> Self:
         """Return an environment of values that a job itself gives: they replace those of files."""
         given = {name: Given(value, dotted(("parameters", name))) for name, value in parameters.items()}
         return cls(layers=(Layer(parameters=given, replaces=True),) if given else ())

@@ -71,13 +71,13 @@ class EnvironmentReader:
             encrypted_names=self._encrypted_names(data),
         )
 
-    def _map(self, data: dict[str, Any], section: str) -> dict[str, Any]:
+    def _map(self, data: dict[str, object], section: str) -> dict[str, Any]:
         return self._section(data, section, dict, "a map") or {}
 
-    def _list(self, data: dict[str, Any], section: str, what: str) -> list[Any]:
+    def _list(self, data: dict[str, object], section: str, what: str) -> list[Any]:
         return self._section(data, section, list, f"a list of {what}") or []
 
-    def _section(self, data: dict[str, Any], section: str, kind: type, words: str) -> Any:
+    def _section(self, data: dict[str, object], section: str, kind: type, words: str) -> Any:
         """Return a section; None if it is missing, and, after recording a problem, if it is of another kind."""
         value = data.get(section)
         if value is not None and not isinstance(value, kind):
@@ -85,10 +85,10 @@ class EnvironmentReader:
             return None
         return value
 
-    def _given(self, data: dict[str, Any], section: str) -> dict[str, Given]:
+    def _given(self, data: dict[str, object], section: str) -> dict[str, Given]:
         return {name: self._at(value, (section, name)) for name, value in self._map(data, section).items()}
 
-    def _strategies(self, data: dict[str, Any]) -> dict[str, Given]:
+    def _strategies(self, data: dict[str, object]) -> dict[str, Given]:
         section, strategies = "parameter_merge_strategies", {}
         for name, value in self._map(data, section).items():
             if value in _STRATEGIES:
@@ -100,7 +100,7 @@ class EnvironmentReader:
                 self._fault((section, name), message, hint)
         return strategies
 
-    def _event_sinks(self, data: dict[str, Any]) -> tuple[Given, ...]:
+    def _event_sinks(self, data: dict[str, object]) -> tuple[Given, ...]:
         section, sinks = "event_sinks", []
         given = self._list(data, section, "event sinks, maps with a type")
         # Looked up only if needed: most environments have no sinks, and reading entry points takes milliseconds.
@@ -121,7 +121,7 @@ class EnvironmentReader:
             self._fault((section, index, "type"), f"there is no event sink {kind[:80]!r}", hint)
         return tuple(sinks)
 
-    def _encrypted_names(self, data: dict[str, Any]) -> frozenset[str]:
+    def _encrypted_names(self, data: dict[str, object]) -> frozenset[str]:
         section, names = "encrypted_param_names", set()
         for index, name in enumerate(self._list(data, section, "parameters' names")):
             if isinstance(name, str):
@@ -130,7 +130,7 @@ class EnvironmentReader:
                 self._fault((section, index), f"expected a parameter's name, found {kind_of(name)}")
         return frozenset(names)
 
-    def _at(self, value: Any, path: Path) -> Given:
+    def _at(self, value: object, path: Path) -> Given:
         return Given(value, dotted(path), self._document.positions.at(path))
 
     def _fault(self, path: Path, message: str, hint: str = "") -> None:

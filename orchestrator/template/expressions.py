@@ -93,7 +93,7 @@ class Expression:
             return {}
         return {name: Expression(value, self.calls) for name, value in self._value.items()}
 
-    def shown(self, stack: StackDefinition, hidden: Collection[str], *, later: Any) -> Any:
+    def shown(self, stack: StackDefinition, hidden: Collection[str], *, later: object) -> Any:
         """Return the value for a preview, before any resource exists.
 
         ``later`` replaces values that are not known yet, ``******`` those that may be secrets.
@@ -149,15 +149,15 @@ class ExpressionParser:
         #: The same with nothing to hide.
         self._deciding_openly = None if parameters is None else Deciding.of(parameters, frozenset())
 
-    def parse(self, raw: Any, path: Path) -> Expression:
+    def parse(self, raw: object, path: Path) -> Expression:
         """Return the expression for the data at ``path``."""
         return self._parse(raw, path, functions_of(self.scope.version))
 
-    def parse_condition(self, raw: Any, path: Path) -> Expression:
+    def parse_condition(self, raw: object, path: Path) -> Expression:
         """Return the expression for the condition at ``path``: conditions can call other functions."""
         return self._parse(raw, path, condition_functions_of(self.scope.version), in_condition=True)
 
-    def settled(self, raw: Any, path: Path) -> Any:
+    def settled(self, raw: object, path: Path) -> Any:
         """Return the data at ``path``, evaluated with parameters only, including hidden ones.
 
         ``UNKNOWN`` if a parameter has no value yet, and if there is a mistake.
@@ -171,7 +171,7 @@ class ExpressionParser:
             return UNKNOWN
 
     def _parse(
-        self, raw: Any, path: Path, functions: Mapping[str, CallableClass], *, in_condition: bool = False
+        self, raw: object, path: Path, functions: Mapping[str, CallableClass], *, in_condition: bool = False
     ) -> Expression:
         building = _Building(self.scope, functions, self._problems, self._deciding, in_condition=in_condition)
         value = building.build(raw, path)
@@ -189,7 +189,7 @@ class Deciding:
     hidden: frozenset[str]
 
     @classmethod
-    def of(cls, parameters: Mapping[str, Any], hidden: frozenset[str]) -> "Deciding":
+    def of(cls, parameters: Mapping[str, object], hidden: frozenset[str]) -> "Deciding":
         """Return the stacks with these parameters."""
         open_ = {name: value for name, value in parameters.items() if name not in hidden}
         return cls(_stack_of(parameters), _stack_of(open_), hidden)
@@ -216,7 +216,7 @@ class _Building:
         self._deciding = deciding
         self._in_condition = in_condition
 
-    def build(self, raw: Any, path: Path) -> Any:
+    def build(self, raw: object, path: Path) -> Any:
         """Return a copy of ``raw`` with calls as :class:`Function` objects."""
         if raw.__class__ is dict:
             if len(raw) == 1:
@@ -234,7 +234,7 @@ class _Building:
             return [item for item in items if item is not ABSENT] if self.rewritten else items
         return raw
 
-    def _call(self, function: CallableClass, arguments: Any, path: Path) -> Any:
+    def _call(self, function: CallableClass, arguments: object, path: Path) -> Any:
         """Return the call at ``path``; ``UNKNOWN`` in place of an invalid one."""
         try:
             if issubclass(function, Macro):
@@ -257,7 +257,7 @@ class _Building:
         self.calls.append(call)
         return call
 
-    def _early(self, value: Any, parameters: StackDefinition) -> Any:
+    def _early(self, value: object, parameters: StackDefinition) -> Any:
         """Return ``value`` with the calls evaluated that need parameters only."""
         if isinstance(value, Function):
             try:
@@ -277,7 +277,7 @@ class _Building:
             return [self._early(item, parameters) for item in value]
         return value
 
-    def settled(self, raw: Any, path: Path) -> Any:
+    def settled(self, raw: object, path: Path) -> Any:
         """Return ``raw`` as plain data, evaluated with parameters only.
 
         Raises:
@@ -318,7 +318,7 @@ class _Building:
             self._problems.append(self.scope.positions.problem(path, message))
 
 
-def _stack_of(parameters: Mapping[str, Any]) -> StackDefinition:
+def _stack_of(parameters: Mapping[str, object]) -> StackDefinition:
     return StackDefinition(name="", id="", parameters=parameters)
 
 
@@ -355,7 +355,7 @@ class _MacroBuilder:
         return self.scope.conditions.holds(raw, (*self._path, *path))
 
 
-def unbuilt(value: Any) -> Any:
+def unbuilt(value: object) -> Any:
     """Return a built value in plain types: calls as one-key maps."""
     if value.__class__ in SCALARS:
         return value
@@ -368,7 +368,7 @@ def unbuilt(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any, stack: StackDefinition, hidden: Collection[str], later: Any) -> Any:
+def _shown(value: object, stack: StackDefinition, hidden: Collection[str], later: object) -> Any:
     if isinstance(value, Function):
         known = value.resolve(stack)
         if is_unknown(known):

@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any
 
 from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Problem
@@ -269,7 +268,7 @@ def targets(environment: Environment, file: str) -> Iterator[Mention]:
         )
 
 
-def _collect(value: Any, path: Path, found: dict[tuple[str, bool], Path]) -> None:
+def _collect(value: object, path: Path, found: dict[tuple[str, bool], Path]) -> None:
     """Add each reference, in get_file or as a type: its name, whether it is a type, and its first path."""
     if isinstance(value, dict):
         if len(value) == 1 and isinstance(value.get(_CALL), str):

@@ -60,7 +60,7 @@ class _Writer:
             }
             yield name, {**definition, **converted}
 
-    def _section(self, section: Any, place: tuple[str, ...]) -> Any:
+    def _section(self, section: object, place: tuple[str, ...]) -> Any:
         if not isinstance(section, Mapping):
             return section
         if _is_like_a_call(section):
@@ -69,7 +69,7 @@ class _Writer:
             name: self._value(value, (*place, name), whole=self._is_secret) for name, value in section.items()
         }
 
-    def _value(self, value: Any, place: tuple[str, ...], *, whole: bool) -> Any:
+    def _value(self, value: object, place: tuple[str, ...], *, whole: bool) -> Any:
         if value is None:
             return None
         if whole or not isinstance(value, (Mapping, list, tuple)):
@@ -80,7 +80,7 @@ class _Writer:
             return {key: self._value(item, (*place, str(key)), whole=False) for key, item in value.items()}
         return [self._value(item, (*place, str(index)), whole=False) for index, item in enumerate(value)]
 
-    def _parameter(self, value: Any, place: tuple[str, ...]) -> dict[str, str]:
+    def _parameter(self, value: object, place: tuple[str, ...]) -> dict[str, str]:
         # Named by its path, so that a change elsewhere does not rename the parameter, which would look like an update.
         name = ".".join(place)
         while name in self.values:
@@ -90,11 +90,11 @@ class _Writer:
         return {"get_param": name}
 
 
-def _is_like_a_call(value: Mapping[str, Any]) -> bool:
+def _is_like_a_call(value: Mapping[str, object]) -> bool:
     return len(value) == 1 and next(iter(value)) in all_functions()
 
 
-def _type_of(value: Any) -> str:
+def _type_of(value: object) -> str:
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, (int, float)):

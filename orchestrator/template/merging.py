@@ -208,7 +208,7 @@ def _append(old: Any, new: Any, _strategy: Strategy) -> Any:
     return old + new
 
 
-def _merge_json(old: Any, new: Any, strategy: Strategy) -> Any:
+def _merge_json(old: object, new: object, strategy: Strategy) -> Any:
     """Return two maps or two lists merged; an empty value yields the other."""
     if not old or not new:
         return old or new
@@ -220,7 +220,7 @@ def _merge_json(old: Any, new: Any, strategy: Strategy) -> Any:
     raise _DifferentKinds(f"expected two maps or two lists, found {found}")
 
 
-def _deep(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def _deep(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, Any]:
     merged = dict(old)
     for key, value in _without_nulls(new).items():
         merged[key] = _deep_value(old.get(key), value)
@@ -234,7 +234,7 @@ def _deep_value(old: Any, new: Any) -> Any:
     return old + new if both in ((str, str), (list, list)) else new
 
 
-def _without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nulls(values: Mapping[str, object]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 

@@ -1,7 +1,6 @@
 """Pruning of a definition's files: only those that its template, environments and nested templates refer to."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput
@@ -71,7 +70,7 @@ def _targets(document: Document, file: str, template_file: str) -> Iterator[str]
         yield mention.key
 
 
-def _has_computed_name(value: Any) -> bool:
+def _has_computed_name(value: object) -> bool:
     if isinstance(value, dict):
         if len(value) == 1 and isinstance(value.get("get_file"), (dict, list)):
             return True

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from hooks.values.nearest import Nearest
 from orchestrator.config.limits import Limits
@@ -189,7 +189,7 @@ def nested_environment(
 
 
 def environment_within(
-    root: Environment, nesting: Nesting, parameters: Mapping[str, Any]
+    root: Environment, nesting: Nesting, parameters: Mapping[str, object]
 ) -> tuple[Environment, tuple[str, ...]]:
     """Return the environment of a nested stack with these ``parameters``, and the templates that it is nested in.
 

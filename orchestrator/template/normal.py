@@ -81,9 +81,9 @@ def resolved(template: Template, missing: Collection[str] = ()) -> dict[str, Any
 def _whole(
     draft: Draft,
     *,
-    conditions: Mapping[str, Any],
-    resources: Mapping[str, Any],
-    outputs: Mapping[str, Any],
+    conditions: Mapping[str, object],
+    resources: Mapping[str, object],
+    outputs: Mapping[str, object],
 ) -> dict[str, Any]:
     words = draft.dialect
     sections = {
@@ -104,7 +104,7 @@ def _section(draft: Draft, word: str) -> Mapping[str, Any]:
     return section if isinstance(section, dict) else {}
 
 
-def _without_empty(entries: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty(entries: Mapping[str, object]) -> dict[str, Any]:
     """Return the entries without those that are null or empty."""
     return {key: value for key, value in entries.items() if value is not None and value not in ("", [], {})}
 
@@ -142,7 +142,7 @@ def _declared(schema: ParameterSchema, key: str, value: Any) -> Any:
     return [_constraint(each) for each in value] if key == "constraints" else value
 
 
-def _constraint(raw: Mapping[str, Any]) -> dict[str, Any]:
+def _constraint(raw: Mapping[str, object]) -> dict[str, Any]:
     kind = next(key for key in raw if key != "description")
     value = raw[kind]
     if isinstance(value, dict):
@@ -190,7 +190,7 @@ def _decided_resource(template: Template, name: str) -> dict[str, Any]:
     )
 
 
-def _output(draft: Draft, raw: Mapping[str, Any]) -> dict[str, Any]:
+def _output(draft: Draft, raw: Mapping[str, object]) -> dict[str, Any]:
     words = draft.dialect
     condition = raw.get(words.condition) if words.has_conditions(draft.version) else None
     others = {words.description: _text(raw.get(words.description)), words.condition: condition}
@@ -202,7 +202,7 @@ def _decided_output(template: Template, name: str) -> dict[str, Any]:
     return {**_without_empty({words.description: output.description}), words.value: output.expression.plain}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
@@ -217,7 +217,7 @@ def _verdict(template: Template, path: Path) -> bool | None:
     return template.holds(template.draft.section(path).get(words.condition), (*path, words.condition))
 
 
-def _unknown_places(value: Any, path: Path) -> Iterator[Path]:
+def _unknown_places(value: object, path: Path) -> Iterator[Path]:
     if value is UNKNOWN:
         yield path
     elif isinstance(value, dict):

@@ -1,7 +1,6 @@
 """Reader of the section of outputs."""
 
 from functools import partial
-from typing import Any
 
 from orchestrator.sandbox.budget import check_time
 from orchestrator.template.conditions import Conditions
@@ -18,7 +17,7 @@ class OutputReader:
     def __init__(self, reader: SectionReader, expressions: ExpressionParser, conditions: Conditions) -> None:
         self._reader, self._expressions, self._conditions = reader, expressions, conditions
 
-    def outputs(self, raw: Any) -> dict[str, OutputDefinition]:
+    def outputs(self, raw: object) -> dict[str, OutputDefinition]:
         """Return the definitions in the template's order."""
         word = self._reader.dialect.outputs
         outputs = {}
@@ -31,7 +30,7 @@ class OutputReader:
                 self._reader.fault(path, f"expected an output, a map with a value, found {kind_of(output)}")
         return outputs
 
-    def _output(self, name: str, raw: dict[str, Any], path: Path) -> OutputDefinition:
+    def _output(self, name: str, raw: dict[str, object], path: Path) -> OutputDefinition:
         reader = self._reader
         words, version = reader.dialect, reader.version
         keys = [words.value, words.description]

@@ -34,7 +34,7 @@ KINDS: Final[Mapping[ParameterType, frozenset[str]]] = {
 }
 
 
-def convert(kind: ParameterType, value: Any) -> Any:
+def convert(kind: ParameterType, value: object) -> Any:
     """Return ``value`` (never None) converted to this type.
 
     Raises:
@@ -43,7 +43,7 @@ def convert(kind: ParameterType, value: Any) -> Any:
     return _CONVERT[kind](value)
 
 
-def as_boolean(value: Any) -> bool:
+def as_boolean(value: object) -> bool:
     """Return the boolean for true, false, 0, 1, or one of the words for them in any case.
 
     Raises:
@@ -57,13 +57,13 @@ def as_boolean(value: Any) -> bool:
     raise ValueError(f"expected true or false, found {kind_of(value)}")
 
 
-def _as_string(value: Any) -> str:
+def _as_string(value: object) -> str:
     if isinstance(value, (str, bool, int, float)):
         return _storable(str(value))
     raise ValueError(f"expected text, found {kind_of(value)}")
 
 
-def _as_number(value: Any) -> int | float:
+def _as_number(value: object) -> int | float:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise ValueError(f"expected a number, found {kind_of(value)}")
     number = _parse_number(value) if isinstance(value, str) else value
@@ -85,7 +85,7 @@ def _parse_number(text: str) -> int | float:
         raise ValueError("expected a number, found text that is none") from None
 
 
-def _as_list(value: Any) -> list[str]:
+def _as_list(value: object) -> list[str]:
     if isinstance(value, str):
         return _storable(value).split(",") if value else []
     if not isinstance(value, list):
@@ -105,7 +105,7 @@ def _storable(text: str) -> str:
     return text
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> Any:
     if isinstance(value, str):
         if not value:
             return ""
@@ -125,7 +125,7 @@ def _parse_json(text: str) -> Any:
         raise ValueError(f"nested deeper than {DEEPEST} levels") from None
 
 
-def _check_json(value: Any, depth: int = 0) -> None:
+def _check_json(value: object, depth: int = 0) -> None:
     """Refuse data that cannot be stored and sent, whatever its source."""
     if depth > DEEPEST:
         raise ValueError(f"nested deeper than {DEEPEST} levels")

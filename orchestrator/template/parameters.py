@@ -49,7 +49,7 @@ class ParameterSchema:
         """Whether a value must be given."""
         return self.default is None
 
-    def value_of(self, raw: Any, *, offline: bool = False, clients: AskedClients | None = None) -> Any:
+    def value_of(self, raw: object, *, offline: bool = False, clients: AskedClients | None = None) -> Any:
         """Return ``raw`` converted to this parameter's type, after checking its constraints.
 
         If ``offline``, constraints whose plugin is not installed are skipped; without ``clients``, those that query
@@ -122,7 +122,7 @@ def settle(
     schemas: Mapping[str, ParameterSchema],
     environment: Environment,
     *,
-    pseudo: Mapping[str, Any],
+    pseudo: Mapping[str, object],
     positions: Positions,
     declared: Collection[str] = (),
     offline: bool = False,

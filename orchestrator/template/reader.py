@@ -138,7 +138,7 @@ class _Reader:
 
     # -- events ------------------------------------------------------------------------------------------------
 
-    def _on_document(self, event: Any) -> None:
+    def _on_document(self, event: object) -> None:
         self._documents += 1
         if self._documents > 1:
             self._stop(
@@ -157,13 +157,13 @@ class _Reader:
             value = _MERGE_KEY
         self._add(value, _where(event), size, 0)
 
-    def _on_map(self, event: Any) -> None:
+    def _on_map(self, event: object) -> None:
         self._open({}, event, _MAP_TAGS)
 
-    def _on_list(self, event: Any) -> None:
+    def _on_list(self, event: object) -> None:
         self._open([], event, _LIST_TAGS)
 
-    def _on_end(self, _event: Any) -> None:
+    def _on_end(self, _event: object) -> None:
         frame = self._stack.pop()
         for merged in frame.merged:
             places = self.places[id(merged)]
@@ -200,7 +200,7 @@ class _Reader:
         self._stack.append(_Frame(data, event, where, self.nodes))
         self._count(1, event)
 
-    def _add(self, value: Any, where: Where, size: int, height: int) -> None:
+    def _add(self, value: object, where: Where, size: int, height: int) -> None:
         if not self._stack:
             self._root = value
             return
@@ -218,7 +218,7 @@ class _Reader:
             self._add_entry(frame, value)
             frame.key = _MISSING
 
-    def _add_entry(self, frame: _Frame, value: Any) -> None:
+    def _add_entry(self, frame: _Frame, value: object) -> None:
         key = frame.key
         if key is _MERGE_KEY:
             self._merge(frame, value)
@@ -281,7 +281,7 @@ class _Reader:
                 Fault((), 0, f"the text has {size} bytes; at most {self._max_bytes} are allowed", _MORE_BYTES)
             )
 
-    def _count(self, nodes: int, event: Any) -> None:
+    def _count(self, nodes: int, event: object) -> None:
         """Count added nodes, and refuse more than the limit."""
         self.nodes += nodes
         if self.nodes > self._max_nodes:
@@ -338,5 +338,5 @@ def _line(source: str, number: int) -> str:
     return lines[number] if number < len(lines) else ""
 
 
-def _written(key: Any) -> str:
+def _written(key: object) -> str:
     return "null" if key is None else str(key).lower() if isinstance(key, bool) else str(key)

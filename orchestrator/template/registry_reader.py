@@ -30,7 +30,7 @@ class RegistryReader:
         """Record problems in ``problems``; names of files in the environment are relative to ``base``."""
         self._positions, self._problems, self._nearest, self._base = positions, problems, nearest, base
 
-    def read(self, raw: dict[str, Any]) -> Entries:
+    def read(self, raw: dict[str, object]) -> Entries:
         """Return the entries of the section."""
         path = (_SECTION,)
         directory = self._directory(raw, path, "")
@@ -52,7 +52,7 @@ class RegistryReader:
 
     # -- types -------------------------------------------------------------------------------------------------
 
-    def _types(self, raw: dict[str, Any], path: Path, directory: str) -> tuple[Aliases, frozenset[str]]:
+    def _types(self, raw: dict[str, object], path: Path, directory: str) -> tuple[Aliases, frozenset[str]]:
         """Return the aliases of types, and the names of types whose earlier aliases are removed."""
         types, removed = {}, set()
         for name, value in raw.items():
@@ -68,7 +68,7 @@ class RegistryReader:
                 types[name] = target
         return Aliases(types), frozenset(removed)
 
-    def _target(self, name: str, value: Any, path: Path, directory: str) -> Target | None:
+    def _target(self, name: str, value: object, path: Path, directory: str) -> Target | None:
         if not isinstance(value, str) or not value:
             found = "empty text" if value == "" else kind_of(value)
             self._fault(path, f"expected {_TARGET}, found {found}")
@@ -85,7 +85,7 @@ class RegistryReader:
             return Target(value, self._given(value, path))
         return None
 
-    def _directory(self, raw: dict[str, Any], path: Path, outer: str) -> str:
+    def _directory(self, raw: dict[str, object], path: Path, outer: str) -> str:
         """Return the directory that names of files are relative to, as seen from the environment file."""
         value = raw.get("base_url")
         if value is None:
@@ -100,7 +100,7 @@ class RegistryReader:
 
     # -- single resources --------------------------------------------------------------------------------------
 
-    def _resources(self, raw: Any, path: Path, directory: str) -> Entries:
+    def _resources(self, raw: object, path: Path, directory: str) -> Entries:
         """Return the entries for single resources of one stack."""
         if raw is None:
             return Entries()
@@ -124,7 +124,7 @@ class RegistryReader:
         self._count_patterns(resources, path)
         return Entries(resources=resources, removed_resources=frozenset(removed))
 
-    def _resource(self, raw: dict[str, Any], path: Path, directory: str, *, pattern: bool) -> Entries:
+    def _resource(self, raw: dict[str, object], path: Path, directory: str, *, pattern: bool) -> Entries:
         """Return the entries for one resource, or for all that match a pattern."""
         directory = self._directory(raw, path, directory)
         entries, nested = {}, {}
@@ -147,7 +147,7 @@ class RegistryReader:
             restricted_actions=self._words(raw, "restricted_actions", path),
         )
 
-    def _words(self, raw: dict[str, Any], key: str, path: Path) -> frozenset[str] | None:
+    def _words(self, raw: dict[str, object], key: str, path: Path) -> frozenset[str] | None:
         """Return the words under ``key``, an empty set for null; None if the key is missing or invalid."""
         if key not in raw:
             return None
@@ -186,7 +186,7 @@ class RegistryReader:
 _TARGET: Final = "the name of a resource type or of a template file"
 
 
-def _without(raw: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+def _without(raw: dict[str, object], names: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in raw.items() if name not in names}
 
 

@@ -41,7 +41,7 @@ class ResourceReader:
         self.disabled: set[str] = set()
 
     def resources(
-        self, raw: Any, parameters: Collection[str], max_resources: int
+        self, raw: object, parameters: Collection[str], max_resources: int
     ) -> dict[str, ResourceDefinition]:
         """Return the definitions in the template's order, without those that are disabled.
 
@@ -72,7 +72,7 @@ class ResourceReader:
         if len(self._reader.problems) > before:
             self.broken.add(name)
 
-    def _check(self, name: str, raw: Any, path: Path, parameters: Collection[str]) -> None:
+    def _check(self, name: str, raw: object, path: Path, parameters: Collection[str]) -> None:
         """Check a resource's name, keys and condition."""
         with self._noting_mistakes(name):
             self._check_name(name, path, parameters)
@@ -98,7 +98,7 @@ class ResourceReader:
         if name in parameters:
             self._reader.fault(path, f"{name!r} is the name of a parameter already")
 
-    def _definition(self, name: str, raw: dict[str, Any], path: Path) -> ResourceDefinition:
+    def _definition(self, name: str, raw: dict[str, object], path: Path) -> ResourceDefinition:
         reader, words = self._reader, self._dialect
         properties = self._map(raw, path, words.properties)
         metadata = self._map(raw, path, words.metadata)
@@ -120,7 +120,7 @@ class ResourceReader:
             all_files=self._all_files,
         )
 
-    def _map(self, raw: dict[str, Any], path: Path, key: str) -> Expression:
+    def _map(self, raw: dict[str, object], path: Path, key: str) -> Expression:
         """Return the expression of a section that is a map or a call."""
         section = self._reader.as_map(raw.get(key), (*path, key), f"the {key}")
         expression = self._expressions.parse(section, (*path, key))
@@ -129,7 +129,7 @@ class ResourceReader:
         self._reader.fault((*path, key), f"expected the {key}, a map, found {kind_of(expression.plain)}")
         return Expression({})
 
-    def _type(self, raw: dict[str, Any], path: Path) -> str:
+    def _type(self, raw: dict[str, object], path: Path) -> str:
         word = self._dialect.type
         kind = raw.get(word)
         if isinstance(kind, str) and kind:
@@ -141,7 +141,7 @@ class ResourceReader:
             self._reader.fault((*path, word), f"expected the name of a resource type, found {found}")
         return ""
 
-    def _depends_on(self, raw: dict[str, Any], path: Path) -> tuple[str, ...]:
+    def _depends_on(self, raw: dict[str, object], path: Path) -> tuple[str, ...]:
         given = raw.get(self._dialect.depends_on)
         if given is None:
             return ()
@@ -154,7 +154,7 @@ class ResourceReader:
             return ()
         return tuple(name for name in dict.fromkeys(names) if name not in self.disabled)
 
-    def _policy(self, raw: dict[str, Any], path: Path) -> str:
+    def _policy(self, raw: dict[str, object], path: Path) -> str:
         given = self._expressions.settled(raw.get(self._dialect.deletion_policy), path)
         if given is None or given is UNKNOWN:
             return DELETE
@@ -169,11 +169,11 @@ class ResourceReader:
         self._reader.fault(path, f"expected one of {', '.join(_POLICIES)}, found {found}")
         return DELETE
 
-    def _update_policy(self, raw: dict[str, Any], path: Path) -> dict[str, Any]:
+    def _update_policy(self, raw: dict[str, object], path: Path) -> dict[str, Any]:
         given = self._expressions.settled(raw.get(self._dialect.update_policy), path)
         return {} if given is UNKNOWN else self._reader.as_map(given, path, "an update policy")
 
-    def _external_id(self, raw: dict[str, Any], path: Path) -> str | None:
+    def _external_id(self, raw: dict[str, object], path: Path) -> str | None:
         word = self._dialect.external_id
         if word not in self._keys or raw.get(word) is None:
             return None

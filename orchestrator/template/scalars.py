@@ -113,7 +113,7 @@ def short_tag(tag: str) -> str:
     return f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag
 
 
-def _storable(value: Any) -> Any:
+def _storable(value: object) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise BadScalar("numbers must be finite")
     if isinstance(value, int) and value not in _INT_RANGE:

@@ -23,7 +23,7 @@ class SectionReader:
         """Record a problem at ``path``."""
         self.problems.append(self.positions.problem(path, message, hint))
 
-    def as_map(self, raw: Any, path: Path, what: str) -> dict[str, Any]:
+    def as_map(self, raw: object, path: Path, what: str) -> dict[str, Any]:
         """Return a map unchanged, an empty map for null; for anything else, too, after recording a problem."""
         if raw is None:
             return {}
@@ -32,7 +32,7 @@ class SectionReader:
         self.fault(path, f"expected {what}, a map, found {kind_of(raw)}")
         return {}
 
-    def as_text(self, raw: Any, path: Path) -> str:
+    def as_text(self, raw: object, path: Path) -> str:
         """Return a text unchanged, an empty text for null, a number as text; for anything else, record a problem."""
         if raw is None:
             return ""
@@ -43,7 +43,7 @@ class SectionReader:
 
     def check_keys(
         self,
-        raw: Mapping[str, Any],
+        raw: Mapping[str, object],
         path: Path,
         *,
         known: Collection[str],

@@ -67,7 +67,7 @@ class Template:
         file: str,
         files: Mapping[str, str],
         limits: Limits,
-        values: Mapping[str, Any] | None = None,
+        values: Mapping[str, object] | None = None,
         hidden: Collection[str] = (),
     ) -> "Template":
         """Parse a template; ``file`` is its name in problems.
@@ -93,7 +93,7 @@ class Template:
         """Return the value of each condition; None where it is not known."""
         return self._conditions.verdicts()
 
-    def holds(self, condition: Any, path: Path) -> bool | None:
+    def holds(self, condition: object, path: Path) -> bool | None:
         """Return whether the condition at ``path`` holds; None where that is not known."""
         verdict = self._conditions.holds(condition, path)
         return None if verdict is UNKNOWN else verdict
@@ -179,7 +179,7 @@ class Draft:
         self,
         environment: Environment,
         *,
-        pseudo: Mapping[str, Any],
+        pseudo: Mapping[str, object],
         offline: bool = False,
         clients: AskedClients | None = None,
     ) -> Settled:
@@ -227,7 +227,7 @@ class Draft:
         """The names of all outputs."""
         return self._names(self.dialect.outputs).keys()
 
-    def under(self, values: Mapping[str, Any], hidden: Collection[str] = ()) -> Template:
+    def under(self, values: Mapping[str, object], hidden: Collection[str] = ()) -> Template:
         """Return the template for these values of its parameters; some may be ``UNKNOWN``.
 
         Values of the parameters in ``hidden`` are never inserted into it.

@@ -22,7 +22,7 @@ class TemplateResource(StackResource):
     accepts_anything: ClassVar[bool] = True
 
     @classmethod
-    def blueprint(cls, name: str, properties: Mapping[str, Any]) -> Blueprint | None:
+    def blueprint(cls, name: str, properties: Mapping[str, object]) -> Blueprint | None:
         """Return None: the file itself is validated."""
         return None
 

@@ -39,7 +39,7 @@ class _Evaluator:
         self._parse = yaql.YaqlFactory().create(_OPTIONS)
         self._context = yaql.create_context()
 
-    def answer(self, question: dict[str, Any]) -> Any:
+    def answer(self, question: dict[str, object]) -> Any:
         try:
             statement = self._parse(question["expression"])
             if "data" not in question:
@@ -59,7 +59,7 @@ class _Plain:
     def __init__(self) -> None:
         self._values = 0
 
-    def of(self, value: Any, depth: int = 0) -> Any:
+    def of(self, value: object, depth: int = 0) -> Any:
         self._values += 1
         if self._values > MOST_VALUES:
             raise Fault(Reason.TOO_MANY)
@@ -75,14 +75,14 @@ class _Plain:
             return [self.of(item, depth + 1) for item in value]
         raise Fault(Reason.NO_PLAIN_DATA, f"a {type(value).__name__}")
 
-    def _map(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    def _map(self, value: Mapping[object, object], depth: int) -> dict[str, Any]:
         plain = {_key(key): self.of(item, depth + 1) for key, item in value.items()}
         if len(plain) < len(value):
             raise Fault(Reason.NO_PLAIN_DATA, "a map with two keys that are the same as text")
         return plain
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: object) -> Any:
     if isinstance(value, str):
         try:
             value.encode()
@@ -95,7 +95,7 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _key(key: Any) -> str:
+def _key(key: object) -> str:
     """Return a map's key as in JSON."""
     if isinstance(key, str):
         return str(_scalar(key))
@@ -106,7 +106,7 @@ def _key(key: Any) -> str:
     raise Fault(Reason.NO_PLAIN_DATA, "a map whose keys are no text")
 
 
-def _in_order(items: list[Any]) -> list[Any]:
+def _in_order(items: list[object]) -> list[Any]:
     """Return the items of a set in a stable order."""
     try:
         return sorted(items)

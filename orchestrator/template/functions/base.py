@@ -102,7 +102,7 @@ class Verdicts(Protocol):
             FunctionError: it refers to itself, or cannot be evaluated.
         """
 
-    def holds(self, raw: Any, path: Path) -> Any:
+    def holds(self, raw: object, path: Path) -> Any:
         """Return whether the condition at ``path`` holds: a condition's name, true, false, null (true), or a call.
 
         ``UNKNOWN`` if a parameter it needs has no value yet, or if it has a mistake, which is recorded.
@@ -289,7 +289,7 @@ class KnownNames:
         self.disabled = disabled
 
 
-def resolve(value: Any, stack: StackDefinition) -> Any:
+def resolve(value: object, stack: StackDefinition) -> Any:
     """Return ``value`` with every call in it evaluated, in fresh maps and lists.
 
     Raises:
@@ -306,7 +306,7 @@ def resolve(value: Any, stack: StackDefinition) -> Any:
     return value
 
 
-def plain_copy(value: Any) -> Any:
+def plain_copy(value: object) -> Any:
     """Return a deep copy of plain data."""
     if value.__class__ in SCALARS:
         return value
@@ -317,12 +317,12 @@ def plain_copy(value: Any) -> Any:
     return value
 
 
-def is_settled(value: Any) -> bool:
+def is_settled(value: object) -> bool:
     """Whether ``value`` is plain data throughout: it contains no call and no ``UNKNOWN``."""
     return not holds_call(value) and not is_unknown(value)
 
 
-def holds_call(value: Any) -> bool:
+def holds_call(value: object) -> bool:
     """Whether ``value`` is a call or contains one."""
     if value.__class__ in SCALARS:
         return False
@@ -333,7 +333,7 @@ def holds_call(value: Any) -> bool:
     return isinstance(value, Function)
 
 
-def is_open(value: Any, hidden: Collection[str]) -> bool:
+def is_open(value: object, hidden: Collection[str]) -> bool:
     """Whether the result of ``value`` may be shown: no call in it reads a possible secret."""
     if value.__class__ in SCALARS:
         return True

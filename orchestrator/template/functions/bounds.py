@@ -1,7 +1,7 @@
 """Bounds on the size of function results: only hostile templates reach them."""
 
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from orchestrator.template.functions.base import LONGEST_TEXT, FunctionError
 
@@ -39,7 +39,7 @@ class Extent:
     characters: int
 
     @classmethod
-    def of(cls, value: Any) -> Self:
+    def of(cls, value: object) -> Self:
         """Return the extent of ``value``."""
         parts = characters = 0
         waiting = [value]

@@ -36,7 +36,7 @@ class FnIf(If):
     )
 
     @classmethod
-    def expand(cls, arguments: Any, builder: Builder) -> Any:
+    def expand(cls, arguments: object, builder: Builder) -> Any:
         """Return the value that the condition chooses.
 
         Raises:

@@ -58,7 +58,7 @@ class FnFindInMap(Macro):
     )
 
     @classmethod
-    def expand(cls, arguments: Any, builder: Builder) -> Any:
+    def expand(cls, arguments: object, builder: Builder) -> Any:
         """Return a copy of the value found.
 
         Raises:
@@ -85,7 +85,7 @@ class FnGetAZs(Macro):
     examples: ClassVar[tuple[Example, ...]] = (Example("Fn::GetAZs: ''", ["nova"], version="2013-05-23"),)
 
     @classmethod
-    def expand(cls, arguments: Any, builder: Builder) -> Any:  # noqa: ARG003 - every region has the same zones
+    def expand(cls, arguments: object, builder: Builder) -> Any:  # noqa: ARG003 - every region has the same zones
         """Return the zones.
 
         Raises:
@@ -194,7 +194,7 @@ class FnMemberListToMap(Function):
         return {member[key]: member[value] for member in whole}
 
 
-def _put_in(found: Any, scope: Scope) -> Any:
+def _put_in(found: object, scope: Scope) -> Any:
     """Return a copy of a value for insertion into the template in place of a call.
 
     Raises:
@@ -207,7 +207,7 @@ def _put_in(found: Any, scope: Scope) -> Any:
     return plain_copy(found)
 
 
-def _entry(place: Any, key: Any, index: int, nearest: Nearest | None) -> Any:
+def _entry(place: object, key: object, index: int, nearest: Nearest | None) -> Any:
     """Return the value under ``key``; ``index`` is that of the argument. Without ``nearest`` messages omit the key.
 
     Raises:
@@ -229,7 +229,7 @@ def _entry(place: Any, key: Any, index: int, nearest: Nearest | None) -> Any:
     raise FunctionError(f"{where} has no entry {cut(key)!r}", path=(index,), hint=hint)
 
 
-def _refuse_calls(value: Any, functions: Collection[str]) -> None:
+def _refuse_calls(value: object, functions: Collection[str]) -> None:
     """Check that no map in a value would be read as a call.
 
     Raises:
@@ -264,5 +264,5 @@ def _index(step: Any) -> int:
     return number
 
 
-def _nothing_to_select_from(found: Any) -> FunctionError:
+def _nothing_to_select_from(found: object) -> FunctionError:
     return FunctionError(f"expected a list, a map or JSON text, found {kind_of(found)}", path=(1,))

@@ -123,7 +123,7 @@ class FnBase64(Function):
         if not isinstance(self.arguments, LATER):
             as_text(self.arguments, ())
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
         """Return the text.
 
         Raises:
@@ -132,7 +132,7 @@ class FnBase64(Function):
         return as_text(arguments, ())
 
 
-def as_text(value: Any, path: Path) -> str:
+def as_text(value: object, path: Path) -> str:
     """Return ``value`` if it is text.
 
     Raises:

@@ -42,7 +42,7 @@ class Digest(Function):
         if not isinstance(text, LATER):
             _as_bytes(text)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
         """Return the digest.
 
         Raises:
@@ -52,7 +52,7 @@ class Digest(Function):
         # Declared as not used for security, since machines that forbid md5 could not evaluate the template otherwise.
         return hashlib.new(self._algorithm(algorithm), _as_bytes(text), usedforsecurity=False).hexdigest()
 
-    def _algorithm(self, name: Any) -> str:
+    def _algorithm(self, name: object) -> str:
         if not isinstance(name, str):
             raise FunctionError(f"expected the algorithm's name, found {kind_of(name)}", path=(0,))
         lower = name.lower()
@@ -66,7 +66,7 @@ class Digest(Function):
         return lower
 
 
-def _as_bytes(text: Any) -> bytes:
+def _as_bytes(text: object) -> bytes:
     if not isinstance(text, str):
         raise FunctionError(f"expected text, found {kind_of(text)}", path=(1,))
     try:

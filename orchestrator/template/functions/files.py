@@ -29,7 +29,7 @@ class GetFile(Function):
         if not isinstance(self.arguments, (str, *LATER)):
             raise FunctionError(f"expected the file's name, found {kind_of(self.arguments)}")
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:
+    def call(self, arguments: object, stack: StackDefinition) -> Any:
         """Return the file's content.
 
         Raises:

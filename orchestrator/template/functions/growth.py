@@ -1,7 +1,5 @@
 """Growth of a template while it is read: the size of all values that are inserted in place of calls."""
 
-from typing import Any
-
 
 class Growth:
     """Counts inserted values; one instance serves one reading of a template.
@@ -12,7 +10,7 @@ class Growth:
     def __init__(self) -> None:
         self._size = 0
 
-    def add(self, value: Any, most: int) -> bool:
+    def add(self, value: object, most: int) -> bool:
         """Count plain data; return False once the total exceeds ``most`` characters and parts."""
         left = [value]
         while left and self._size <= most:

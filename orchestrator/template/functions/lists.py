@@ -42,7 +42,7 @@ class StrSplit(Function):
         if index and not isinstance(index[0], LATER):
             _as_index(index[0])
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
         """Return the parts, or the one at the index.
 
         Raises:
@@ -108,7 +108,7 @@ class ListConcatUnique(ListConcat):
         Example("list_concat_unique: [[a, b], [b, c, a]]", ["a", "b", "c"]),
     )
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:
+    def call(self, arguments: object, stack: StackDefinition) -> Any:
         """Return the concatenated list without repetitions.
 
         Raises:
@@ -201,7 +201,7 @@ class Filter(Function):
         return [item for item in items if _key_of(item) not in unwanted]
 
 
-def _expect_split(arguments: Any) -> list[Any]:
+def _expect_split(arguments: object) -> list[Any]:
     if not isinstance(arguments, list):
         raise FunctionError(f"expected a list of a delimiter and a text, found {kind_of(arguments)}")
     if len(arguments) not in (2, 3):
@@ -210,7 +210,7 @@ def _expect_split(arguments: Any) -> list[Any]:
     return arguments
 
 
-def _expect_delimiter(delimiter: Any) -> str:
+def _expect_delimiter(delimiter: object) -> str:
     if not isinstance(delimiter, str):
         raise FunctionError(f"expected the delimiter as text, found {kind_of(delimiter)}", path=(0,))
     if not delimiter:
@@ -218,20 +218,20 @@ def _expect_delimiter(delimiter: Any) -> str:
     return delimiter
 
 
-def _expect_text(value: Any, index: int) -> str:
+def _expect_text(value: object, index: int) -> str:
     if not isinstance(value, str):
         raise FunctionError(f"expected text, found {kind_of(value)}", path=(index,))
     return value
 
 
-def _as_index(value: Any) -> int:
+def _as_index(value: object) -> int:
     index = as_whole(value)
     if index is None:
         raise FunctionError(f"expected a whole number as index, found {kind_of(value)}", path=(2,))
     return index
 
 
-def _expect_lists(arguments: Any) -> None:
+def _expect_lists(arguments: object) -> None:
     if not isinstance(arguments, list):
         raise FunctionError(f"expected a list of lists, found {kind_of(arguments)}")
     for index, items in enumerate(arguments):
@@ -239,18 +239,18 @@ def _expect_lists(arguments: Any) -> None:
             raise FunctionError(f"expected a list, found {kind_of(items)}", path=(index,))
 
 
-def _expect_sequence(among: Any) -> None:
+def _expect_sequence(among: object) -> None:
     if not isinstance(among, (list, str)):
         raise FunctionError(f"expected a list or text, found {kind_of(among)}", path=(1,))
 
 
-def _expect_list_or_nothing(items: Any, index: int) -> None:
+def _expect_list_or_nothing(items: object, index: int) -> None:
     # get_param returns an empty text for a path that does not exist.
     if items is not None and items != "" and not isinstance(items, list):
         raise FunctionError(f"expected a list, found {kind_of(items)}", path=(index,))
 
 
-def _key_of(value: Any) -> str:
+def _key_of(value: object) -> str:
     """Return a text that is the same for two values exactly if they are equal.
 
     Comparing all pairs would take minutes for long lists, and plain hashing of numbers would let a hostile template
@@ -259,7 +259,7 @@ def _key_of(value: Any) -> str:
     return json.dumps(_without_number_types(value), sort_keys=True, ensure_ascii=False)
 
 
-def _without_number_types(value: Any) -> Any:
+def _without_number_types(value: object) -> Any:
     if isinstance(value, dict):
         return {key: _without_number_types(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -40,7 +40,7 @@ class If(Macro):
     )
 
     @classmethod
-    def expand(cls, arguments: Any, builder: Builder) -> Any:
+    def expand(cls, arguments: object, builder: Builder) -> Any:
         """Return the value that the condition chooses.
 
         Raises:
@@ -102,7 +102,7 @@ class Equals(Function):
         """
         expect_list(self.arguments, 2, "two values")
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
         """Return whether both are the same.
 
         Raises:
@@ -128,7 +128,7 @@ class Not(Function):
         """
         self.arguments = as_condition(self.arguments, self.scope, self.path, ())
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
         """Return whether the condition does not hold."""
         return not arguments
 
@@ -179,7 +179,7 @@ class Or(Function):
         return any(arguments)
 
 
-def expect_list(arguments: Any, count: int, what: str) -> list[Any]:
+def expect_list(arguments: object, count: int, what: str) -> list[Any]:
     """Return ``arguments`` if they are a list of ``count`` items.
 
     Raises:
@@ -192,7 +192,7 @@ def expect_list(arguments: Any, count: int, what: str) -> list[Any]:
     return arguments
 
 
-def as_conditions(arguments: Any, scope: Scope, path: Path) -> list[Any]:
+def as_conditions(arguments: object, scope: Scope, path: Path) -> list[Any]:
     """Return a list of at least two operands, each converted by :func:`as_condition`.
 
     Raises:
@@ -205,7 +205,7 @@ def as_conditions(arguments: Any, scope: Scope, path: Path) -> list[Any]:
     return [as_condition(operand, scope, path, (index,)) for index, operand in enumerate(arguments)]
 
 
-def as_condition(operand: Any, scope: Scope, path: Path, place: Path) -> Any:
+def as_condition(operand: object, scope: Scope, path: Path, place: Path) -> Any:
     """Return a condition's operand as true, false or a call; a name becomes a call.
 
     Raises:

@@ -79,7 +79,7 @@ class MapReplace(Function):
             _expect_map(argument, (index,))
         _check_tables(self.arguments[1])
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
         """Return the map after replacing.
 
         Raises:
@@ -98,14 +98,14 @@ class MapReplace(Function):
         return replaced
 
 
-def _check_extent(entries: dict[str, Any], values: dict[str, Any]) -> None:
+def _check_extent(entries: dict[str, object], values: dict[str, object]) -> None:
     """Refuse replacements that would make the map too large."""
     counts = Counter(value for value in entries.values() if isinstance(value, str) and value in values)
     put_in = (Extent.of(values[value]) * count for value, count in counts.items())
     sum(put_in, start=Extent(len(entries), 0)).check()
 
 
-def _new_key(key: str, new: str | None, entries: dict[str, Any], replaced: dict[str, Any]) -> str:
+def _new_key(key: str, new: str | None, entries: dict[str, object], replaced: dict[str, object]) -> str:
     if new is None:
         return key
     path = (1, "keys", key)
@@ -116,14 +116,14 @@ def _new_key(key: str, new: str | None, entries: dict[str, Any], replaced: dict[
     return new
 
 
-def _expect_maps(arguments: Any) -> None:
+def _expect_maps(arguments: object) -> None:
     if not isinstance(arguments, list):
         raise FunctionError(f"expected a list of maps, found {kind_of(arguments)}")
     for index, entries in enumerate(arguments):
         _expect_map(entries, (index,))
 
 
-def _expect_map(value: Any, path: tuple[str | int, ...]) -> None:
+def _expect_map(value: object, path: tuple[str | int, ...]) -> None:
     if value is not None and not isinstance(value, (dict, *LATER)):
         raise FunctionError(f"expected a map, found {kind_of(value)}", path=path)
 

@@ -1,13 +1,13 @@
 """Whole numbers as arguments of functions; templates may also write them as text."""
 
 import re
-from typing import Any, Final
+from typing import Final
 
 #: More digits than any index or port has.
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
-def as_whole(value: Any) -> int | None:
+def as_whole(value: object) -> int | None:
     """Return a whole number, given as such or as text; None for anything else, including booleans."""
     if isinstance(value, str):
         text = value.strip()

@@ -46,7 +46,7 @@ class GetParam(Function):
         """
         _first(self.arguments, "the parameter's name")
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:
+    def call(self, arguments: object, stack: StackDefinition) -> Any:
         """Return the parameter's value with the path applied.
 
         Raises:
@@ -226,7 +226,7 @@ class UnknownName(FunctionError):
         self.name, self.known = name, known
 
 
-def _first(arguments: Any, what: str) -> Any:
+def _first(arguments: object, what: str) -> Any:
     """Return the name that the arguments begin with: text, or a call."""
     if isinstance(arguments, list) and not arguments:
         raise FunctionError(f"expected {what}, found an empty list")
@@ -237,7 +237,7 @@ def _first(arguments: Any, what: str) -> Any:
     return first
 
 
-def _literal_name(name: Any, path: tuple[int, ...]) -> None:
+def _literal_name(name: object, path: tuple[int, ...]) -> None:
     if holds_call(name):
         raise FunctionError(
             "a resource's name cannot come from another resource, nor from a hidden parameter",
@@ -248,11 +248,11 @@ def _literal_name(name: Any, path: tuple[int, ...]) -> None:
         raise FunctionError(f"expected the resource's name, found {kind_of(name)}", path=path)
 
 
-def _names(name: Any) -> tuple[str, ...]:
+def _names(name: object) -> tuple[str, ...]:
     return (name,) if isinstance(name, str) else ()
 
 
-def missing_resource(name: Any, names: KnownNames, path: tuple[int, ...]) -> FunctionError | None:
+def missing_resource(name: object, names: KnownNames, path: tuple[int, ...]) -> FunctionError | None:
     """Return the error of a reference to the resource ``name``; None if it exists, or is not known yet."""
     if not isinstance(name, str):
         return None

@@ -53,7 +53,7 @@ def all_functions() -> Mapping[str, CallableClass]:
     return as_functions((extension.name, extension.plugin) for extension in manager)
 
 
-def as_functions(found: Iterable[tuple[str, Any]]) -> dict[str, CallableClass]:
+def as_functions(found: Iterable[tuple[str, object]]) -> dict[str, CallableClass]:
     """Return the loaded objects of entry points, by name.
 
     Raises:

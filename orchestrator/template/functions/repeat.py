@@ -88,7 +88,7 @@ class Repeat(Function):
         copier = _Copier(tuple(lists))
         return [copier.copy(template, row) for row in rows]
 
-    def _combines(self, arguments: dict[str, Any]) -> bool:
+    def _combines(self, arguments: dict[str, object]) -> bool:
         """Whether each item of a list is combined with each item of the others."""
         return self.version < PIKE or arguments.get("permutations") is not False
 
@@ -106,7 +106,7 @@ class Repeat(Function):
             raise FunctionError(f"there would be more than {most} copies", path=("for_each",), hint=hint)
         return count
 
-    def _check_permutations(self, permutations: Any) -> None:
+    def _check_permutations(self, permutations: object) -> None:
         if isinstance(permutations, Function):
             raise FunctionError(
                 f"expected true or false written out, found {kind_of(permutations)}", path=("permutations",)
@@ -116,7 +116,7 @@ class Repeat(Function):
                 f"expected true or false, found {kind_of(permutations)}", path=("permutations",)
             )
 
-    def _check_lists(self, arguments: dict[str, Any]) -> None:
+    def _check_lists(self, arguments: dict[str, object]) -> None:
         for_each, combines = arguments["for_each"], self._combines(arguments)
         if not isinstance(for_each, dict):
             raise FunctionError(
@@ -132,7 +132,7 @@ class Repeat(Function):
         if not combines:
             _check_lengths(for_each)
 
-    def _check_map(self, placeholder: str, items: Any, *, combines: bool) -> None:
+    def _check_map(self, placeholder: str, items: object, *, combines: bool) -> None:
         """Refuse a value in place of a list, except for a map where it stands for its keys."""
         path = ("for_each", placeholder)
         if not isinstance(items, dict):
@@ -145,7 +145,7 @@ class Repeat(Function):
             raise FunctionError("expected a list, found a map", path=path, hint=hint)
 
 
-def _check_lengths(for_each: dict[str, Any]) -> None:
+def _check_lengths(for_each: dict[str, object]) -> None:
     """Refuse paired lists of different lengths; a null has any length."""
     lengths = [len(items) for items in for_each.values() if isinstance(items, list)]
     other = next((length for length in lengths if length != lengths[0]), None)
@@ -154,7 +154,7 @@ def _check_lengths(for_each: dict[str, Any]) -> None:
         raise FunctionError(message, path=("for_each",))
 
 
-def _holds_text(template: Any) -> bool:
+def _holds_text(template: object) -> bool:
     if isinstance(template, dict):
         return bool(template)
     if isinstance(template, list):
@@ -162,7 +162,7 @@ def _holds_text(template: Any) -> bool:
     return isinstance(template, str)
 
 
-def _check_items(lists: dict[str, list[Any]]) -> None:
+def _check_items(lists: dict[str, list[object]]) -> None:
     for placeholder, items in lists.items():
         for index, item in enumerate(items):
             if not isinstance(item, str):

@@ -75,7 +75,7 @@ class StrReplace(Function):
         check_length(sum(map(len, pieces)))
         return "".join(pieces)
 
-    def _as_text(self, key: str, value: Any) -> str:
+    def _as_text(self, key: str, value: object) -> str:
         if self.every_value and (value is None or value in ("", [], {})):
             found = "null" if value is None else f"{kind_of(value)} that is empty"
             raise FunctionError(f"expected a value, found {found}", path=("params", key))
@@ -94,7 +94,7 @@ class StrReplace(Function):
         more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
         return f"placeholders: {named}{more}"
 
-    def _as_json(self, key: str, value: Any) -> str:
+    def _as_json(self, key: str, value: object) -> str:
         if self.version < V2015_10_15:
             raise FunctionError(
                 f"expected text or a number, found {kind_of(value)}",
@@ -188,13 +188,13 @@ class ListJoin(Function):
                 texts.append(text)
         return delimiter.join(texts)
 
-    def _expect_list(self, items: Any, index: int) -> None:
+    def _expect_list(self, items: object, index: int) -> None:
         # get_param returns an empty text for a path that does not exist.
         empty = items is None if self.version < V2015_10_15 else not items
         if not empty and not isinstance(items, list):
             raise FunctionError(f"expected a list, found {kind_of(items)}", path=(index,))
 
-    def _as_text(self, item: Any, path: tuple[int, int]) -> str:
+    def _as_text(self, item: object, path: tuple[int, int]) -> str:
         if item is None:
             return ""
         if isinstance(item, str):
@@ -204,7 +204,7 @@ class ListJoin(Function):
         raise FunctionError(f"expected text, found {kind_of(item)}", path=path)
 
 
-def _expect_params(params: Any, *, or_call: bool) -> None:
+def _expect_params(params: object, *, or_call: bool) -> None:
     if not isinstance(params, (dict, *LATER) if or_call else dict):
         raise FunctionError(f"expected a map of placeholders, found {kind_of(params)}", path=("params",))
 

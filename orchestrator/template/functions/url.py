@@ -79,7 +79,7 @@ class MakeUrl(Function):
         return url
 
 
-def _check_parts(parts: dict[str, Any]) -> None:
+def _check_parts(parts: dict[str, object]) -> None:
     for name, value in parts.items():
         if isinstance(value, LATER):
             continue
@@ -95,7 +95,7 @@ def _check_parts(parts: dict[str, Any]) -> None:
             )
 
 
-def _check_port(value: Any) -> None:
+def _check_port(value: object) -> None:
     port = as_whole(value)
     if port is None:
         raise FunctionError(f"expected a port's number, found {kind_of(value)}", path=("port",))
@@ -103,7 +103,7 @@ def _check_port(value: Any) -> None:
         raise FunctionError("a port's number is between 1 and 65535", path=("port",))
 
 
-def _check_query(value: Any) -> None:
+def _check_query(value: object) -> None:
     if not isinstance(value, dict):
         raise FunctionError(f"expected a map, found {kind_of(value)}", path=("query",))
     for key, item in value.items():
@@ -111,7 +111,7 @@ def _check_query(value: Any) -> None:
             raise FunctionError(f"expected text or a number, found {kind_of(item)}", path=("query", key))
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     return "" if value is None else str(value)
 
 

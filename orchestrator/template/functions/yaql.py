@@ -55,7 +55,7 @@ class Yaql(Function):
         if not isinstance(expression, LATER):
             self._check_syntax(expression)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
         """Return the result of the expression.
 
         Raises:
@@ -99,7 +99,7 @@ class Yaql(Function):
         return FunctionError(message, path=("expression",), hint=hint)
 
 
-def _parts(arguments: Any) -> tuple[Any, Any]:
+def _parts(arguments: object) -> tuple[Any, Any]:
     """Return the expression (text, or known only later) and the data."""
     if not isinstance(arguments, dict):
         raise FunctionError(f"expected a map with 'expression' and 'data', found {kind_of(arguments)}")
