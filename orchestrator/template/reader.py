@@ -138,7 +138,7 @@ class _Reader:
 
     # -- events ------------------------------------------------------------------------------------------------
 
-    def _on_document(self, event: object) -> None:
+    def _on_document(self, event: yaml.Event) -> None:
         self._documents += 1
         if self._documents > 1:
             self._stop(
@@ -157,13 +157,13 @@ class _Reader:
             value = _MERGE_KEY
         self._add(value, _where(event), size, 0)
 
-    def _on_map(self, event: object) -> None:
+    def _on_map(self, event: yaml.Event) -> None:
         self._open({}, event, _MAP_TAGS)
 
-    def _on_list(self, event: object) -> None:
+    def _on_list(self, event: yaml.Event) -> None:
         self._open([], event, _LIST_TAGS)
 
-    def _on_end(self, _event: object) -> None:
+    def _on_end(self, _event: yaml.Event) -> None:
         frame = self._stack.pop()
         for merged in frame.merged:
             places = self.places[id(merged)]
@@ -281,7 +281,7 @@ class _Reader:
                 Fault((), 0, f"the text has {size} bytes; at most {self._max_bytes} are allowed", _MORE_BYTES)
             )
 
-    def _count(self, nodes: int, event: object) -> None:
+    def _count(self, nodes: int, event: yaml.Event) -> None:
         """Count added nodes, and refuse more than the limit."""
         self.nodes += nodes
         if self.nodes > self._max_nodes:

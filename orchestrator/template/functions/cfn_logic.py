@@ -73,7 +73,7 @@ class FnNot(Function):
         (operand,) = expect_list(self.arguments, 1, "one condition")
         self.arguments = [as_condition(operand, self.scope, self.path, (0,))]
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: list[object], stack: StackDefinition) -> bool:  # noqa: ARG002 - pure
         """Return whether the condition does not hold."""
         return not arguments[0]
 

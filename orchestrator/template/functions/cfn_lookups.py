@@ -122,7 +122,7 @@ class FnSelect(Function):
         if items is not None and not isinstance(items, (str, list, dict, *LATER)):
             raise _nothing_to_select_from(items)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: list[object], stack: StackDefinition) -> object:  # noqa: ARG002 - pure
         """Return the item or entry.
 
         Raises:
@@ -172,7 +172,7 @@ class FnMemberListToMap(Function):
         if not isinstance(items, (list, *LATER)):
             raise FunctionError(f"expected a list, found {kind_of(items)}", path=(2,))
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: Any, stack: StackDefinition) -> dict[str, str]:  # noqa: ARG002 - pure
         """Return the map, in the order of the members' numbers.
 
         Raises:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from itertools import chain
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from orchestrator.definition import ParentResourceProxy, StackDefinition
 from orchestrator.errors import cut
@@ -48,7 +48,7 @@ class Ref(Function):
             found = kind_of(self.arguments)
             raise FunctionError(f"expected the name of a resource or a parameter, found {found}")
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:
+    def call(self, arguments: str, stack: StackDefinition) -> object:
         """Return the resource's reference id, or the parameter's value.
 
         Raises:

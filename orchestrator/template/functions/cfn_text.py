@@ -1,6 +1,6 @@
 """CFN's functions that join, split or replace text: Fn::Join, Fn::Split, Fn::Replace, Fn::Base64."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from orchestrator.definition import StackDefinition
 from orchestrator.template.document import Path
@@ -51,7 +51,7 @@ class FnSplit(Function):
             if not isinstance(item, (str, *LATER)):
                 raise FunctionError(f"expected text, found {kind_of(item)}", path=(index,))
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: list[object], stack: StackDefinition) -> list[str]:  # noqa: ARG002 - pure
         """Return the pieces.
 
         Raises:
@@ -90,7 +90,7 @@ class FnReplace(StrReplace):
             message = f"expected a map of placeholders, found {kind_of(placeholders)}"
             raise FunctionError(message, path=(0,))
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:
+    def call(self, arguments: list[object], stack: StackDefinition) -> str:
         """Return the text with placeholders replaced.
 
         Raises:
@@ -123,7 +123,7 @@ class FnBase64(Function):
         if not isinstance(self.arguments, LATER):
             as_text(self.arguments, ())
 
-    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> str:  # noqa: ARG002 - pure
         """Return the text.
 
         Raises:

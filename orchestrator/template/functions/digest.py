@@ -1,7 +1,7 @@
 """Functions that hash: digest."""
 
 import hashlib
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from orchestrator.definition import StackDefinition
 from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, kind_of
@@ -42,7 +42,7 @@ class Digest(Function):
         if not isinstance(text, LATER):
             _as_bytes(text)
 
-    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> str:  # noqa: ARG002 - pure
         """Return the digest.
 
         Raises:

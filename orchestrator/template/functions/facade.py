@@ -1,7 +1,7 @@
 """Functions that read the parent stack's resource that the template implements: resource_facade."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from orchestrator.definition import ParentResourceProxy, StackDefinition, is_unknown
 from orchestrator.template.functions.base import Example, Function, FunctionError, kind_of
@@ -52,7 +52,7 @@ class ResourceFacade(Function):
             hint = self.scope.nearest.hint(part, self.parts, expected)
             raise FunctionError(f"a resource has no part {part!r} here", hint=hint)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:
+    def call(self, arguments: str, stack: StackDefinition) -> object:
         """Return the part of the resource.
 
         Raises:

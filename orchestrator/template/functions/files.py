@@ -1,7 +1,7 @@
 """Functions that read files: get_file."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from orchestrator.definition import StackDefinition
 from orchestrator.errors import cut
@@ -29,7 +29,7 @@ class GetFile(Function):
         if not isinstance(self.arguments, (str, *LATER)):
             raise FunctionError(f"expected the file's name, found {kind_of(self.arguments)}")
 
-    def call(self, arguments: object, stack: StackDefinition) -> Any:
+    def call(self, arguments: object, stack: StackDefinition) -> str:
         """Return the file's content.
 
         Raises:

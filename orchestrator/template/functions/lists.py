@@ -42,7 +42,7 @@ class StrSplit(Function):
         if index and not isinstance(index[0], LATER):
             _as_index(index[0])
 
-    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> list[str] | str | None:  # noqa: ARG002 - pure
         """Return the parts, or the one at the index.
 
         Raises:
@@ -85,15 +85,15 @@ class ListConcat(Function):
         if not isinstance(self.arguments, LATER):
             _expect_lists(self.arguments)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> list[object]:  # noqa: ARG002 - pure
         """Return the concatenated list.
 
         Raises:
             FunctionError: an item is no list, or the result would be too large.
         """
-        _expect_lists(arguments)
-        check_parts(sum(len(items) for items in arguments if items), "items")
-        return [item for items in arguments for item in items or ()]
+        lists = _expect_lists(arguments)
+        check_parts(sum(len(items) for items in lists if items), "items")
+        return [item for items in lists for item in items or ()]
 
 
 class ListConcatUnique(ListConcat):
@@ -108,13 +108,13 @@ class ListConcatUnique(ListConcat):
         Example("list_concat_unique: [[a, b], [b, c, a]]", ["a", "b", "c"]),
     )
 
-    def call(self, arguments: object, stack: StackDefinition) -> Any:
+    def call(self, arguments: object, stack: StackDefinition) -> list[object]:
         """Return the concatenated list without repetitions.
 
         Raises:
             FunctionError: an item is no list, or the result would be too large.
         """
-        first: dict[str, Any] = {}
+        first: dict[str, object] = {}
         for item in super().call(arguments, stack):
             first.setdefault(_key_of(item), item)
         return list(first.values())
@@ -149,17 +149,14 @@ class Contains(Function):
         if isinstance(among, str) and not isinstance(value, LATER):
             _expect_text(value, 0)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: list[object], stack: StackDefinition) -> bool:  # noqa: ARG002 - pure
         """Return whether the list or the text contains the value.
 
         Raises:
             FunctionError: the second argument is neither a list nor text, or the value cannot be in a text.
         """
-        value, among = arguments
-        _expect_sequence(among)
-        if isinstance(among, str):
-            _expect_text(value, 0)
-        return value in among
+        value, among = arguments[0], _expect_sequence(arguments[1])
+        return _expect_text(value, 0) in among if isinstance(among, str) else value in among
 
 
 class Filter(Function):
@@ -186,22 +183,21 @@ class Filter(Function):
             if not isinstance(items, LATER):
                 _expect_list_or_nothing(items, index)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: list[object], stack: StackDefinition) -> object:  # noqa: ARG002 - pure
         """Return the items that are not among the values.
 
         Raises:
             FunctionError: an argument is no list.
         """
-        values, items = arguments
-        _expect_list_or_nothing(items, 1)
+        items = _expect_list_or_nothing(arguments[1], 1)
         if not items:
-            return items
-        _expect_list_or_nothing(values, 0)
+            return arguments[1]
+        values = _expect_list_or_nothing(arguments[0], 0)
         unwanted = {_key_of(value) for value in values or ()}
         return [item for item in items if _key_of(item) not in unwanted]
 
 
-def _expect_split(arguments: object) -> list[Any]:
+def _expect_split(arguments: object) -> list[object]:
     if not isinstance(arguments, list):
         raise FunctionError(f"expected a list of a delimiter and a text, found {kind_of(arguments)}")
     if len(arguments) not in (2, 3):
@@ -231,23 +227,28 @@ def _as_index(value: object) -> int:
     return index
 
 
-def _expect_lists(arguments: object) -> None:
+def _expect_lists(arguments: object) -> list[list[object] | None]:
     if not isinstance(arguments, list):
         raise FunctionError(f"expected a list of lists, found {kind_of(arguments)}")
     for index, items in enumerate(arguments):
         if items is not None and not isinstance(items, (list, *LATER)):
             raise FunctionError(f"expected a list, found {kind_of(items)}", path=(index,))
+    return arguments
 
 
-def _expect_sequence(among: object) -> None:
+def _expect_sequence(among: object) -> list[object] | str:
     if not isinstance(among, (list, str)):
         raise FunctionError(f"expected a list or text, found {kind_of(among)}", path=(1,))
+    return among
 
 
-def _expect_list_or_nothing(items: object, index: int) -> None:
+def _expect_list_or_nothing(items: object, index: int) -> list[object] | None:
     # get_param returns an empty text for a path that does not exist.
-    if items is not None and items != "" and not isinstance(items, list):
+    if items is None or items == "":
+        return None
+    if not isinstance(items, list):
         raise FunctionError(f"expected a list, found {kind_of(items)}", path=(index,))
+    return items
 
 
 def _key_of(value: object) -> str:

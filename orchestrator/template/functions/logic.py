@@ -77,7 +77,7 @@ class ConditionName(Function):
         if self.scope.conditions is not None:
             self.scope.conditions.refuse_unknown(self.arguments)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - the verdict has its own
+    def call(self, arguments: str, stack: StackDefinition) -> object:  # noqa: ARG002 - the verdict has its own
         """Return whether the condition holds."""
         return UNKNOWN if self.scope.conditions is None else self.scope.conditions.verdict(arguments)
 
@@ -102,7 +102,7 @@ class Equals(Function):
         """
         expect_list(self.arguments, 2, "two values")
 
-    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> bool:  # noqa: ARG002 - pure
         """Return whether both are the same.
 
         Raises:
@@ -128,7 +128,7 @@ class Not(Function):
         """
         self.arguments = as_condition(self.arguments, self.scope, self.path, ())
 
-    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> bool:  # noqa: ARG002 - pure
         """Return whether the condition does not hold."""
         return not arguments
 
@@ -151,7 +151,7 @@ class And(Function):
         """
         self.arguments = as_conditions(self.arguments, self.scope, self.path)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: list[object], stack: StackDefinition) -> bool:  # noqa: ARG002 - pure
         """Return whether all conditions hold."""
         return all(arguments)
 
@@ -174,7 +174,7 @@ class Or(Function):
         """
         self.arguments = as_conditions(self.arguments, self.scope, self.path)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: list[object], stack: StackDefinition) -> bool:  # noqa: ARG002 - pure
         """Return whether any condition holds."""
         return any(arguments)
 

@@ -34,15 +34,14 @@ class MapMerge(Function):
         if not isinstance(self.arguments, LATER):
             _expect_maps(self.arguments)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> dict[str, object]:  # noqa: ARG002 - pure
         """Return the merged map.
 
         Raises:
             FunctionError: an item is no map, or the result would be too large.
         """
-        _expect_maps(arguments)
-        merged: dict[str, Any] = {}
-        for entries in arguments:
+        merged: dict[str, object] = {}
+        for entries in _expect_maps(arguments):
             merged.update(entries or {})
         check_parts(len(merged), "entries")
         return merged
@@ -79,7 +78,7 @@ class MapReplace(Function):
             _expect_map(argument, (index,))
         _check_tables(self.arguments[1])
 
-    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> dict[str, object]:  # noqa: ARG002 - pure
         """Return the map after replacing.
 
         Raises:
@@ -91,7 +90,7 @@ class MapReplace(Function):
         _check_tables(tables)
         keys, values = ((tables or {}).get(table) or {} for table in _TABLES)
         _check_extent(entries or {}, values)
-        replaced: dict[str, Any] = {}
+        replaced: dict[str, object] = {}
         for key, value in (entries or {}).items():
             new = _new_key(key, keys.get(key), entries, replaced)
             replaced[new] = values.get(value, value) if isinstance(value, str) else value
@@ -116,11 +115,12 @@ def _new_key(key: str, new: str | None, entries: dict[str, object], replaced: di
     return new
 
 
-def _expect_maps(arguments: object) -> None:
+def _expect_maps(arguments: object) -> list[dict[str, object] | None]:
     if not isinstance(arguments, list):
         raise FunctionError(f"expected a list of maps, found {kind_of(arguments)}")
     for index, entries in enumerate(arguments):
         _expect_map(entries, (index,))
+    return arguments
 
 
 def _expect_map(value: object, path: tuple[str | int, ...]) -> None:

@@ -46,7 +46,7 @@ class GetParam(Function):
         """
         _first(self.arguments, "the parameter's name")
 
-    def call(self, arguments: object, stack: StackDefinition) -> Any:
+    def call(self, arguments: object, stack: StackDefinition) -> object:
         """Return the parameter's value with the path applied.
 
         Raises:
@@ -101,7 +101,7 @@ class GetResource(Function):
         """
         _literal_name(self.arguments, ())
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:
+    def call(self, arguments: str, stack: StackDefinition) -> object:
         """Return the resource's reference id.
 
         Raises:
@@ -179,7 +179,7 @@ class GetAttr(Function):
                 hint=f"the resource alone gives all its attributes from heat_template_version {V2015_10_15} on",
             )
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:
+    def call(self, arguments: Any, stack: StackDefinition) -> object:
         """Return the attribute with the path applied.
 
         Raises:

@@ -71,7 +71,7 @@ class Repeat(Function):
         if not isinstance(arguments["for_each"], LATER):
             self._check_lists(arguments)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: Any, stack: StackDefinition) -> list[object]:  # noqa: ARG002 - pure
         """Return the copies.
 
         Raises:

@@ -53,7 +53,7 @@ class StrReplace(Function):
                 raise FunctionError(f"the key {key!r} is missing", hint="expected 'template' and 'params'")
         _expect_params(self.arguments["params"], or_call=True)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: Any, stack: StackDefinition) -> str:  # noqa: ARG002 - pure
         """Return the text with placeholders replaced.
 
         Raises:
@@ -168,7 +168,7 @@ class ListJoin(Function):
             if not isinstance(items, LATER):
                 self._expect_list(items, index)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: list[object], stack: StackDefinition) -> str:  # noqa: ARG002 - pure
         """Return the joined text.
 
         Raises:
@@ -180,19 +180,21 @@ class ListJoin(Function):
         texts: list[str] = []
         length = -len(delimiter)
         for index, items in enumerate(lists, 1):
-            self._expect_list(items, index)
-            for at, item in enumerate(items or ()):
+            for at, item in enumerate(self._expect_list(items, index)):
                 text = self._as_text(item, (index, at))
                 length += len(text) + len(delimiter)
                 check_length(length)
                 texts.append(text)
         return delimiter.join(texts)
 
-    def _expect_list(self, items: object, index: int) -> None:
+    def _expect_list(self, items: object, index: int) -> list[object]:
         # get_param returns an empty text for a path that does not exist.
         empty = items is None if self.version < V2015_10_15 else not items
-        if not empty and not isinstance(items, list):
+        if empty:
+            return []
+        if not isinstance(items, list):
             raise FunctionError(f"expected a list, found {kind_of(items)}", path=(index,))
+        return items
 
     def _as_text(self, item: object, path: tuple[int, int]) -> str:
         if item is None:

@@ -53,7 +53,7 @@ class MakeUrl(Function):
                 raise FunctionError(f"a URL has no part {name!r}", path=(name,), hint=hint)
         _check_parts(self.arguments)
 
-    def call(self, arguments: Any, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: dict[str, object], stack: StackDefinition) -> str:  # noqa: ARG002 - pure
         """Return the URL.
 
         Raises:
@@ -64,7 +64,7 @@ class MakeUrl(Function):
         # Encoding makes at most twelve characters of one: this bounds intermediate results.
         check_length(Extent.of(parts).characters)
         try:
-            url = urlunsplit(
+            url: str = urlunsplit(
                 (
                     parts["scheme"],
                     "".join(_authority(parts)),

@@ -55,7 +55,7 @@ class Yaql(Function):
         if not isinstance(expression, LATER):
             self._check_syntax(expression)
 
-    def call(self, arguments: object, stack: StackDefinition) -> Any:  # noqa: ARG002 - nothing but the arguments counts
+    def call(self, arguments: object, stack: StackDefinition) -> object:  # noqa: ARG002 - pure
         """Return the result of the expression.
 
         Raises:
