@@ -15,9 +15,10 @@ import sqlalchemy as sa
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.views.stacks import StackView
 from tests.faults.installation import PROCESSES as ALL_PROCESSES
-from tests.faults.installation import Installation, until
+from tests.faults.installation import Installation
 from tests.services.engine import EngineProcess
 from tests.services.process import HOST, free_port
+from tests.waiting import until
 
 #: Those of an installation that run here.
 PROCESSES = tuple(name for name in ALL_PROCESSES if name != "w3")

@@ -8,7 +8,7 @@ from tests.browser.conftest import Visiting
 from tests.browser.site import BROKEN, Site
 from tests.browser.visit import THEMES
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 STACK = "broken"
 PAGES = (

@@ -8,7 +8,7 @@ from orchestrator.model.messages import StackJob
 from tests.browser.conftest import Visiting
 from tests.browser.site import BLOCKED, BROKEN, ROOT, Site, nothing
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 #: Whether so many resources are listed.
 LISTED = "(number) => document.querySelectorAll('#graph-list tr[data-no]').length === number"

@@ -6,9 +6,9 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, layers, nothing
 from tests.browser.visit import PATIENCE
-from tests.faults.installation import until
+from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 #: What a browser says by itself of an address that does not answer.
 UNREACHED = ("Failed to load resource", "ERR_CONNECTION", "ERR_INCOMPLETE_CHUNKED_ENCODING")

@@ -16,8 +16,8 @@ from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
 from orchestrator.store.store import Store
 from orchestrator.views.operations import ProcessView, StuckView
-from tests.faults.installation import until
 from tests.unit.orchestrator.dashboard.serving import served
+from tests.waiting import until
 
 HEAD = "heat_template_version: 2021-04-16\n"
 #: A name that would do harm if it were taken for anything but text.

@@ -14,7 +14,7 @@ from orchestrator.model.messages import CheckOrder
 from tests.browser.site import Site
 from tests.browser.visit import visiting
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 #: Two resources that a third requires, through a point where edges meet; and one that is replaced.
 VERTICES = (

@@ -9,7 +9,7 @@ from tests.browser.conftest import Visiting
 from tests.browser.site import BROKEN, ROOT, Site
 from tests.browser.visit import Visit
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 #: How many times Tab is pressed at most on the way to something.
 FAR = 120

@@ -5,7 +5,7 @@ import pytest
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, layers
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 #: How many resources it has, the one at the gate besides.
 WIDTH, DEEP = 30, 10

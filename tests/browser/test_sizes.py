@@ -5,7 +5,7 @@ import pytest
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, layers, nothing
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 WIDTH, DEEP = 50, 40
 

@@ -11,7 +11,7 @@ from orchestrator.views.operations import STATES
 from tests.browser.site import OPERATOR, Site
 
 #: How long a page may take for anything, in milliseconds.
-PATIENCE = 60_000
+PATIENCE = 300_000
 #: Remembers what the page is told, before the page sees it.
 LISTENING = """
 window.told = []; window.resyncs = 0;

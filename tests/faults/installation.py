@@ -4,15 +4,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import psycopg
-import pytest
 import redis
 import sqlalchemy as sa
-import tenacity
 
 from orchestrator.config.settings import load_settings
 from orchestrator.model.messages import StackJob
@@ -20,6 +18,7 @@ from orchestrator.queue.celery_app import make_app, send_job
 from orchestrator.service import Service
 from orchestrator.views.stacks import EventView, Progress, StackView
 from tests.services.engine import EngineProcess
+from tests.waiting import PATIENCE_SECONDS, until
 from tests.warm import start as warm_start
 from tests.warm import warm_program
 
@@ -39,28 +38,8 @@ HASTE = {
     "redeliver_seconds": "2",
     "sweep_seconds": "0.5",
 }
-#: Longest wait for anything.
-PATIENCE_SECONDS = 60.0
 #: Between two looks at how far a stack is: whoever waits leaves the processors to those who work.
 LOOK_SECONDS = 0.05
-
-
-def until(
-    look: Callable[[], T | None], *, seconds: float = PATIENCE_SECONDS, pause_seconds: float = 0.01
-) -> T:
-    """Return the first answer that is true; fails when none was in time."""
-
-    def give_up(_state: tenacity.RetryCallState) -> None:
-        pytest.fail(f"waited {seconds:g} s in vain for what {look.__qualname__} looks for")
-
-    found = tenacity.Retrying(
-        retry=tenacity.retry_if_result(lambda answer: not answer),
-        wait=tenacity.wait_fixed(pause_seconds),
-        stop=tenacity.stop_after_delay(seconds),
-        retry_error_callback=give_up,
-    )(look)
-    assert found
-    return found
 
 
 class Installation:

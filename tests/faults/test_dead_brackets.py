@@ -23,9 +23,10 @@ from orchestrator.store.store import Store
 from orchestrator.store.traversals.operation_rows import OperationRow
 from orchestrator.views.stacks import StackView
 from tests.faults import threaded_coordinator
-from tests.faults.installation import Installation, until
+from tests.faults.installation import Installation
 from tests.services.engine import EngineProcess, running
 from tests.unit.packages import install
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,8 @@ import redis
 from orchestrator.views.stacks import StackView
 from tests.bench.shapes import template
 from tests.faults.history import assert_made_once_and_in_order
-from tests.faults.installation import PATIENCE_SECONDS, Installation, until
+from tests.faults.installation import Installation
+from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,9 @@ from orchestrator.config.settings import Settings
 from orchestrator.service import Service
 from orchestrator.store import migrations
 from tests.bench.shapes import template
-from tests.faults.installation import PATIENCE_SECONDS, PROCESSES, Installation, until
+from tests.faults.installation import PROCESSES, Installation
 from tests.services.engine import running
+from tests.waiting import PATIENCE_SECONDS, until
 from tests.warm import warm_program
 
 pytestmark = pytest.mark.slow

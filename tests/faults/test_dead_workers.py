@@ -5,7 +5,8 @@ import redis
 
 from tests.bench.shapes import SHAPES, template
 from tests.faults.history import assert_made_once_and_in_order
-from tests.faults.installation import Installation, until
+from tests.faults.installation import Installation
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 

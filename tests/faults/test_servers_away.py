@@ -9,9 +9,10 @@ import pytest
 from orchestrator.store import migrations
 from tests.bench.shapes import template
 from tests.faults.history import assert_made_once_and_in_order
-from tests.faults.installation import STACK, Installation, until
+from tests.faults.installation import STACK, Installation
 from tests.services.process import HOST, free_port
 from tests.services.servers import PostgresServer, RedisServer
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 

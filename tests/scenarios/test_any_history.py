@@ -541,7 +541,7 @@ def _identity(definition: Definition, name: str) -> Any:
     return (there[name].type, value_of(there, name)) if name in there else None
 
 
-TestAnyHistory = pytest.mark.timeout(0 if HISTORIES else 300)(AnyHistory.TestCase)
+TestAnyHistory = pytest.mark.timeout(0)(AnyHistory.TestCase) if HISTORIES else AnyHistory.TestCase
 TestAnyHistory.settings = settings(
     max_examples=HISTORIES or 25,
     stateful_step_count=50 if HISTORIES else 20,

@@ -33,6 +33,7 @@ from orchestrator.store.tables import annotation
 from tests.scenarios.bracket_book import ENTER, LATE, LEAVE, RAISES, REFUSES, YES, Book, Call, Death, Player
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import Crash, World
+from tests.waiting import PATIENCE_SECONDS
 
 EXAMPLES: Final = int(os.environ.get("ISOTHERM_HISTORIES", "0"))
 FILES: Final = {"pair.yaml": template({"disk": value("1")})}
@@ -383,7 +384,7 @@ def test_an_answer_that_comes_too_late_refuses_is_heard_by_nobody_and_is_told_of
         words = [(each.word, each.plugin) for each in book.entries if isinstance(each, Call)]
         assert words == [(ENTER, "a"), (ENTER, "b"), (LEAVE, "b"), (LEAVE, "a")]
         slow.answer.set()
-        assert slow.answered.wait(10)
+        assert slow.answered.wait(PATIENCE_SECONDS)
         assert world.store.stacks.all(project="default") == []
         with book.aside() as connection:
             assert connection.execute(sa.select(sa.func.count()).select_from(annotation)).scalar() == 0

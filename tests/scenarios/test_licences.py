@@ -200,7 +200,6 @@ def held(server: LicenceServer) -> dict[str, int]:
 
 
 # Whoever finds a fault gets the time to make the example small.
-@pytest.mark.timeout(420)
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(steps(st.just(Break.NOTHING), moves), min_size=1, max_size=6))
 def test_licences_are_held_for_what_there_is_whatever_fails_or_dies(story: list[Step]) -> None:
@@ -216,7 +215,6 @@ def test_licences_are_held_for_what_there_is_whatever_fails_or_dies(story: list[
 
 
 # Whoever finds a fault gets the time to make the example small.
-@pytest.mark.timeout(420)
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(

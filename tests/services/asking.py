@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.services.demanding import install
+from tests.waiting import PATIENCE_SECONDS
 from tests.warm import LASTING, start, warm_program
 
 ROOT = Path(__file__).parents[2]
-#: How long a command may take.
-PATIENCE_SECONDS = 90.0
 
 
 class Asking:

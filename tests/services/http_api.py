@@ -227,7 +227,7 @@ class HttpApi:
             self.requests.clear()
             self.most_at_once = 0
 
-    def wait_for(self, method: str, path: str = "*", *, times: int = 1, seconds: float = 30.0) -> None:
+    def wait_for(self, method: str, path: str = "*", *, times: int = 1, seconds: float = 300.0) -> None:
         """Return when so many requests of a kind have come in; fails when they do not in time."""
         rule = _Rule(fault=Fault(), method=method, path=path, tenant="*", times=1)
         with self._changed:

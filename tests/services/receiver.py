@@ -76,7 +76,7 @@ class Receiver:
         """The base URL, without a slash at its end."""
         return f"http://{HOST}:{self.port}"
 
-    def wait_for(self, times: int, *, seconds: float = 30.0) -> list[Received]:
+    def wait_for(self, times: int, *, seconds: float = 300.0) -> list[Received]:
         """Return the messages when so many have come in; fails when they do not in time."""
         with self._changed:
             came = self._changed.wait_for(lambda: len(self.messages) >= times, seconds)

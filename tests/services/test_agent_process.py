@@ -19,15 +19,15 @@ from orchestrator.config.settings import Settings, load_settings
 from orchestrator.errors import Conflict
 from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.nodes.rpc.operations import OperationState
-from tests.faults.installation import until
 from tests.services.engine import EngineProcess
 from tests.services.servers import RedisServer
+from tests.waiting import until
 from tests.warm import start
 from workers.agent.serving.process import serve
 
 NODE = "host1"
 #: Longer than anything takes.
-LONG = 30.0
+LONG = 300.0
 
 
 class Node:

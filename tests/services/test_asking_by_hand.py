@@ -9,6 +9,7 @@ import pytest
 from tests.services.asking import Asking
 from tests.services.demanding import path_of, template
 from tests.services.http_api import Fault, How, HttpApi
+from tests.waiting import PATIENCE_SECONDS
 
 RESOURCES = 40
 #: Neither retries nor much patience: a failure is told soon.
@@ -66,6 +67,6 @@ def test_two_hundred_in_two_processes_who_ask_the_same_at_once_cost_one_request(
             assert each.stdin is not None
             each.stdin.write("\n")
             each.stdin.flush()
-        told = [each.communicate(timeout=60)[0].splitlines()[-1] for each in (one, two)]
+        told = [each.communicate(timeout=PATIENCE_SECONDS)[0].splitlines()[-1] for each in (one, two)]
     assert told == ["100", "100"]
     assert http_api.count() == 1

@@ -11,13 +11,13 @@ import pytest
 from sqlalchemy import make_url
 
 from orchestrator.store import migrations
-from tests.faults.installation import until
 from tests.services.asking import Asking
 from tests.services.demanding import NAMES, path_of, template
 from tests.services.engine import EngineProcess, running
 from tests.services.fixtures import or_skip
 from tests.services.http_api import HttpApi
 from tests.services.servers import MemcachedServer, PostgresServer, RedisServer, Server
+from tests.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.slow
 
@@ -118,7 +118,7 @@ def test_a_cache_server_that_dies_on_the_way_costs_requests_and_nothing_else(
             server.crash()
             api.wait_for("GET", times=len(NAMES) + some)
             server.launch()
-            said, _ = create.communicate(timeout=90)
+            said, _ = create.communicate(timeout=PATIENCE_SECONDS)
             assert create.returncode == 0, said
     asked = api.count()
     # Who finds the cache away asks for itself, once before its action, and so never more often than without a cache.

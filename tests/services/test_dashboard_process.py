@@ -15,6 +15,7 @@ from orchestrator.model.messages import StackJob
 from orchestrator.service import Service
 from tests.services.process import free_port
 from tests.services.servers import RedisServer
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +42,7 @@ def started(command: tuple[str, ...], port: int, environment: dict[str, str]) ->
 )
 def asked(port: int, path: str) -> Any:
     """Return what a dashboard answers, once one is there."""
-    answer = httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False, timeout=20)
+    answer = httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False, timeout=300)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -68,7 +69,7 @@ def test_a_dashboard_that_was_killed_is_replaced_and_one_that_is_asked_to_stop_d
         assert [row["name"] for row in before["rows"]] == ["web"]
 
         second = started(BY_CELERY, port, environment)
-        _, said = second.communicate(timeout=60)
+        _, said = second.communicate(timeout=PATIENCE_SECONDS)
         assert second.returncode == 2, said
         assert f"cannot listen on 127.0.0.1:{port}" in said
         assert "Traceback" not in said
@@ -84,7 +85,7 @@ def test_a_dashboard_that_was_killed_is_replaced_and_one_that_is_asked_to_stop_d
         with httpx.stream("GET", f"http://127.0.0.1:{port}/stacks/stream", trust_env=False) as stream:
             assert stream.status_code == 200
             third.terminate()
-            _, said = third.communicate(timeout=30)
+            _, said = third.communicate(timeout=PATIENCE_SECONDS)
     finally:
         third.kill()
         third.wait()

@@ -12,9 +12,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from orchestrator.store import migrations
-from tests.faults.installation import PROCESSES, STACK, Installation, until
+from tests.faults.installation import PROCESSES, STACK, Installation
 from tests.services.engine import running
 from tests.unit.docs.pages import ROOT
+from tests.waiting import PATIENCE_SECONDS, until
 from tests.warm import warm_program
 
 pytestmark = pytest.mark.slow
@@ -94,7 +95,7 @@ class Follower:
 
     def ended(self) -> list[str]:
         """Return what it shows at its end."""
-        told, _ = self.process.communicate(timeout=60)
+        told, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
         assert self.process.returncode == 0, self.complaints.read_text()
         _, _, picture = told.partition("\n\n")
         return picture.splitlines()

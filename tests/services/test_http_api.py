@@ -12,7 +12,7 @@ from tests.services.http_api import Fault, How, HttpApi
 
 @pytest.fixture
 def client(http_api: HttpApi) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=http_api.url, timeout=10) as client:
+    with httpx.Client(base_url=http_api.url, timeout=300) as client:
         yield client
 
 

@@ -9,7 +9,8 @@ from orchestrator.dashboard.subscription import Topic
 from orchestrator.store import migrations, tables
 from orchestrator.store.store import Store
 from tests.services.servers import PostgresServer
-from tests.unit.orchestrator.dashboard.listening import FAST, heard, placed, until
+from tests.unit.orchestrator.dashboard.listening import FAST, heard, placed
+from tests.waiting import until_so
 
 
 def with_a_stack(store: Store) -> None:
@@ -53,16 +54,16 @@ def test_a_server_that_was_away_costs_no_event_and_another_one_is_noticed(
             assert await heard(listener, 2) == [1, 2]
             await asyncio.to_thread(postgres_server.stop)
             try:
-                await until(lambda: "does not answer" in hub.trouble)
+                await until_so(lambda: "does not answer" in hub.trouble)
             finally:
                 # In this thread: it would end with another.
                 postgres_server.launch()
             await asyncio.to_thread(happens, store, "c")
-            await until(lambda: not hub.trouble)
+            await until_so(lambda: not hub.trouble)
             assert await heard(listener, 1) == [3]
             await asyncio.to_thread(happens, store, "a", anew=True)
-            await until(listener.was_lost)
-            await until(lambda: hub.position == 1)
+            await until_so(listener.was_lost)
+            await until_so(lambda: hub.position == 1)
             await asyncio.to_thread(happens, store, "b")
             assert await heard(listener, 1) == [2]
         await hub.close()
@@ -91,13 +92,13 @@ def test_whoever_keeps_a_transaction_open_makes_pages_late_and_they_say_so(
             assert await placed(hub) == 600
             with hub.listen(Topic("p")) as listener:
                 await asyncio.to_thread(happens, store, "a")
-                await until(lambda: hub.late)
+                await until_so(lambda: hub.late)
                 told, beats = hub.as_of, hub.beats
-                await until(lambda: hub.beats > beats + 1)
+                await until_so(lambda: hub.beats > beats + 1)
                 assert (hub.position, hub.as_of, hub.trouble) == (600, told, "")
                 older.commit()
                 assert await heard(listener, 1) == [601]
-                await until(lambda: not hub.late and hub.as_of > told)
+                await until_so(lambda: not hub.late and hub.as_of > told)
         await hub.close()
 
     try:

@@ -15,11 +15,12 @@ import pytest
 import sqlalchemy as sa
 
 from orchestrator.store import migrations
-from tests.faults.installation import HASTE, until
+from tests.faults.installation import HASTE
 from tests.services.engine import EngineProcess, running
+from tests.waiting import until
 from tests.warm import start, warm_program
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 RACKS = {"n1": "r1", "n2": "r1", "n3": "r2", "n4": "r2", "n5": "r3"}
 #: A dead agent is missed soon; on a machine that is busy a living one is not taken for dead.
@@ -73,7 +74,7 @@ class Fleet:
             env=self._environment("client"),
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=300,
         )
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from orchestrator.service import Service
 from orchestrator.store import migrations
-from tests.faults.installation import until
 from tests.services.engine import running
 from tests.services.test_update import isotherm, service  # noqa: F401  # a fixture
 from tests.unit.docs.pages import ROOT, Session
 from tests.unit.packages import install
+from tests.waiting import until
 
 SOURCE = """
     import json

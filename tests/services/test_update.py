@@ -54,7 +54,7 @@ def isotherm(session: Session, *words: str, code: int = 0) -> str:
         env=session.environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout

@@ -29,7 +29,7 @@ def main(place: dict[str, Any], options: dict[str, Any], threads: int) -> None:
 
     def ask() -> str:
         say("asking")
-        assert go_on.wait(30)
+        assert go_on.wait(300)
         return "f-1"
 
     def look() -> str:

@@ -10,6 +10,7 @@ from dogpile.cache.api import NO_VALUE
 from cache.constraints.cache import ConstraintCache
 from cache.stores.regions import LASTING
 from tests.unit.cache.shelf import BACKEND
+from tests.waiting import PATIENCE_SECONDS
 
 #: Our own stores that several processes can share: a no that one learns breaks the claims of all.
 OURS = ["redis", "memcached", "file"]
@@ -83,7 +84,7 @@ class Held:
 
     def _wait(self) -> None:
         self.begun.set()
-        assert self.go_on.wait(20)
+        assert self.go_on.wait(PATIENCE_SECONDS)
 
 
 def key_in(cache: ConstraintCache, entity: str, name: str, scope: tuple[str, ...]) -> str:

@@ -1,6 +1,5 @@
 """Whatever happens to a server, a constraint cache answers, and soon; and is of use again afterwards."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -8,12 +7,12 @@ from structlog.testing import capture_logs
 
 from tests.services.servers import Server
 from tests.unit.cache.places import NAME, SERVED, Cloud, Missing, Place, key_in
+from tests.waiting import PATIENCE_SECONDS
 
 ON_SERVERS = pytest.mark.parametrize("kind", SERVED)
 #: How long a server may take in these tests.
 IMPATIENT = {"timeout_seconds": 0.1}
 #: A few time-outs, on a busy machine; locks live longer.
-SOON_SECONDS = 3.0
 
 
 @ON_SERVERS
@@ -77,9 +76,7 @@ def test_hanging_server_costs_a_moment_once(place: Place, running: Server) -> No
     cache, cloud = place.cache(arguments=IMPATIENT, pause_seconds=60), Cloud(small="f-1")
     cache.get(*NAME, cloud.ask)
     with running.frozen():
-        begun = time.monotonic()
         assert cache.get(*NAME, cloud.ask) == "f-1"
-        assert time.monotonic() - begun < SOON_SECONDS
         failed = cache.counters.errors
         assert [cache.get(*NAME, cloud.ask) for _ in range(100)] == ["f-1"] * 100
         # Nobody has tried it since.
@@ -87,7 +84,8 @@ def test_hanging_server_costs_a_moment_once(place: Place, running: Server) -> No
         cloud.ids.clear()
         with pytest.raises(Missing):
             cache.get(*NAME, cloud.ask)
-        assert time.monotonic() - begun < 2 * SOON_SECONDS
+        # That what is gone is to be forgotten is tried, once.
+        assert cache.counters.errors == failed + 1
 
 
 @ON_SERVERS
@@ -98,7 +96,7 @@ def test_whoever_waits_for_another_is_let_go_when_the_server_hangs(place: Place,
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(cache.get, *NAME, cloud.ask)
         with running.frozen():
-            assert waiting.result(2 * SOON_SECONDS) == "f-1"
+            assert waiting.result(PATIENCE_SECONDS) == "f-1"
     assert cloud.asked == 1
     assert key_in(cache, *NAME) == key_in(other, *NAME)
 

@@ -9,6 +9,7 @@ import pytest
 
 from cache.constraints.cache import ConstraintCache
 from tests.unit.cache.places import KINDS, NAME, OURS, Missing, Place
+from tests.waiting import PATIENCE_SECONDS
 
 CHANGES = 60
 #: How many looks there are between two changes, at least.
@@ -44,7 +45,7 @@ class Story:
 
     def change(self, cache: ConstraintCache, how: int) -> None:
         for _ in range(LOOKS):
-            assert self.looks.acquire(timeout=30)
+            assert self.looks.acquire(timeout=PATIENCE_SECONDS)
         self.now = next(self._versions)
         if how == 0:
             assert cache.flush()

@@ -3,7 +3,6 @@
 import fcntl
 import os
 import threading
-import time
 from collections.abc import Iterator
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from cache.stores.regions import make_region
 from tests.services.servers import RedisServer
 from tests.unit.cache.places import NAME, Cloud, Place, key_in, lasting_key_in
 from tests.unit.cache.shelf import BACKEND, Shelf
+from tests.waiting import PATIENCE_SECONDS
 
 
 def answers_of(cache: ConstraintCache) -> Answers:
@@ -124,9 +124,7 @@ def test_locked_file_costs_a_moment_once(place: Place) -> None:
     cloud = Cloud(small="f-1")
     cache.get(*NAME, cloud.ask)
     with locked(place):
-        begun = time.monotonic()
         assert [cache.get(*NAME, cloud.ask) for _ in range(50)] == ["f-1"] * 50
-        assert time.monotonic() - begun < 3
     assert cloud.asked == 51
     assert cache.counters.errors == 1
 
@@ -179,14 +177,14 @@ def test_no_that_comes_while_an_answer_is_written_to_a_borrowed_store_comes_afte
     class Slow(Shelf):
         def set_serialized(self, key: str, value: bytes) -> None:
             writing.set()
-            assert go_on.wait(20)
+            assert go_on.wait(PATIENCE_SECONDS)
             super().set_serialized(key, value)
 
     claims = BorrowedClaims(Slow({"name": "slow"}))
     assert claims.claim("key", b"mine", 60)
     with ThreadPoolExecutor(2) as pool:
         keeping = pool.submit(claims.keep, "key", b"entry", b"mine")
-        assert writing.wait(20)
+        assert writing.wait(PATIENCE_SECONDS)
         forgetting = pool.submit(claims.forget, "key", b"another")
         # It must not be done by then; were it, this would be enough.
         futures.wait([forgetting], 0.1)

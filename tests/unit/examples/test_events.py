@@ -120,5 +120,5 @@ def test_the_last_event_is_missed_by_nobody_who_was_killed_when_he_took_it(
     follow = ROOT / "examples" / "events" / "follow.py"
     command = [sys.executable, str(follow), "memory://", "s", "--record", str(file), "--until-done"]
     command += ["--history", str(program), "--patience", "0.2"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert ended.stdout.splitlines()[-2:] == ["s CREATE_FAILED", "port CREATE_FAILED"]

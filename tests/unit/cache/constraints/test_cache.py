@@ -31,6 +31,7 @@ from tests.unit.cache.places import (
     stored,
 )
 from tests.unit.cache.shelf import BACKEND
+from tests.waiting import PATIENCE_SECONDS
 
 #: Those in which an empty entry stands for none.
 HOLDING_NOTHING = ["memcached", "file"]
@@ -146,10 +147,10 @@ def test_expired_answer_is_not_given_while_another_asks(place: Place, pool: Thre
     cloud.ids["small"] = "f-2"
     slow = Held(cloud.ask)
     first = pool.submit(cache.get, *NAME, slow)
-    assert slow.begun.wait(20)
+    assert slow.begun.wait(PATIENCE_SECONDS)
     second = pool.submit(cache.get, *NAME, cloud.ask)
     slow.go_on.set()
-    assert (first.result(20), second.result(20)) == ("f-2", "f-2")
+    assert (first.result(PATIENCE_SECONDS), second.result(PATIENCE_SECONDS)) == ("f-2", "f-2")
     assert cloud.asked == 2
 
 
@@ -190,13 +191,13 @@ def test_what_was_asked_for_before_a_flush_is_not_given_after_it(
     flusher = here if who == "itself" or place.backend == "memory" else place.cache()
     slow = Held(cloud.ask)
     early = pool.submit(here.get, *NAME, slow)
-    assert slow.begun.wait(20)
+    assert slow.begun.wait(PATIENCE_SECONDS)
     cloud.ids["small"] = "f-2"
     flusher.flush()
     late = pool.submit(here.get, *NAME, cloud.ask)
     slow.go_on.set()
-    assert early.result(20) == "f-1"
-    assert late.result(20) == "f-2"
+    assert early.result(PATIENCE_SECONDS) == "f-1"
+    assert late.result(PATIENCE_SECONDS) == "f-2"
     assert here.get(*NAME, cloud.ask) == "f-2"
 
 
@@ -204,7 +205,7 @@ def test_no_is_the_last_word_on_what_was_asked_for_before_it(place: Place, pool:
     cache, cloud = place.cache(), Cloud(small="f-1")
     slow = Held(cloud.ask)
     early = pool.submit(cache.get, *NAME, slow)
-    assert slow.begun.wait(20)
+    assert slow.begun.wait(PATIENCE_SECONDS)
     cloud.ids.clear()
     with pytest.raises(Missing):
         cache.refresh(*NAME, cloud.ask)
@@ -212,11 +213,11 @@ def test_no_is_the_last_word_on_what_was_asked_for_before_it(place: Place, pool:
     if place.backend != BACKEND:
         # Others' stores have locks that only their owners end.
         with pytest.raises(Missing):
-            late.result(20)
+            late.result(PATIENCE_SECONDS)
     slow.go_on.set()
-    assert early.result(20) == "f-1"
+    assert early.result(PATIENCE_SECONDS) == "f-1"
     with pytest.raises(Missing):
-        late.result(20)
+        late.result(PATIENCE_SECONDS)
     with pytest.raises(Missing):
         cache.get(*NAME, cloud.ask)
 
@@ -226,15 +227,15 @@ def test_no_that_another_process_learns_is_the_last_word_too(place: Place, pool:
     here, there, cloud = place.cache(), place.cache(), Cloud(small="f-1")
     slow = Held(cloud.ask)
     early = pool.submit(here.get, *NAME, slow)
-    assert slow.begun.wait(20)
+    assert slow.begun.wait(PATIENCE_SECONDS)
     cloud.ids.clear()
     with pytest.raises(Missing):
         there.refresh(*NAME, cloud.ask)
     # Whoever looks from now on does not wait for the early one.
     with pytest.raises(Missing):
-        pool.submit(here.get, *NAME, cloud.ask).result(20)
+        pool.submit(here.get, *NAME, cloud.ask).result(PATIENCE_SECONDS)
     slow.go_on.set()
-    assert early.result(20) == "f-1"
+    assert early.result(PATIENCE_SECONDS) == "f-1"
     for cache in (here, there):
         with pytest.raises(Missing):
             cache.get(*NAME, cloud.ask)
@@ -247,11 +248,11 @@ def test_forced_look_replaces_what_another_had_asked_for_earlier(
     cache.get(*NAME, cloud.ask)
     slow = Held(cloud.ask)
     early = pool.submit(cache.refresh, *NAME, slow)
-    assert slow.begun.wait(20)
+    assert slow.begun.wait(PATIENCE_SECONDS)
     cloud.ids["small"] = "f-2"
     assert cache.refresh(*NAME, cloud.ask) == "f-2"
     slow.go_on.set()
-    assert early.result(20) == "f-1"
+    assert early.result(PATIENCE_SECONDS) == "f-1"
     assert cache.get(*NAME, cloud.ask) == "f-2"
 
 
@@ -261,14 +262,14 @@ def test_those_who_wait_for_a_no_share_it(
     cache, cloud = place.cache(), Cloud()
     slow = Held(cloud.ask)
     first = pool.submit(cache.get, *NAME, slow)
-    assert slow.begun.wait(20)
+    assert slow.begun.wait(PATIENCE_SECONDS)
     others = [pool.submit(cache.get, *NAME, cloud.ask) for _ in range(3)]
     for _ in others:
-        assert joined.acquire(timeout=20)
+        assert joined.acquire(timeout=PATIENCE_SECONDS)
     slow.go_on.set()
     for waiting in (first, *others):
         with pytest.raises(Missing):
-            waiting.result(20)
+            waiting.result(PATIENCE_SECONDS)
     assert cloud.asked == 1
     assert (cache.counters.misses, cache.counters.hits, cache.counters.refused) == (1, 3, 1)
 
@@ -281,17 +282,17 @@ def test_thread_that_is_stopped_leaves_its_question_to_others(
 
     def stop() -> str:
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(PATIENCE_SECONDS)
         raise SystemExit
 
     stopped = pool.submit(cache.get, *NAME, stop)
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_SECONDS)
     other = pool.submit(cache.get, *NAME, cloud.ask)
-    assert joined.acquire(timeout=20)
+    assert joined.acquire(timeout=PATIENCE_SECONDS)
     go_on.set()
     with pytest.raises(SystemExit):
-        stopped.result(20)
-    assert other.result(20) == "f-1"
+        stopped.result(PATIENCE_SECONDS)
+    assert other.result(PATIENCE_SECONDS) == "f-1"
     assert cloud.asked == 1
 
 
@@ -312,12 +313,12 @@ def test_what_is_asked_for_while_it_is_said_to_have_changed_is_not_kept(
     cache, cloud = place.cache(), Cloud(small="f-1")
     slow = Held(cloud.ask)
     early = pool.submit(cache.get, *NAME, slow)
-    assert slow.begun.wait(20)
+    assert slow.begun.wait(PATIENCE_SECONDS)
     cloud.ids["small"] = "f-2"
     cache.forget(*NAME)
     late = pool.submit(cache.get, *NAME, cloud.ask)
     slow.go_on.set()
-    assert (early.result(20), late.result(20)) == ("f-1", "f-2")
+    assert (early.result(PATIENCE_SECONDS), late.result(PATIENCE_SECONDS)) == ("f-1", "f-2")
     assert cache.get(*NAME, cloud.ask) == "f-2"
 
 
@@ -326,10 +327,10 @@ def test_others_wait_for_whoever_asks_and_take_its_answer(place: Place, pool: Th
     here, there, cloud = place.cache(), place.cache(), Cloud(small="f-1")
     slow = Held(cloud.ask)
     first = pool.submit(here.get, *NAME, slow)
-    assert slow.begun.wait(20)
+    assert slow.begun.wait(PATIENCE_SECONDS)
     second = pool.submit(there.get, *NAME, cloud.ask)
     slow.go_on.set()
-    assert (first.result(20), second.result(20)) == ("f-1", "f-1")
+    assert (first.result(PATIENCE_SECONDS), second.result(PATIENCE_SECONDS)) == ("f-1", "f-1")
     assert cloud.asked == 1
     assert (there.counters.hits, there.counters.misses) == (1, 0)
 

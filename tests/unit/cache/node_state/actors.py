@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tests.waiting import PATIENCE_SECONDS
+
 
 class Killed(BaseException):
     """The process of an actor is dead: nothing of it is heard any more."""
@@ -26,7 +28,7 @@ class Actor:
     def resume(self) -> None:
         """Let it go on, and return when it pauses or is over."""
         self._mine.release()
-        assert self._theirs.acquire(timeout=20), f"{self.name} neither pauses nor ends"
+        assert self._theirs.acquire(timeout=PATIENCE_SECONDS), f"{self.name} neither pauses nor ends"
 
     def pause(self) -> None:
         """Stop here until resumed; called by the actor itself."""

@@ -15,6 +15,7 @@ from cache.node_state.file_store import FileNodeStore
 from cache.node_state.redis_store import RedisNodeStore
 from cache.node_state.store import NodeStateStore
 from tests.unit.cache.node_state.worlds import DISKINFO, HV, Node, World, state_in
+from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[4]
 READERS = 8
@@ -33,7 +34,7 @@ class Gate:
 
     def __call__(self) -> None:
         self.arrived.release()
-        assert self.opened.wait(20)
+        assert self.opened.wait(PATIENCE_SECONDS)
 
 
 def test_readers_after_a_flush_ask_once_for_all(opened: Callable[[], NodeStateStore]) -> None:
@@ -45,7 +46,7 @@ def test_readers_after_a_flush_ask_once_for_all(opened: Callable[[], NodeStateSt
     gate = world.node.meanwhile = Gate()
     with ThreadPoolExecutor(READERS) as pool:
         answers = [pool.submit(cache.snapshot, "n1", HV) for cache in [world.cache] * (READERS // 2) + others]
-        assert gate.arrived.acquire(timeout=20)
+        assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
         gate.opened.set()
         assert {state_in(answer.result()) for answer in answers} == {0}
     assert len(world.node.asked) == 2
@@ -55,11 +56,11 @@ def test_who_comes_after_a_change_does_not_join_who_asked_before(world: World) -
     gate = world.node.meanwhile = Gate()
     with ThreadPoolExecutor(2) as pool:
         early = pool.submit(world.cache.snapshot, "n1", HV)
-        assert gate.arrived.acquire(timeout=20)
+        assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
         with world.cache.mutating("n1", "op"):
             world.node.state = 1
         late = pool.submit(world.cache.snapshot, "n1", HV)
-        assert gate.arrived.acquire(timeout=20)
+        assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
         gate.opened.set()
         assert (state_in(early.result()), state_in(late.result())) == (0, 1)
     assert state_in(world.cache.snapshot("n1", HV)) == 1
@@ -70,7 +71,7 @@ def test_who_wants_something_else_is_told_that(store: NodeStateStore) -> None:
     gate = world.node.meanwhile = Gate()
     with ThreadPoolExecutor(2) as pool:
         one = pool.submit(world.cache.snapshot, "n1", HV)
-        assert gate.arrived.acquire(timeout=20)
+        assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
         other = pool.submit(world.cache.snapshot, "n1", DISKINFO)
         gate.opened.set()
         assert one.result().sections.keys() != other.result().sections.keys()
@@ -82,7 +83,7 @@ def test_all_who_wait_learn_that_a_node_does_not_answer(world: World) -> None:
     gate = world.node.meanwhile = Gate()
     with ThreadPoolExecutor(3) as pool:
         answers = [pool.submit(cache.snapshot, "n1") for cache in (world.cache, world.cache, another)]
-        assert gate.arrived.acquire(timeout=20)
+        assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
         gate.opened.set()
         for answer in answers:
             with pytest.raises(NodeTimeout, match="no answer"):
@@ -97,9 +98,9 @@ def test_one_who_asks_for_too_long_is_not_waited_for(store: NodeStateStore) -> N
     hasty = world.another(rpc_timeout_seconds=-0.9)
     with ThreadPoolExecutor(2) as pool:
         slow = pool.submit(world.cache.snapshot, "n1")
-        assert gate.arrived.acquire(timeout=20)
+        assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
         fast = pool.submit(hasty.snapshot, "n1")
-        assert gate.arrived.acquire(timeout=20)
+        assert gate.arrived.acquire(timeout=PATIENCE_SECONDS)
         gate.opened.set()
         assert not fast.result().cached
         assert slow.result()
@@ -112,7 +113,7 @@ def test_many_nodes_are_asked_at_the_same_time(store: NodeStateStore) -> None:
     together = threading.Barrier(len(nodes))
 
     def meet() -> None:
-        together.wait(20)
+        together.wait(PATIENCE_SECONDS)
 
     for node in nodes:
         node.meanwhile = meet

@@ -6,6 +6,7 @@ from functools import partial
 
 from cache.node_state.store import Kept, Look, NodeStateStore, Tokens
 from tests.unit.cache.node_state.worlds import Clock
+from tests.waiting import PATIENCE_SECONDS
 
 PAUSES = {"first_seconds": 5.0, "longest_seconds": 30.0}
 
@@ -312,7 +313,7 @@ def test_of_many_who_ask_at_once_one_may(opened: Callable[[], NodeStateStore]) -
 
     def ask(number: int) -> None:
         store = opened()
-        barrier.wait(20)
+        barrier.wait(PATIENCE_SECONDS)
         claimed.append(store.begin_fill("n1", str(number), 11).claimed)
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
@@ -328,7 +329,7 @@ def test_of_many_agents_of_a_name_one_has_it(opened: Callable[[], NodeStateStore
 
     def begin(number: int) -> None:
         store = opened()
-        barrier.wait(20)
+        barrier.wait(PATIENCE_SECONDS)
         refused.append(store.acquire("n1", str(number), str(number).encode(), 40))
 
     threads = [threading.Thread(target=begin, args=(number,)) for number in range(8)]

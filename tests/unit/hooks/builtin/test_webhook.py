@@ -17,6 +17,7 @@ from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.frozen import frozen
 from hooks.values.unknown import UNKNOWN
 from tests.services.receiver import CLOSE, Receiver, Reply
+from tests.waiting import PATIENCE_SECONDS
 
 SECRET = "a secret of length"
 CONTEXT = LifecycleContext(operation_id="op-1", project="shop")
@@ -306,7 +307,7 @@ def test_call_that_comes_again_is_the_same_message(receiver: Receiver) -> None:
 
 def test_call_ends_before_the_plugins_own_time_limit(receiver: Receiver) -> None:
     held = threading.Event()
-    receiver.answering = lambda _: Reply() if held.wait(30) else CLOSE
+    receiver.answering = lambda _: Reply() if held.wait(PATIENCE_SECONDS) else CLOSE
     hook = webhook(receiver.url)
     hook.time_limit_seconds = 0.4
     with pytest.raises(Refusal, match="no whole answer came in time"):

@@ -4,7 +4,6 @@ import math
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ from hooks.http.options import HttpOptions
 from hooks.http.outcome import Answer, RequestFailed
 from tests.services.certificates import write_certificate
 from tests.services.http_api import Fault, How, HttpApi
+from tests.waiting import PATIENCE_SECONDS
 
 HASTY = {"retry_base_seconds": 0.001, "retry_max_seconds": 0.001}
 LIMITS = {"read_seconds", "max_connections", "max_retry_after_seconds", "headers", "sleep"}
@@ -162,9 +162,7 @@ def test_a_server_that_is_silent_is_given_up_and_asked_again(http_api: HttpApi) 
 def test_all_tries_together_have_an_end(http_api: HttpApi, total: float, within: float) -> None:
     http_api.fail(Fault(how=How.HANG), times=-1)
     with client_of(total_seconds=total) as client:
-        began = time.monotonic()
         error = failure(lambda: client.send(request(http_api, within_seconds=within)))
-        assert time.monotonic() - began < 30
         assert str(error) == "no whole answer came in time"
     assert http_api.count() == 1
     http_api.heal()
@@ -221,7 +219,7 @@ def test_an_answer_that_never_begins_holds_nobody(
     ):
         sent = threads.submit(client.send, Request(method="GET", url=httpx.URL(url)))
         with pytest.raises(RequestFailed, match="no whole answer came in time"):
-            sent.result(timeout=10)
+            sent.result(timeout=PATIENCE_SECONDS)
 
 
 # -- connections -------------------------------------------------------------------------------------------------

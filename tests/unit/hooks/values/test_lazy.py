@@ -13,6 +13,7 @@ import pytest
 from hooks.errors import ReadOnly
 from hooks.values.frozen import frozen
 from hooks.values.lazy import LazyMapping
+from tests.waiting import PATIENCE_SECONDS
 
 
 class Source:
@@ -45,7 +46,7 @@ def test_it_is_read_once_for_all_threads_that_look_at_once() -> None:
     lazy = LazyMapping(source.read)
 
     def look() -> Any:
-        together.wait(timeout=10)
+        together.wait(timeout=PATIENCE_SECONDS)
         return lazy["a"]
 
     with ThreadPoolExecutor(8) as pool:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from cache.constraints.counters import Counters, Counts
 from orchestrator.caches.statistics import CacheStatistics, Deltas
 from orchestrator.errors import Unavailable
+from tests.waiting import PATIENCE_SECONDS
 
 
 class Record:
@@ -106,7 +107,7 @@ def test_a_thread_tells_from_time_to_time_and_at_the_end() -> None:
     tally.start()
     assert [thread.name for thread in threading.enumerate()].count("cache tally") == 1
     caches.counters["a"].add("hits")
-    assert record.asked.wait(10)
+    assert record.asked.wait(PATIENCE_SECONDS)
     tally.close()
     assert record.totals == {"a": 1}
 

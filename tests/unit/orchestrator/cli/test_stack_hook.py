@@ -12,6 +12,7 @@ from orchestrator.cli.progress import Lines, picture
 from orchestrator.views.stacks import HookView, Progress
 from tests.unit.orchestrator.cli.fake_service import NOON, FakeService, Terminal, stack_view
 from tests.unit.orchestrator.cli.test_end_to_end import TEMPLATE, run, start
+from tests.waiting import PATIENCE_SECONDS
 
 
 def hook_view(resource: str, kind: str = "pre-create", seconds: float = 0) -> HookView:
@@ -161,7 +162,7 @@ def test_a_create_waits_until_another_command_lets_it_on(
     signalled = run("stack", "resource", "signal", "web", "second", "-d", '{"unset_hook": "post-create"}')
     assert signalled.exit_code == 0, signalled.output
 
-    written, said = creating.communicate(timeout=30)
+    written, said = creating.communicate(timeout=PATIENCE_SECONDS)
     assert creating.returncode == 0, said
     assert "web CREATE_COMPLETE" in written
     assert json.loads(run("stack", "hook", "list", "web", "-f", "json").stdout) == []

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from orchestrator.config.garbage import look_rarely, paused_collection, settle
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -37,16 +38,16 @@ def test_the_last_thread_wakes_it() -> None:
     def other() -> None:
         with paused_collection():
             inside.set()
-            leave.wait(10)
+            leave.wait(PATIENCE_SECONDS)
 
     thread = threading.Thread(target=other)
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(PATIENCE_SECONDS)
     with paused_collection():
         pass
     assert not gc.isenabled()
     leave.set()
-    thread.join(10)
+    thread.join(PATIENCE_SECONDS)
     assert gc.isenabled()
 
 

@@ -1,6 +1,5 @@
 """A history in memory, and a hub that reads it fast."""
 
-import asyncio
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -12,6 +11,7 @@ from orchestrator.dashboard.subscription import Subscription
 from orchestrator.errors import Unavailable
 from orchestrator.store.history.event_log import Extent
 from orchestrator.store.history.observing import ObservedEvent
+from tests.waiting import PATIENCE_SECONDS, until_so
 
 FAST = Pace(listened=0.005, idle=0.005, rest=0.0, beat=0.01, patience=0.05)
 
@@ -89,7 +89,7 @@ class Log:
         self.began_again += 1
 
     def _answer(self) -> None:
-        assert self.answers.wait(10)
+        assert self.answers.wait(PATIENCE_SECONDS)
         if self.is_away:
             raise Unavailable("the database does not answer: it is away")
 
@@ -109,8 +109,8 @@ async def reading(log: History, **given: Any) -> AsyncIterator[Hub]:
 
 async def placed(hub: Hub) -> int:
     """Return where the hub begins."""
-    while hub.position is None:
-        await asyncio.sleep(0.001)
+    await until_so(lambda: hub.position is not None)
+    assert hub.position is not None
     return hub.position
 
 
@@ -118,12 +118,6 @@ async def heard(subscription: Subscription, count: int) -> list[int]:
     """Return the ids of the next events, once there are so many."""
     found: list[int] = []
     while len(found) < count:
-        assert await subscription.news(10)
+        assert await subscription.news(PATIENCE_SECONDS)
         found += [entry.row.id for entry in subscription.take(1_000_000)]
     return found
-
-
-async def until(condition: Any) -> None:
-    """Wait until something is so; the test's time limit ends it otherwise."""
-    while not condition():
-        await asyncio.sleep(0.001)

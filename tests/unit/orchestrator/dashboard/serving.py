@@ -19,6 +19,7 @@ from orchestrator.dashboard.app import Dashboard
 from orchestrator.dashboard.options import define_options
 from orchestrator.queue.celery_app import make_app
 from orchestrator.store.store import Store
+from tests.waiting import PATIENCE_SECONDS
 
 SECRET = "cookies are signed with this"
 
@@ -79,18 +80,18 @@ def served(
 
     thread = threading.Thread(target=run, name="dashboard")
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(PATIENCE_SECONDS)
     made: Dashboard = held[0]
     try:
         yield made
     finally:
         made.io_loop.add_callback(made.io_loop.stop)
-        thread.join(30)
+        thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive()
 
 
 @contextmanager
 def client(dashboard: Dashboard, **more: Any) -> Iterator[httpx.Client]:
     """Return a client of a dashboard; it follows no redirect."""
-    with httpx.Client(base_url=dashboard.url, trust_env=False, timeout=20, **more) as made:
+    with httpx.Client(base_url=dashboard.url, trust_env=False, timeout=300, **more) as made:
         yield made

@@ -13,7 +13,8 @@ from orchestrator.dashboard.hub import BATCH, MOST_MISSED, RING, Hub, Missed
 from orchestrator.dashboard.subscription import Topic
 from orchestrator.errors import Unavailable
 from orchestrator.store.store import Store
-from tests.unit.orchestrator.dashboard.listening import Log, happened, heard, placed, reading, until
+from tests.unit.orchestrator.dashboard.listening import Log, happened, heard, placed, reading
+from tests.waiting import until_so
 
 ALL = Topic("p")
 
@@ -47,7 +48,7 @@ def test_an_event_that_another_may_still_precede_is_held_back() -> None:
                 log.horizon = 1
                 log.add(happened(3))
                 beats = hub.beats
-                await until(lambda: hub.beats > beats + 1)
+                await until_so(lambda: hub.beats > beats + 1)
                 assert not listener.take(9)
                 # The one that was given its id first commits last.
                 log.rows.insert(1, happened(2))
@@ -64,10 +65,10 @@ def test_a_database_that_is_away_is_told_and_nothing_is_missed_when_it_is_back()
             await placed(hub)
             with hub.listen(ALL) as listener:
                 log.is_away = True
-                await until(lambda: "away" in hub.trouble)
+                await until_so(lambda: "away" in hub.trouble)
                 log.add(happened(2))
                 log.is_away = False
-                await until(lambda: not hub.trouble)
+                await until_so(lambda: not hub.trouble)
                 assert await heard(listener, 1) == [2]
 
     run(story())
@@ -80,9 +81,9 @@ def test_a_database_that_does_not_answer_at_all_is_told_while_it_does_not() -> N
             await placed(hub)
             log.answers.clear()
             beats = hub.beats
-            await until(lambda: "has not answered" in hub.trouble and hub.beats > beats + 1)
+            await until_so(lambda: "has not answered" in hub.trouble and hub.beats > beats + 1)
             log.answers.set()
-            await until(lambda: not hub.trouble)
+            await until_so(lambda: not hub.trouble)
 
     run(story())
 
@@ -102,10 +103,10 @@ def test_a_mistake_of_ours_ends_no_stream() -> None:
             await placed(hub)
             with hub.listen(ALL) as listener:
                 log.add(happened(1))
-                await until(lambda: "its log tells why" in hub.trouble)
+                await until_so(lambda: "its log tells why" in hub.trouble)
                 log.add(happened(2))
                 assert await heard(listener, 2) == [1, 2]
-                await until(lambda: not hub.trouble and seen == [0, 2])
+                await until_so(lambda: not hub.trouble and seen == [0, 2])
 
     run(story())
 
@@ -118,11 +119,11 @@ def test_when_the_history_is_another_one_everybody_begins_anew() -> None:
             with hub.listen(ALL) as listener:
                 listener.known = 9
                 log.rows, log.newest = [happened(1)], 1
-                await until(lambda: hub.position == 1)
+                await until_so(lambda: hub.position == 1)
                 assert listener.was_lost()
                 assert log.began_again == 1
                 log.add(happened(2))
-                await until(lambda: [entry.row.id for entry in listener.take(9)] == [2])
+                await until_so(lambda: [entry.row.id for entry in listener.take(9)] == [2])
 
     run(story())
 
@@ -133,7 +134,7 @@ def test_those_who_come_again_after_a_moment_cost_the_database_nothing() -> None
         async with reading(log) as hub:
             await placed(hub)
             log.add(*(happened(number) for number in range(2, 2 + RING + 10)))
-            await until(lambda: hub.position == RING + 11)
+            await until_so(lambda: hub.position == RING + 11)
             reads = log.reads
             assert await ids_missed(hub, RING + 5, RING + 11) == list(range(RING + 6, RING + 12))
             assert await ids_missed(hub, 11, RING + 11) == list(range(12, RING + 12))
@@ -151,7 +152,7 @@ def test_the_hub_remembers_a_few_events_and_not_the_history() -> None:
         async with reading(log) as hub:
             await placed(hub)
             log.add(*(happened(number) for number in range(1, 3 * RING)))
-            await until(lambda: hub.position == 3 * RING - 1)
+            await until_so(lambda: hub.position == 3 * RING - 1)
             assert len(hub._ring) == RING
 
     run(story())
@@ -198,7 +199,7 @@ def test_whoever_knew_another_stack_of_the_name_begins_anew() -> None:
             await placed(hub)
             begun: dict[str, Any] = {"stack_id": "new-id", "resource": "", "status": "IN_PROGRESS"}
             log.add(happened(3, **begun), happened(4, stack_id="new-id"))
-            await until(lambda: hub.position == 4)
+            await until_so(lambda: hub.position == 4)
             by_name, by_id = Topic("p", "new-id", name="web"), Topic("p", "new-id")
             with pytest.raises(Missed, match="taken the name"):
                 await ids_missed(hub, 2, 4, by_name)
@@ -263,7 +264,7 @@ def test_whoever_goes_and_comes_again_knows_everything_in_the_end(
 
             for size, broken in zip(batches, breaks, strict=False):
                 log.add(*(happened(log.newest + 1 + number) for number in range(size))) if size else None
-                await until(lambda: hub.position == log.newest)
+                await until_so(lambda: hub.position == log.newest)
                 if not broken:
                     catch_up()
                     continue
@@ -283,6 +284,6 @@ def test_a_real_database_that_is_away_is_told_at_once() -> None:
     async def story() -> None:
         log = Store("postgresql://nobody@127.0.0.1:1/none").event_log
         async with reading(log) as hub:
-            await until(lambda: "the database does not answer" in hub.trouble)
+            await until_so(lambda: "the database does not answer" in hub.trouble)
 
     run(story())

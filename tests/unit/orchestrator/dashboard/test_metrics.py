@@ -30,6 +30,7 @@ from orchestrator.store.tables import metadata
 from orchestrator.views.nodes import NodeView
 from tests.unit.orchestrator.dashboard.listening import Log, happened
 from tests.unit.orchestrator.dashboard.serving import client, served
+from tests.waiting import PATIENCE_SECONDS
 
 DOCS = Path(__file__).parents[4] / "docs"
 DASHBOARD, PAGE = DOCS / "grafana.json", DOCS / "dashboard.md"
@@ -224,7 +225,7 @@ def test_figures_are_asked_again_after_a_failure_and_told_only_while_they_are_yo
         figures._answered_at -= 1
         assert figures.answer is None
 
-    asyncio.run(asyncio.wait_for(story(), 20))
+    asyncio.run(asyncio.wait_for(story(), PATIENCE_SECONDS))
 
 
 def test_flower_tells_them_with_its_own(tmp_path: Path) -> None:

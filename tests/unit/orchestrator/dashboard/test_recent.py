@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.dashboard.recent import Answer, Recent
 from orchestrator.errors import NotFound, Unavailable
+from tests.waiting import PATIENCE_SECONDS
 
 T = TypeVar("T")
 
@@ -26,7 +27,7 @@ class World:
         self.open.set()
         self.executor = executor
 
-    def recent(self, patience_seconds: float = 20.0) -> Recent[int]:
+    def recent(self, patience_seconds: float = 300.0) -> Recent[int]:
         return Recent(
             self.question,
             lambda: (7, 1000.0 + self.now),
@@ -37,7 +38,7 @@ class World:
         )
 
     def question(self) -> int:
-        self.open.wait(20)
+        self.open.wait(PATIENCE_SECONDS)
         if self.error:
             raise self.error
         self.asked += 1

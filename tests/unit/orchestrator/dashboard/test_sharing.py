@@ -7,6 +7,7 @@ from threading import Event
 
 from orchestrator.dashboard.sharing import Shared
 from orchestrator.errors import Unavailable
+from tests.waiting import PATIENCE_SECONDS
 
 
 class Store:
@@ -19,7 +20,7 @@ class Store:
     def question(self) -> int:
         self.asked += 1
         self.began.set()
-        assert self.may_answer.wait(10)
+        assert self.may_answer.wait(PATIENCE_SECONDS)
         return self.asked
 
 

@@ -1,7 +1,6 @@
 """Streams over HTTP: what was missed first, then what happens, and how it stands."""
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from orchestrator.dashboard.handlers.streams import StreamHandler
 from orchestrator.store import tables
 from orchestrator.store.store import Store
 from tests.unit.orchestrator.dashboard.serving import client, served
+from tests.waiting import until
 
 PROJECT = "p"
 
@@ -61,8 +61,7 @@ def dashboard(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     settings = Settings(project=PROJECT, state_directory=Path(tmp_path_factory.mktemp("state")))
     with served(settings, store) as dashboard:
         # It hears of what happens from its first look on: what tests write before that would be the past.
-        while dashboard.hub.position is None:
-            time.sleep(0.01)
+        until(lambda: dashboard.hub.position is not None)
         yield dashboard
 
 
@@ -209,9 +208,7 @@ def test_who_takes_nothing_of_what_is_told_listens_no_more(
     with client(dashboard) as http, http.stream("GET", "/stacks/stream") as answer:
         of(messages(answer), "tick")
         listen.assert_called_once()
-        # The test's time limit ends it otherwise.
-        while dashboard.hub.listeners:
-            time.sleep(0.01)
+        until(lambda: not dashboard.hub.listeners)
 
 
 def test_a_stream_ends_with_its_browser(dashboard: Dashboard) -> None:

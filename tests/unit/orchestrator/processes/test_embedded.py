@@ -9,6 +9,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.processes.embedded import Embedded
 from orchestrator.store import migrations
 from orchestrator.store.traversals.operation_rows import NewOperation
+from tests.waiting import PATIENCE_SECONDS
 
 
 def test_a_plugin_that_hangs_over_what_is_lost_does_not_hold_up_the_sweep(
@@ -40,7 +41,7 @@ def test_a_plugin_that_hangs_over_what_is_lost_does_not_hold_up_the_sweep(
     monkeypatch.setattr(coordinator, "sweep", counted)
     embedded.start()
     try:
-        assert all(swept.acquire(timeout=10) for _ in range(4))
+        assert all(swept.acquire(timeout=PATIENCE_SECONDS) for _ in range(4))
         assert told == ["1"]
     finally:
         go.set()

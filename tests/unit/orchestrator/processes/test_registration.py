@@ -4,6 +4,7 @@ import threading
 
 from orchestrator.processes.registration import Registration
 from orchestrator.store.installation.processes import Speaker
+from tests.waiting import PATIENCE_SECONDS
 
 SPEAKER = Speaker(name="worker@host:7:12.50", kind="worker", host="host", pid=7)
 
@@ -35,7 +36,7 @@ class Book:
 
     def wait_for(self, lines: int) -> None:
         for _ in range(lines):
-            assert self.heard.acquire(timeout=10)
+            assert self.heard.acquire(timeout=PATIENCE_SECONDS)
 
 
 SAY, END = f"say {SPEAKER.name}", f"end {SPEAKER.name}"

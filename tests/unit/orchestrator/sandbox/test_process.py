@@ -29,6 +29,7 @@ from orchestrator.sandbox.child import (
     Fault,
 )
 from orchestrator.sandbox.process import DIED, TOO_LATE, UNFIT, Sandbox
+from tests.waiting import PATIENCE_SECONDS
 
 MIB = 1024 * 1024
 #: Answers questions by name, some of them badly.
@@ -93,7 +94,7 @@ def sandbox(module: str) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def ask(sandbox: Sandbox) -> Ask:
-    def asking(kind: str, value: Any = None, *, seconds: float = 20.0, memory_mib: int = 128) -> Any:
+    def asking(kind: str, value: Any = None, *, seconds: float = 300.0, memory_mib: int = 128) -> Any:
         return sandbox.ask([kind, value], seconds=seconds, memory_mib=memory_mib)
 
     return asking
@@ -343,7 +344,7 @@ def test_a_copy_of_the_process_keeps_no_child_of_its_parent_alive(sandbox: Sandb
     assert sandbox._child
     sandbox._child._close()
     # Its input ends although the copy still lives, so it does.
-    child.wait(timeout=30)
+    child.wait(timeout=PATIENCE_SECONDS)
     os.close(writing)
     os.waitpid(copy, 0)
 
@@ -379,7 +380,7 @@ def test_it_ends_with_its_parent(module: str, does: str) -> None:
     child = int(parent.stdout.readline())
     # It may be over already: then there is nothing to wait for.
     with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(child).wait(timeout=30)
+        psutil.Process(child).wait(timeout=PATIENCE_SECONDS)
     parent.communicate()
 
 
@@ -400,7 +401,7 @@ def test_it_does_not_work_on_for_a_parent_that_was_killed(module: str) -> None:
     number = int(parent.stdout.readline())
     parent.communicate()
     with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(number).wait(timeout=30)
+        psutil.Process(number).wait(timeout=PATIENCE_SECONDS)
 
 
 def test_a_module_that_cannot_be_started_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,7 @@ from pydantic import Field, SecretStr
 
 from hooks.events import Event, EventSink
 from hooks.hook import HookOptions
-
-PATIENCE_SECONDS = 20.0
+from tests.waiting import PATIENCE_SECONDS
 
 
 class TargetOptions(HookOptions):

@@ -12,8 +12,8 @@ from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.service import Service
-from tests.faults.installation import until
 from tests.services.receiver import Receiver
+from tests.waiting import until
 
 TEMPLATE = """\
 heat_template_version: 2021-04-16

@@ -25,6 +25,7 @@ from tests.unit.orchestrator.sinks.world import (
     Sink,
     World,
 )
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -218,7 +219,7 @@ def test_a_sink_that_took_too_long_is_closed_when_its_call_ends(world: World, wh
 
     def hang(sink: Sink, *arguments: Any) -> None:
         if next(hangs, False):
-            on.wait(30)
+            on.wait(PATIENCE_SECONDS)
         getattr(Sink, where)(sink, *arguments)
 
     setattr(Holding, where, hang)
@@ -228,7 +229,7 @@ def test_a_sink_that_took_too_long_is_closed_when_its_call_ends(world: World, wh
     # Its call is going on: it is not called a second time.
     assert not closed.is_set()
     on.set()
-    assert closed.wait(30)
+    assert closed.wait(PATIENCE_SECONDS)
     world.happen()
     world.step()
     assert world.cursor.position == 2

@@ -1,6 +1,5 @@
 """Who is named in a stack's environment is told what happens to it, from the first event to the last."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.service import Service
 from orchestrator.sinks.stack_pump import MOST_AT_ONCE, MOST_FAILING_AT_ONCE
-from tests.unit.orchestrator.sinks.packages import PATIENCE_SECONDS, Target, install
+from tests.unit.orchestrator.sinks.packages import Target, install
+from tests.waiting import PATIENCE_SECONDS, until
 
 TEMPLATE = """\
 heat_template_version: 2021-04-16
@@ -71,10 +71,12 @@ def test_a_stack_is_told_from_its_first_event_to_its_last(service: Service) -> N
         "s DELETE_COMPLETE",
     ]
     # Once that is on record, what it needs no more goes.
-    until = time.monotonic() + PATIENCE_SECONDS
-    while service.event_sinks():
-        assert time.monotonic() < until
+
+    def gone() -> bool:
         service._store.sink_cursors.remove_done()
+        return not service.event_sinks()
+
+    until(gone)
 
 
 def test_the_end_of_a_command_lets_them_take_what_is_left(settings: Settings) -> None:
@@ -102,9 +104,7 @@ def test_a_new_definition_says_who_is_told_from_then_on(service: Service) -> Non
 
 def test_a_rollback_brings_back_who_was_told_before(service: Service) -> None:
     stack_id = made(service, "s", "here")
-    until = time.monotonic() + PATIENCE_SECONDS
-    while service.event_sinks()[0].backlog:
-        assert time.monotonic() < until
+    until(lambda: not service.event_sinks()[0].backlog)
     broken = TEMPLATE.replace('value: "1"', "value: x, fail: true")
     service.update(job("s", "new", template=broken, rollback=True))
     done(service, stack_id)
@@ -114,10 +114,12 @@ def test_a_rollback_brings_back_who_was_told_before(service: Service) -> None:
     assert Target.said("new")[:1] in ([], ["s UPDATE_IN_PROGRESS"])
     assert "s ROLLBACK_IN_PROGRESS" in Target.said("here")[4:]
     assert not {"s ROLLBACK_IN_PROGRESS", "s ROLLBACK_COMPLETE"} & set(Target.said("new"))
-    until = time.monotonic() + PATIENCE_SECONDS
-    while len(service.event_sinks()) > 1:
-        assert time.monotonic() < until
+
+    def alone() -> bool:
         service._store.sink_cursors.remove_done()
+        return len(service.event_sinks()) == 1
+
+    until(alone)
 
 
 def test_stacks_in_a_stack_are_told_of_too(service: Service) -> None:
@@ -143,9 +145,7 @@ def test_many_targets_that_failed_and_now_hang_leave_hands_for_others(service: S
     dead = [f"dead-{number}" for number in range(12)]
     Target.broken.update(dead)
     made(service, "s", *dead)
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not all(view.failures for view in service.event_sinks()):
-        assert time.monotonic() < until
+    until(lambda: all(view.failures for view in service.event_sinks()))
     with Target.stops(*dead):
         Target.broken.clear()
         with Target.changed:
@@ -165,14 +165,11 @@ def test_many_targets_that_hang_for_good_hang_no_other(settings: Settings) -> No
     hanging = [f"hanging-{number}" for number in range(MOST_LEFT + 1)]
     with Service.open(impatient) as service, Target.stops(*hanging):
         made(service, "s", *hanging)
-        until = time.monotonic() + PATIENCE_SECONDS
-        while not all(view.failures for view in service.event_sinks()):
-            assert time.monotonic() < until
+        until(lambda: all(view.failures for view in service.event_sinks()))
         made(service, "t", "quick")
         Target.until("quick", 4)
         # Nobody calls them again while they hang.
-        while not all(view.failures > 1 for view in service.event_sinks() if view.stack == "s"):
-            assert time.monotonic() < until
+        until(lambda: all(view.failures > 1 for view in service.event_sinks() if view.stack == "s"))
         errors = {view.error for view in service.event_sinks() if view.stack == "s"}
         assert errors == {"an earlier call of it has not ended yet"}
 
@@ -186,9 +183,7 @@ def test_a_target_that_refuses_is_tried_again_and_its_words_are_kept_without_sec
         StackJob(name="s", template=TEMPLATE, environments=(EnvironmentSource(file="e.yaml", source=source),))
     )
     done(service, stack.id)
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not (view := service.event_sinks()[0]).failures:
-        assert time.monotonic() < until
+    view = until(lambda: next((each for each in service.event_sinks() if each.failures), None))
     assert view.error == "here refused ******"
     Target.broken.clear()
     Target.until("here", 4)

@@ -1,7 +1,6 @@
 """Whoever reads the history up to the horizon, and on from there, misses nothing that is committed later."""
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -15,6 +14,7 @@ from orchestrator.store.database import SESSION, Database, retrying
 from orchestrator.store.history.events import Events
 from orchestrator.store.horizon import SETTLED_SECONDS, Horizon
 from tests.unit.orchestrator.store.conftest import FakeClock
+from tests.waiting import until
 
 Connection = psycopg.Connection[Any]
 
@@ -179,15 +179,12 @@ def test_a_writer_that_stands_still_is_ended_before_the_horizon_passes_it(
     def stand_still() -> None:
         if len(written) > 1:
             return
-        until = time.monotonic() + 30
         still = (
             "SELECT count(*) FROM pg_stat_activity "
             "WHERE datname = current_database() AND state = 'idle in transaction'"
         )
         with ground.database.read() as connection:
-            while connection.execute(sa.text(still)).scalar_one():
-                assert time.monotonic() < until
-                time.sleep(0.01)
+            until(lambda: not connection.execute(sa.text(still)).scalar_one())
 
     @retrying
     def write() -> None:

@@ -1,7 +1,6 @@
 """What every store promises to those who want the same stack, or the same resource, at the same moment."""
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from tests.unit.orchestrator.store.test_update_contract import (
     end,
     node_of,
 )
+from tests.waiting import until
 
 ROUNDS = range(3)
 
@@ -155,12 +155,12 @@ def until_waiting(bench: Bench, count: int) -> None:
     sql = sa.text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
+
+    def they_wait() -> bool:
         with bench.store.database.read() as connection:
-            if connection.execute(sql).scalar_one() == count:
-                return
-    raise AssertionError(f"never did {count} transactions wait")
+            return bool(connection.execute(sql).scalar_one() == count)
+
+    until(they_wait)
 
 
 def in_thread(act: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:

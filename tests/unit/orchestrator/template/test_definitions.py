@@ -1,6 +1,5 @@
 """A definition tells what it needs, and survives being taken apart and rebuilt."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from orchestrator.definition import UNKNOWN, AttributePath, NodeData, ResourcePr
 from orchestrator.errors import PluginMistake
 from orchestrator.template.definitions import PLACE_KEYS, ResolveError, ResourceDefinition
 from orchestrator.template.template import Template
+from tests.counting import calls
 from tests.unit.orchestrator.template.conftest import parse_template
 
 Parse = Callable[..., Template]
@@ -200,13 +200,10 @@ def test_data_without_calls_comes_through_unchanged(properties: dict[str, Any]) 
     assert definition.resolve_properties(StackDefinition(name="s", id="1")) == properties
 
 
-def test_rebuilding_a_resource_without_calls_takes_microseconds(parse: Parse) -> None:
+def test_rebuilding_a_resource_without_calls_takes_few_steps(parse: Parse) -> None:
     fragment = (
         parse("resources: {r: {type: X, depends_on: [a, b], properties: {a: 1, b: [x, y], c: {d: e}}}}")
         .resources["r"]
         .fragment()
     )
-    start = time.perf_counter()
-    for _ in range(1000):
-        ResourceDefinition.from_fragment("r", fragment)
-    assert time.perf_counter() - start < 0.5
+    assert calls(lambda: ResourceDefinition.from_fragment("r", fragment)) < 100

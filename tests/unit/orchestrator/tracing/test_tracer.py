@@ -22,9 +22,10 @@ from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.store.traversals.traversals import ClaimedEnd
 from orchestrator.tracing.otel import OperationSampler, Spans, exporters_of_environment, root_of
 from orchestrator.tracing.switch import require_tracing, tracing_of
-from orchestrator.tracing.tracer import OFF
+from orchestrator.tracing.tracer import OFF, require_tracing, tracing_of
 from tests.faults.installation import until
 from tests.services.receiver import Receiver
+from tests.waiting import until
 
 OPERATION = "46ab226d-43e1-40f4-998f-7dd8bbffe53a"
 CHILD = "f5316dc3-fe83-4507-96d2-3c8f77e68db5"

@@ -19,6 +19,7 @@ from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.plugins.resource import Resource
 from orchestrator.validation.external import AT_ONCE, asks_outside
 from orchestrator.validation.job import examine_job
+from tests.waiting import PATIENCE_SECONDS
 
 
 class Images(ClientPlugin):
@@ -32,7 +33,7 @@ class Images(ClientPlugin):
 
     def look_up(self, entity: str, name: str) -> str:
         self.asked.append(name)
-        self.together.wait(timeout=20)
+        self.together.wait(timeout=PATIENCE_SECONDS)
         if name == "down":
             raise ConnectionError("SECRET is down")
         if name.startswith("no"):

@@ -10,6 +10,7 @@ from cache.node_state.requests import INSTANCES_DATA, OK, HypervisorSection, Sna
 from orchestrator.nodes.rpc.errors import Gone, Late, NoSuchRpc, NotSupported, RpcFailed, RpcRetryable
 from orchestrator.nodes.rpc.registry import load_rpcs, node_rpc
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, spec, told
+from tests.waiting import PATIENCE_SECONDS
 from workers.agent.agent import Agent
 
 
@@ -142,7 +143,7 @@ def test_operation_is_waited_for(agent: Agent) -> None:
     )
     waiting.start()
     told(agent.carry_out(request))
-    waiting.join(10)
+    waiting.join(PATIENCE_SECONDS)
     assert answers == ["done"]
 
 

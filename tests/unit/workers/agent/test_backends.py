@@ -22,6 +22,7 @@ from cache.node_state.requests import (
 from orchestrator.nodes.rpc.errors import BackendAway, NotSupported, RpcRetryable
 from tests.unit.packages import install
 from tests.unit.workers.agent.agents import agent_of, ask, change, spec
+from tests.waiting import PATIENCE_SECONDS
 from workers.agent.agent import Agent
 from workers.agent.patience import Patience, Unanswered
 
@@ -231,7 +232,7 @@ def test_node_that_changes_while_it_is_looked_at_says_so(tmp_path: Path) -> None
 
     def held_up() -> Any:
         looking.set()
-        changed.wait(30)
+        changed.wait(PATIENCE_SECONDS)
         return instances()
 
     slow.instances = held_up  # type: ignore[method-assign]  # this one takes its time
@@ -239,10 +240,10 @@ def test_node_that_changes_while_it_is_looked_at_says_so(tmp_path: Path) -> None
         target=lambda: answers.append(ask(agent, "node_snapshot", request={"everything": True})["unsettled"])
     )
     asking.start()
-    looking.wait(30)
+    looking.wait(PATIENCE_SECONDS)
     change(agent, "instance_remove", hypervisor="fake", name="web")
     changed.set()
-    asking.join(30)
+    asking.join(PATIENCE_SECONDS)
     assert answers == [True]
 
 

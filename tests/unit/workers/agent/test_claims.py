@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.nodes.rpc.errors import NoCapacity, NotThere, RpcFailed
 from tests.unit.workers.agent.agents import agent_of, ask, change, spec
+from tests.waiting import PATIENCE_SECONDS
 from workers.agent.agent import Agent
 from workers.agent.hypervisors.hypervisor import HypervisorFault
 
@@ -120,6 +121,6 @@ def test_starts_at_once_never_promise_too_much(agent: Agent) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE_SECONDS)
     assert (len(names(agent)), len(refused)) == (2, 6)
     assert ask(agent, "node_version")["node"] == "n1"

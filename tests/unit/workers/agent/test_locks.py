@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
 from workers.agent.locks import Locks, LockTaken
 
 
@@ -45,10 +46,10 @@ def test_lock_is_waited_for(path: Path) -> None:
 
     thread = threading.Thread(target=first)
     thread.start()
-    taken.wait(10)
+    taken.wait(PATIENCE_SECONDS)
     with locks.hold("web", wait_seconds=10):
         order.append("second")
-    thread.join(10)
+    thread.join(PATIENCE_SECONDS)
     assert order == ["first", "first ends", "second"]
 
 

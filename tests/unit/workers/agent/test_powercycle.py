@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.nodes.rpc.errors import NotSupported
 from tests.unit.workers.agent.agents import ToldCache, agent_of, ask, change, request_of, told
+from tests.waiting import PATIENCE_SECONDS
 
 
 def test_command_runs_after_its_success_is_on_record_and_once(
@@ -26,7 +27,7 @@ def test_command_runs_after_its_success_is_on_record_and_once(
     assert cache.told == ["begin n1", "end n1; deferred", "begin n1", "end n1"]
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
-            thread.join(10)
+            thread.join(PATIENCE_SECONDS)
     assert came.read_text() == "x\n"
 
 

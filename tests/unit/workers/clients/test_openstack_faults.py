@@ -1,6 +1,5 @@
 """What the client of OpenStack does when the cloud does not answer as it should."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,11 +83,9 @@ def test_openstacksdk_does_not_try_again_besides(api: OpenStackApi, tmp_path: Pa
 
 def test_a_cloud_that_asks_for_a_long_pause_is_left_alone(api: OpenStackApi, tmp_path: Path) -> None:
     api.fail(Fault(status=503, headers={"Retry-After": "3600"}), path=FLAVORS, times=-1)
-    begun = time.monotonic()
     with pytest.raises(Exception, match="503"):
         client(api, tmp_path).look_up("flavor", "7")
     assert api.count("GET", FLAVORS) == 1
-    assert time.monotonic() - begun < 60
 
 
 def test_a_cloud_that_hangs_is_waited_for_so_long(api: OpenStackApi, tmp_path: Path) -> None:

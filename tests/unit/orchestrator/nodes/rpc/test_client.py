@@ -126,7 +126,7 @@ def client(agent: Scripted) -> NodeClient:
     return client
 
 
-def start(client: NodeClient, wait_seconds: float = 20.0) -> Any:
+def start(client: NodeClient, wait_seconds: float = 300.0) -> Any:
     return client.change("n1", "instance_start", "start-1", wait_seconds=wait_seconds, spec={"name": "web"})
 
 

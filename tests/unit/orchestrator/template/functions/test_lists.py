@@ -185,7 +185,6 @@ def test_list_concat_cannot_fill_the_memory(call: Any, stack: Stack) -> None:
     )
 
 
-@pytest.mark.timeout(20)
 def test_long_lists_of_maps_are_not_compared_each_with_each(call: Any, stack: Stack) -> None:
     items = [{"a": [number % 40_000]} for number in range(50_000)]
     around = stack({"l": items})

@@ -267,7 +267,6 @@ def test_as_many_copies_as_the_setting_says_are_fine(call: Any) -> None:
         ("-" * 100_000, {f"x{number}": ["b"] for number in range(11_000)}, "too many placeholders"),
     ],
 )
-@pytest.mark.timeout(20)
 def test_repeating_cannot_fill_the_memory_nor_the_day(
     call: Any, template: Any, for_each: Any, message: str
 ) -> None:

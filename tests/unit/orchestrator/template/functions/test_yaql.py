@@ -28,7 +28,9 @@ Evaluate = Callable[..., Any]
 def evaluate() -> Evaluate:
     """Return what evaluates an expression as the function does, within bounds."""
 
-    def evaluating(expression: Any, data: Any = None, *, seconds: float = 20.0, memory_mib: int = 256) -> Any:
+    def evaluating(
+        expression: Any, data: Any = None, *, seconds: float = 300.0, memory_mib: int = 256
+    ) -> Any:
         limits = Limits(yaql_seconds=seconds, yaql_memory_mib=memory_mib)
         scope = Scope(version=WALLABY, positions=Positions("t", Reading({}, {}, [])), limits=limits)
         return Yaql({"expression": expression, "data": data}, scope=scope, path=()).call(

@@ -16,7 +16,7 @@ from orchestrator.queue.celery_app import make_app
 from workers.agent.serving import reads as module
 from workers.agent.serving.reads import Reads
 
-LONG = 20.0
+LONG = 300.0
 
 
 class Answering:

@@ -1,7 +1,6 @@
 """Holding a node's name: one agent for each, which says that it is there, and gives way when it is not the one."""
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from cache.node_state.lease import Lease
 from cache.node_state.memory_store import MemoryNodeStore
 from cache.node_state.requests import Snapshot, SnapshotRequest
 from orchestrator.errors import Conflict, Unavailable
+from tests.waiting import PATIENCE_SECONDS, until
 from workers.agent.serving.tenancy import Tenancy
 
 
@@ -79,8 +79,7 @@ def test_lost_lease_is_taken_again(cache: NodeStateCache, tmp_path: Path) -> Non
     mine.take()
     cache.store.forget("n1")
     mine.keep()
-    while not cache.leases():
-        threading.Event().wait(0.001)
+    until(cache.leases)
     mine.leave()
     assert not cache.leases()
 
@@ -98,7 +97,7 @@ def test_who_has_lost_the_name_to_another_is_told_so(cache: NodeStateCache, tmp_
     cache.store.forget("n1")
     cache.acquire(Lease(node="n1", incarnation="2", boot_id="b", holder="elsewhere"))
     mine.keep()
-    assert told.wait(20)
+    assert told.wait(PATIENCE_SECONDS)
     mine.leave()
     assert [str(error) for error in lost] == ["node 'n1' has another agent now: elsewhere"]
     assert cache.leases()["n1"].incarnation == "2", "it is not the loser's to give back"
@@ -140,12 +139,9 @@ def test_name_is_kept_whatever_befalls_who_says_what_the_node_has(
     mine.take()
     well = False
     mine.keep()
-    assert asked.acquire(timeout=20)
+    assert asked.acquire(timeout=PATIENCE_SECONDS)
     cache.store.forget("n1")
-    deadline = time.monotonic() + 20
-    while not cache.leases() and time.monotonic() < deadline:
-        threading.Event().wait(0.001)
-    held = cache.leases()
+    held = until(cache.leases)
     mine.leave()
     go_on.set()
     assert held == {"n1": said}

@@ -5,7 +5,6 @@ import queue
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,6 +13,7 @@ import pytest
 
 from tests.unit.workers.agent.hypervisors.contract import HypervisorContract, one
 from tests.unit.workers.agent.hypervisors.root_file_system import busybox, make_root
+from tests.waiting import PATIENCE_SECONDS, until
 from workers.agent.hypervisors.containers.hypervisor import Oci, OciOptions
 from workers.agent.hypervisors.containers.podman import store_arguments
 from workers.agent.hypervisors.hypervisor import (
@@ -46,10 +46,12 @@ def shell(script: str) -> tuple[str, ...]:
 
 def when(hypervisor: Hypervisor, name: str, holds: Callable[[InstanceData], bool]) -> InstanceData:
     """Return the instance as soon as something holds of it."""
-    deadline = time.monotonic() + 20
-    while (found := hypervisor.instance(name)) is None or not holds(found):
-        assert time.monotonic() < deadline, found
-    return found
+
+    def found() -> InstanceData | None:
+        there = hypervisor.instance(name)
+        return there if there is not None and holds(there) else None
+
+    return until(found)
 
 
 def log_of(instance: InstanceData) -> Path:
@@ -101,7 +103,7 @@ class TestRunc(HypervisorContract):
         another.start(self.spec("store"))
         for name in ("web", "store"):
             os.kill(int(one(hypervisor, name).id), signal.SIGKILL)
-            assert heard.get(timeout=20) == f"instance {name!r} has ended"
+            assert heard.get(timeout=PATIENCE_SECONDS) == f"instance {name!r} has ended"
         end()
         another.close()
 
@@ -227,9 +229,7 @@ class TestPodman:
                 hypervisor.export("web", log_of(ended).parent)
             # The same again is the same container, with what it has written.
             assert hypervisor.start(spec).state is InstanceState.RUNNING
-            deadline = time.monotonic() + 20
-            while "again" not in log_of(ended).read_text():
-                assert time.monotonic() < deadline
+            until(lambda: "again" in log_of(ended).read_text())
         finally:
             hypervisor.remove("web")
         assert list(hypervisor.instances()) == []

@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.unit.workers.agent.hypervisors.contract import HypervisorContract, one
+from tests.waiting import PATIENCE_SECONDS
 from workers.agent.hypervisors.disk_image import ImageFile
 from workers.agent.hypervisors.hypervisor import (
     CannotDo,
@@ -66,7 +67,7 @@ class TestLibvirt(HypervisorContract):
         hypervisor.start(self.spec())
         hypervisor.pause("web")
         hypervisor.stop("web", grace_seconds=0)
-        assert stopped.wait(20)
+        assert stopped.wait(PATIENCE_SECONDS)
         assert heard == [f"domain web {word}" for word in ("defined", "started", "suspended", "stopped")]
         end()
         heard.clear()
@@ -74,7 +75,7 @@ class TestLibvirt(HypervisorContract):
         last = hypervisor.watch(changed)
         hypervisor.start(self.spec())
         hypervisor.stop("web", grace_seconds=0)
-        assert stopped.wait(20)
+        assert stopped.wait(PATIENCE_SECONDS)
         # Each was told to the one that still listens, and once.
         assert heard.count("domain web stopped") == 1
         last()

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import psutil
 import pytest
 
+from tests import waiting
 from tests.unit.workers.agent.hypervisors.contract import (
     GRACE_SECONDS,
     SECRET,
@@ -22,6 +23,7 @@ from tests.unit.workers.agent.hypervisors.contract import (
     one,
 )
 from tests.unit.workers.agent.killing import in_a_small_process, killed_after
+from tests.waiting import PATIENCE_SECONDS
 from workers.agent.hypervisors.control_groups import trees_of
 from workers.agent.hypervisors.hypervisor import (
     Disk,
@@ -35,8 +37,6 @@ from workers.agent.hypervisors.process.hypervisor import ProcessHypervisor, Proc
 
 T = TypeVar("T")
 MOUNTS = Path("/proc/self/mounts")
-#: Starting a shell on a machine that is busy.
-PATIENCE_SECONDS = 30.0
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run commands as others")
 
 
@@ -397,13 +397,15 @@ def look(hypervisor: Hypervisor) -> InstanceData:
 
 def until(look: Callable[[], T], enough: Callable[[T], bool] = lambda _: True) -> T:
     """Look until what is found is enough; a file that is not there is not."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
+
+    def enough_of_it() -> tuple[T] | None:
         with suppress(FileNotFoundError):
             if enough(found := look()):
-                return found
-        assert time.monotonic() < deadline, "nothing came of it"
-        time.sleep(0.01)
+                return (found,)
+        return None
+
+    (found,) = waiting.until(enough_of_it)
+    return found
 
 
 def ended(process: psutil.Process) -> bool:

@@ -5,7 +5,6 @@ import os
 import queue
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -13,6 +12,7 @@ from typing import Any, ClassVar, Final
 import pytest
 
 from tests.unit.workers.agent.hypervisors.contract import HypervisorContract, one
+from tests.waiting import PATIENCE_SECONDS, until
 from workers.agent.hypervisors.acceleration import boot_disk, fault_of_kvm
 from workers.agent.hypervisors.hypervisor import (
     CannotDo,
@@ -83,12 +83,12 @@ class TestQemu(HypervisorContract):
         another = self.make(directory)
         end = another.watch(heard.put)
         hypervisor.pause("web")
-        assert heard.get(timeout=20) == "instance 'web' stands still"
+        assert heard.get(timeout=PATIENCE_SECONDS) == "instance 'web' stands still"
         another.start(self.spec("store"))
         os.kill(int(one(hypervisor, "web").id), signal.SIGKILL)
-        assert heard.get(timeout=20) == "instance 'web' has ended"
+        assert heard.get(timeout=PATIENCE_SECONDS) == "instance 'web' has ended"
         hypervisor.stop("store", grace_seconds=10)
-        assert heard.get(timeout=20) == "instance 'store' has shut down"
+        assert heard.get(timeout=PATIENCE_SECONDS) == "instance 'store' has shut down"
         end()
         another.close()
 
@@ -235,18 +235,22 @@ class TestQemu(HypervisorContract):
 
 def when(hypervisor: Qemu, holds: Callable[[InstanceData], bool]) -> InstanceData:
     """Return the instance as soon as something holds of it."""
-    deadline = time.monotonic() + 20
-    while (found := hypervisor.instance("web")) is None or not holds(found):
-        assert time.monotonic() < deadline, found
-    return found
+
+    def found() -> InstanceData | None:
+        there = hypervisor.instance("web")
+        return there if there is not None and holds(there) else None
+
+    return until(found)
 
 
 def when_logged(log: Path) -> str:
     """Return what a machine says at its start, as soon as it has said all of it."""
-    deadline = time.monotonic() + 20
-    while not log.exists() or not (said := log.read_text()).endswith("\n"):
-        assert time.monotonic() < deadline
-    return said.strip()
+
+    def said() -> str:
+        text = log.read_text() if log.exists() else ""
+        return text if text.endswith("\n") else ""
+
+    return until(said).strip()
 
 
 def qemu_img(*arguments: str) -> str:

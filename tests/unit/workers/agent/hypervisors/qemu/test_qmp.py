@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
 from workers.agent.hypervisors.hypervisor import HypervisorFault
 from workers.agent.hypervisors.qemu.qmp import Qmp, QmpSilent
 
@@ -43,7 +44,7 @@ class Machine:
     def close(self) -> None:
         self._socket.close()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(PATIENCE_SECONDS)
 
 
 @pytest.fixture
