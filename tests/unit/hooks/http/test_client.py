@@ -154,6 +154,8 @@ def test_a_server_that_is_silent_is_given_up_and_asked_again(http_api: HttpApi) 
     http_api.fail(Fault(how=How.HANG), times=-1)
     with client_of(read_seconds=0.05, retries=1) as client:
         assert str(failure(lambda: client.send(request(http_api)))) == "no whole answer came in time"
+    # The client that gives up may do so before the request is counted.
+    http_api.wait_for("GET", times=2)
     assert http_api.count() == 2
     http_api.heal()
 

@@ -22,8 +22,7 @@ from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.store.traversals.traversals import ClaimedEnd
 from orchestrator.tracing.otel import OperationSampler, Spans, exporters_of_environment, root_of
 from orchestrator.tracing.switch import require_tracing, tracing_of
-from orchestrator.tracing.tracer import OFF, require_tracing, tracing_of
-from tests.faults.installation import until
+from orchestrator.tracing.tracer import OFF
 from tests.services.receiver import Receiver
 from tests.waiting import until
 
