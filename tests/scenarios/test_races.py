@@ -8,6 +8,7 @@ import pytest
 from hooks.lifecycle import LifecyclePlugin
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import CancelJob, DeleteJob, StackJob
+from tests.scenarios.built_once import built_once
 from tests.scenarios.deaths import die_everywhere
 from tests.scenarios.test_update_faults import meanwhile, step
 from tests.scenarios.test_updates import Story, present, template, value
@@ -30,16 +31,23 @@ class EveryTime(LifecyclePlugin):
         self._act()
 
 
-def many(text: str) -> str:
-    return template({f"r{number:02}": value(text) for number in range(15)})
+def many(text: str, count: int = 15) -> str:
+    return template({f"r{number:02}": value(text) for number in range(count)})
+
+
+@built_once
+def updating(count: int = 15) -> World:
+    """Return a world in which many are to be replaced."""
+    world = World()
+    world.create(many("1", count))
+    world.settle()
+    world.update(many("2", count), rollback=True)
+    return world
 
 
 def while_replacing(operation: Callable[[World], object]) -> World:
     """Do something with a stack whose update makes another replacement each time that a plan was made."""
-    world = World()
-    world.create(many("1"))
-    world.settle()
-    world.update(many("2"), rollback=True)
+    world = updating()
     plugin = EveryTime(lambda: step(world))
     world.plug(plugin)
     operation(world)
@@ -71,13 +79,10 @@ def test_a_cancel_gets_through_although_the_update_goes_on_making_replacements()
 
 @die_everywhere
 def test_a_coordinator_may_die_while_it_takes_a_stack_from_such_an_update(instruction: int) -> None:
-    world = World()
-    world.create(many("1"))
-    world.settle()
-    world.update(many("2"), rollback=True)
+    world = updating(4)
     plugin = EveryTime(lambda: step(world))
     world.plug(plugin)
-    job = StackJob(name="s", template=many("3"))
+    job = StackJob(name="s", template=many("3", 4))
     world.cloud.crash_after(instruction)
     world.survive(lambda: world.coordinator.update(job))
     world.cloud.crash_at = None
@@ -87,7 +92,7 @@ def test_a_coordinator_may_die_while_it_takes_a_stack_from_such_an_update(instru
     world.settle()
     assert world.state() == "UPDATE_COMPLETE"
     assert {made for made, _ in present(world).values()} == {"3"}
-    assert len(world.cloud.objects) == 15
+    assert len(world.cloud.objects) == 4
 
 
 def job_of(world: World, size: str, job_id: str) -> Callable[[], object]:

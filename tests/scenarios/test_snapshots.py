@@ -73,6 +73,28 @@ def taken() -> World:
     return world
 
 
+@built_once
+def restoring(steps: int) -> World:
+    """Return a stack of which a restore is so many messages under way."""
+    if steps:
+        world = restoring(steps - 1)
+        step(world)
+        return world
+    world = taken()
+    world.cloud.polls = {"a": 3}
+    world.restore("first")
+    return world
+
+
+@built_once
+def taken_twice() -> World:
+    """Return a stack of which there are two snapshots."""
+    world = taken()
+    world.snapshot("second")
+    world.settle()
+    return world
+
+
 # -- take --------------------------------------------------------------------------------------------------------------
 
 
@@ -437,10 +459,8 @@ ENDS: dict[str, tuple[Callable[[World], object], str, Mapping[str, tuple[str, st
 def test_another_command_at_every_moment_of_a_restore_is_what_the_stack_becomes(
     steps: int, what: str
 ) -> None:
-    world = taken()
-    world.cloud.polls = {"a": 3}
-    stack_id = world.restore("first")
-    step(world, times=steps)
+    world = restoring(steps)
+    stack_id = world.store.stacks.find("s", project="default").id
     act, expected, there = ENDS[what]
     if what == "cancel" and world.state() == "RESTORE_COMPLETE":
         return
@@ -458,10 +478,7 @@ def test_another_command_at_every_moment_of_a_restore_is_what_the_stack_becomes(
 
 @each_moment
 def test_a_cancel_at_every_moment_of_a_restore_leaves_it_to_be_done_again(steps: int) -> None:
-    world = taken()
-    world.cloud.polls = {"a": 3}
-    world.restore("first")
-    step(world, times=steps)
+    world = restoring(steps)
     if world.state() == "RESTORE_COMPLETE":
         return
     world.cancel(rollback=False)
@@ -477,9 +494,7 @@ def test_a_cancel_at_every_moment_of_a_restore_leaves_it_to_be_done_again(steps:
 
 @each_moment
 def test_another_restore_after_a_cancelled_one_brings_back_what_it_is_told_to(steps: int) -> None:
-    world = taken()
-    world.snapshot("second")
-    world.settle()
+    world = taken_twice()
     world.cloud.polls = {"a": 3, "b": 2}
     world.restore("first")
     step(world, times=steps)
@@ -574,9 +589,7 @@ def test_the_deletion_of_a_snapshot_survives_a_death_at_any_instruction(instruct
 
 @die_everywhere
 def test_snapshots_go_with_their_stack_whatever_dies(instruction: int) -> None:
-    world = taken()
-    world.snapshot("second")
-    world.settle()
+    world = taken_twice()
     stack_id = world.store.stacks.find("s", project="default").id
     world.cloud.crash_after(instruction)
     if not world.survive(world.delete):
