@@ -22,7 +22,7 @@ from orchestrator.queries.outputs import outputs_of
 from orchestrator.queries.resource_tree import in_tree_order
 from orchestrator.queries.snapshots import snapshot_view
 from orchestrator.queries.stack_document import document_of
-from orchestrator.store.stacks.annotations import Said
+from orchestrator.store.stacks.annotations import PluginAnnotations
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 from orchestrator.template.hiding import HIDDEN
@@ -314,7 +314,7 @@ def resource_view(
     names: Mapping[str, str],
     hook: str | None,
     within: tuple[str, ...] = (),
-    said: Said | None = None,
+    said: PluginAnnotations | None = None,
 ) -> ResourceView:
     """Return what is shown of a resource's row.
 

@@ -19,7 +19,7 @@ def lose_residents(connection: sa.Connection, node: str, now: float) -> str:
     way on a stack is never overtaken: whoever takes a step has read where the resource is.
     """
     resource = tables.resource
-    gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+    gone = tables.is_gone()
     those = (resource.c.on_node == node) & ~gone
     stack_ids = connection.execute(sa.select(resource.c.stack_id).where(those).distinct()).scalars().all()
     stacks = _with_those_around(connection, stack_ids)

@@ -264,7 +264,7 @@ class Machines:
 
 def _is_on(name: str) -> sa.ColumnElement[bool]:
     resource = tables.resource
-    gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+    gone = tables.is_gone()
     return (resource.c.on_node == name) & ~gone
 
 

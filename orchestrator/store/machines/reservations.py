@@ -172,7 +172,7 @@ class Reservations:
             began: Whether the operation ever began; if not, nothing came of it.
         """
         reservation, resource = tables.reservation, tables.resource
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        gone = tables.is_gone()
         there = sa.select(resource.c.name, resource.c.on_node, resource.c.status)
         stack = sa.select(tables.stack.c.id).where(tables.stack.c.id == stack_id).with_for_update()
         with self._db.write() as connection:
@@ -220,7 +220,7 @@ class Reservations:
         ``kind`` is the name of the resource type that groups have.
         """
         resource, stack = tables.resource, tables.stack
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        gone = tables.is_gone()
         sql = (
             sa.select(resource.c.id, resource.c.stack_id, resource.c.name, resource.c.properties)
             .join(stack, stack.c.id == resource.c.stack_id)
@@ -245,7 +245,7 @@ class Reservations:
         """Return what the resources that are on some nodes are called there: their rows' ids, or names of their own."""
         resource = tables.resource
         # What was given up with its stack may still be there, and is in the ledger no more.
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        gone = tables.is_gone()
         found: set[str] = set()
         with self._db.read() as connection:
             for start in range(0, len(nodes), _AT_ONCE):

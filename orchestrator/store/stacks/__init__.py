@@ -1,1 +1,1 @@
-"""Stacks and their resources as rows."""
+"""Stacks as rows: their resources, nested stacks, snapshots, annotations and health."""

@@ -1,4 +1,4 @@
-"""What lifecycle plugins said last of stacks and their resources; written as the operation begins of which they did."""
+"""Annotations: the last remarks of lifecycle plugins on stacks and their resources, written as an operation begins."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -11,13 +11,13 @@ from orchestrator.model.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 
-#: The name under which stands what is said of the stack itself.
+#: The resource name of annotations of the stack itself.
 STACK: Final = ""
-#: How many stacks one statement looks for.
+#: The most stacks that one statement names.
 _AT_ONCE: Final = 500
 
-#: What each plugin said of one thing, by the plugin's name.
-Said = Mapping[str, Mapping[str, Any]]
+#: The annotations of one stack or resource, by the plugin's name.
+PluginAnnotations = Mapping[str, Mapping[str, Any]]
 
 
 class Annotations:
@@ -28,8 +28,8 @@ class Annotations:
         self._codec = codec
 
     @retrying
-    def of(self, stack_id: str, resource: str = STACK) -> Said:
-        """Return what each plugin said of a stack's resource, or of the stack itself: frozen, in the plugins' order."""
+    def of(self, stack_id: str, resource: str = STACK) -> PluginAnnotations:
+        """Return the annotations of a stack's resource, or of the stack itself: frozen, sorted by plugin."""
         annotation = tables.annotation
         sql = (
             sa.select(annotation.c.plugin, annotation.c.value)
@@ -39,24 +39,24 @@ class Annotations:
         with self._db.read() as connection:
             return {row.plugin: self._unpacked(row.value) for row in connection.execute(sql)}
 
-    def when_looked_at(self, stack_id: str, resource: str) -> Said:
-        """Return what :meth:`of` does, read when somebody first looks."""
+    def when_looked_at(self, stack_id: str, resource: str) -> PluginAnnotations:
+        """Return a mapping with the result of :meth:`of`, which is read at its first use."""
         return LazyMapping(lambda: self.of(stack_id, resource))
 
     @retrying
     def all(self, stack_ids: Sequence[str]) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:
-        """Return what plugins said of stacks and their resources, by the stack's id and the resource's name."""
+        """Return the annotations of stacks and their resources, by the stack's id and the resource's name."""
         annotation = tables.annotation
-        said: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+        found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
         with self._db.read() as connection:
             for start in range(0, len(stack_ids), _AT_ONCE):
                 some = annotation.c.stack_id.in_(stack_ids[start : start + _AT_ONCE])
                 for row in connection.execute(
                     sa.select(annotation).where(some).order_by(annotation.c.plugin)
                 ):
-                    entry = said.setdefault((row.stack_id, row.resource), {})
+                    entry = found.setdefault((row.stack_id, row.resource), {})
                     entry[row.plugin] = self._unpacked(row.value)
-        return said
+        return found
 
     def _unpacked(self, packed: bytes) -> Mapping[str, Any]:
         value: Mapping[str, Any] = frozen(self._codec.unpack(packed))

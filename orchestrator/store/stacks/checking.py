@@ -1,16 +1,16 @@
-"""What a check of a stack found, once all of it is looked at."""
+"""The result of a stack check: the faults of its resources, as a reason for the stack."""
 
 import sqlalchemy as sa
 
 from orchestrator.model.messages import OPERATE
 from orchestrator.store import tables
 
-#: How many characters of what was found a stack's reason shows.
+#: The most characters of faults in a stack's reason.
 SHOWN = 1000
 
 
 def faults_of(connection: sa.Connection, traversal_id: str) -> str:
-    """Return what is wrong with a stack by the check that a traversal made of it; empty if nothing is."""
+    """Return the faults that a traversal's check of a stack found, in words; empty for none."""
     stack = tables.stack
     reasons = failures_of(connection, traversal_id, OPERATE)
     template = connection.execute(
@@ -24,7 +24,7 @@ def faults_of(connection: sa.Connection, traversal_id: str) -> str:
 
 
 def failures_of(connection: sa.Connection, traversal_id: str, phase: str) -> list[str]:
-    """Return what a stack's traversal failed at in one phase, by the names of the resources."""
+    """Return the reasons of the failed nodes of one phase of a traversal, sorted by resource."""
     node, stack, event = tables.node, tables.stack, tables.event
     found = connection.execute(
         sa.select(node.c.key, event.c.reason)
@@ -42,5 +42,5 @@ def failures_of(connection: sa.Connection, traversal_id: str, phase: str) -> lis
 
 
 def shortened(reasons: str) -> str:
-    """Return as much of the reasons as is shown."""
+    """Return the reasons, cut off after ``SHOWN`` characters."""
     return reasons if len(reasons) <= SHOWN else reasons[: SHOWN - 3] + "..."

@@ -1,4 +1,4 @@
-"""What people say of a resource's health, written down where no operation can come in between."""
+"""Operator health marks of resources (``mark-unhealthy``), recorded under the stack's lock."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 
 
 class Health:
-    """The marks that belong to no traversal."""
+    """Writes of health marks."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -20,31 +20,31 @@ class Health:
     def mark(
         self,
         row: ResourceRow,
-        around: Sequence[tuple[StackRow, str | None]],
+        stacks: Sequence[tuple[StackRow, str | None]],
         *,
         unhealthy: bool,
         reason: str,
     ) -> bool:
-        """Write down that a resource is unhealthy, or is not; False if something has changed since it was read.
+        """Mark a resource as unhealthy or healthy; False if a row has changed since it was read.
 
         Args:
             row: The resource.
-            around: The stack that it is in, and those around that one, each with the id of the row there that is to be
-                visited by the next update too: none for the first.
-            unhealthy: Whether it is.
-            reason: Why, for people.
+            stacks: The resource's stack and those that it is nested in, innermost first, each with the id of its row
+                that the next update must visit as well (None for the first).
+            unhealthy: Whether it is unhealthy.
+            reason: The reason, for users.
         """
         with self._db.write() as connection:
             now = database_time(connection, self._db)
-            # Each stack is locked before anything is written: none can begin an operation meanwhile.
-            if not all(self._is_quiet(connection, stack) for stack, _ in around):
+            # Each stack is locked before the first write, so that no operation begins meanwhile.
+            if not all(self._is_quiet(connection, stack) for stack, _ in stacks):
                 return False
             if not self._write(connection, row, now, unhealthy=unhealthy, reason=reason):
                 return False
             if unhealthy:
-                outer = [row_id for _, row_id in around if row_id is not None]
+                outer = [row_id for _, row_id in stacks if row_id is not None]
                 self._doubt(connection, outer, f"resources.{row.name}: {reason}")
-            self._say(connection, row, around[0][0], now, unhealthy=unhealthy, reason=reason)
+            self._record(connection, row, stacks[0][0], now, unhealthy=unhealthy, reason=reason)
         return True
 
     @staticmethod
@@ -82,7 +82,7 @@ class Health:
 
     @staticmethod
     def _doubt(connection: sa.Connection, row_ids: Sequence[str], reason: str) -> None:
-        """Let the next update visit rows that were in order."""
+        """Mark complete rows so that the next update visits them."""
         resource = tables.resource
         in_order = resource.c.id.in_(row_ids) & (resource.c.status == "COMPLETE")
         connection.execute(
@@ -90,7 +90,7 @@ class Health:
         )
 
     @staticmethod
-    def _say(
+    def _record(
         connection: sa.Connection,
         row: ResourceRow,
         stack: StackRow,

@@ -1,16 +1,16 @@
-"""When a stack is in service: all that its definition wants is there, though not all is gone that it does not want."""
+"""Whether a stack is in service: all that its definition wants is made, though other rows may not be removed yet."""
 
 import sqlalchemy as sa
 
 from orchestrator.model.messages import CONVERGE
 from orchestrator.store import tables
 
-#: The actions that give a stack a definition; the end of one makes it the definition that completed last.
+#: The actions that give a stack a definition.
 DEFINING = ("CREATE", "ADOPT", "UPDATE", "ROLLBACK", "RESTORE")
 
 
 def serves(connection: sa.Connection, traversal_id: str) -> bool:
-    """Whether a traversal has made all that its definition wants; what is left to do is to clean up."""
+    """Return whether a traversal has made all that its definition wants, and only cleans up."""
     node, traversal = tables.node, tables.traversal
     unmade = sa.exists().where(
         tables.in_traversal(traversal_id), node.c.phase == CONVERGE, node.c.state != "done"
@@ -22,7 +22,7 @@ def serves(connection: sa.Connection, traversal_id: str) -> bool:
 
 
 def leads_to_nothing(connection: sa.Connection, traversal_id: str) -> bool:
-    """Whether a traversal rolls back a stack that never was complete: it has done nothing until all is gone."""
+    """Return whether a traversal rolls back a stack that never was complete, and so removes all of it."""
     stack, traversal = tables.stack, tables.traversal
     sql = (
         sa.select(traversal.c.id)

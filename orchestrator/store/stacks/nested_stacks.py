@@ -1,4 +1,4 @@
-"""Stacks in stacks as rows: who is in whom, how many there are together, and which of them are to be seen to."""
+"""Nested stacks: trees of stacks as rows, their progress and resource counts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,38 +13,38 @@ from orchestrator.store.stacks.stacks import NodeCounts, StackRow, stack_rows
 from orchestrator.store.stacks.tallies import Tally, tallies, under_way
 from orchestrator.store.stacks.unclean import unclean
 
-#: How many of those that are being worked on are told.
+#: The most active resources that a progress names.
 ACTIVE: Final = 10
-#: How many traversals one statement counts.
+#: The most ids that one statement names.
 _AT_ONCE: Final = 500
 
 
 def chunked(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield parts of a list, each of which one statement may name."""
+    """Yield parts of a list of ids, each short enough for one statement."""
     for start in range(0, len(ids), _AT_ONCE):
         yield ids[start : start + _AT_ONCE]
 
 
 class Families:
-    """Reads of the trees of stacks, and the write that belongs to no traversal."""
+    """Reads of trees of stacks, and the release of a nested stack."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     @retrying
     def children(self, stack_id: str) -> list[StackRow]:
-        """Return the stacks in a stack, those in them left out, that are not deleted, oldest first."""
+        """Return the stacks nested directly in a stack that are not deleted, oldest first."""
         return self._present(tables.stack.c.parent_id == stack_id)
 
     @retrying
     def is_unclean(self, stack_id: str) -> bool:
-        """Whether the definition that a stack was given last is in service, and it failed at taking away the rest."""
+        """Return whether a stack's last definition is in service, but removing other rows failed."""
         with self._db.read() as connection:
             return connection.execute(unclean(tables.stack.c.id == stack_id)).first() is not None
 
     @retrying
     def in_tree(self, root_id: str) -> list[StackRow]:
-        """Return an outermost stack and all in it that are not deleted, oldest first."""
+        """Return an outermost stack and all nested in it that are not deleted, oldest first."""
         return self._present(tables.stack.c.root_id == root_id)
 
     def _present(self, condition: sa.ColumnElement[bool]) -> list[StackRow]:
@@ -56,7 +56,7 @@ class Families:
 
     @retrying
     def release(self, stack_id: str) -> None:
-        """Let a stack in a stack stand by itself from now on; those in it stay in it. Safe to repeat."""
+        """Make a nested stack an outermost one; those nested in it stay so. Safe to repeat."""
         stack = tables.stack
         with self._db.write() as connection:
             row = connection.execute(
@@ -79,9 +79,9 @@ class Families:
 
     @retrying
     def count_in_tree(self, root_id: str, *, besides: str) -> int:
-        """Count the resources of all stacks in a stack, and its own, but for those of the stack ``besides``."""
+        """Count the resources of a tree of stacks, without those of the stack ``besides``."""
         stack, resource = tables.stack, tables.resource
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        gone = tables.is_gone()
         sql = (
             sa.select(sa.func.count())
             .select_from(stack)
@@ -93,7 +93,7 @@ class Families:
 
     @retrying
     def progress(self, stack_row: StackRow) -> NodeCounts:
-        """Count the resources that a stack's operation works on by state, those of the stacks in it among them."""
+        """Count the resources of a stack's operation by state, those of nested stacks included."""
         stack, traversal, resource = tables.stack, tables.traversal, tables.resource
         since = sa.select(traversal.c.created_at).where(traversal.c.id == stack_row.traversal_id)
         inside = (stack.c.root_id == stack_row.root_id) & (stack.c.depth > stack_row.depth)
@@ -123,7 +123,7 @@ class Families:
 
     @retrying
     def counts(self, traversal_id: str) -> Mapping[str, int]:
-        """Count the resources that one traversal works on by state, as a tally does; empty if there is no such one."""
+        """Count the resources of one traversal by state, as a tally does; empty if it does not exist."""
         with self._db.snapshot() as connection:
             counted = tallies(connection, under_way(connection, [traversal_id]))
         return counted[traversal_id].counts if traversal_id in counted else {}
@@ -132,7 +132,7 @@ class Families:
     def _progress(
         connection: sa.Connection, traversals: Sequence[str]
     ) -> tuple[Iterable[Tally], Sequence[tuple[str, str, str]]]:
-        """Return how many there are of each state, and of those at work traversal, key and why they wait."""
+        """Return the tallies of traversals; and of active resources the traversal, the name and the reason."""
         node, resource = tables.node, tables.resource
         at_work = node.c.phase.in_(CHECKED_PHASES) & node.c.state.in_(("running", "waiting"))
         active = connection.execute(
@@ -147,15 +147,15 @@ class Families:
 
     @retrying
     def troubled(self, stack_row: StackRow) -> frozenset[str]:
-        """Return the rows of a stack that are stacks in which something is to be seen to, however deep.
+        """Return the ids of a stack's rows whose nested stacks need a visit, at any depth.
 
-        That is: an operation of their own that did not end well, or is not over, or a resource that is not as it
-        should be.
+        Such a stack has an operation of its own that failed or is in progress, or a resource that is unhealthy or not
+        complete.
         """
         stack, resource = tables.stack, tables.resource
         tree = (stack.c.root_id == stack_row.root_id) & stack.c.deleted_at.is_(None)
         inside = sa.select(stack.c.id, stack.c.parent_id, stack.c.parent_resource, stack.c.status)
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        gone = tables.is_gone()
         wrong = (resource.c.unhealthy | (resource.c.status != "COMPLETE")) & ~gone
         with self._db.read() as connection:
             rows = connection.execute(inside.where(tree, stack.c.depth > stack_row.depth)).all()

@@ -1,4 +1,4 @@
-"""Pages of the list of stacks, found, put in order and cut by the database: a page costs what is on it."""
+"""Pages of the list of stacks, filtered, sorted and cut by the database."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -14,21 +14,21 @@ from orchestrator.store.stacks.nested_stacks import chunked
 from orchestrator.store.stacks.tallies import Tally, tallies
 from orchestrator.views.operations import OVER, StackPage, StackSummary
 
-#: By what a list may be put in order.
+#: The orders in which a list can be sorted.
 SORTS: Final = ("name", "state", "created", "updated", "last_event")
-#: How many stacks a page has at most.
+#: The most stacks on a page.
 MOST: Final = 500
-#: How many operations that are over are remembered.
+#: The most finished operations whose tallies are cached.
 _REMEMBERED: Final = 4096
 
 
 class StackPages:
-    """Reads pages of the list of stacks; threads may share it."""
+    """Reads of pages of the list of stacks; threads may share it."""
 
     def __init__(self, database: Database, horizon: Horizon) -> None:
         self._db = database
         self._horizon = horizon
-        #: Of operations that are over: nothing of these ever changes.
+        #: Tallies of finished operations, which never change.
         self._known: dict[str, Tally] = {}
 
     @retrying
@@ -45,18 +45,20 @@ class StackPages:
         nested: bool = False,
         deleted: bool = False,
     ) -> StackPage:
-        """Return one page of a project's stacks; :class:`~orchestrator.queries.observer.StackQuery` tells which.
+        """Return one page of a project's stacks.
+
+        The arguments are the fields of a :class:`~orchestrator.queries.observer.StackQuery`.
 
         Raises:
-            InvalidInput: there is no such order, or a number is out of its bounds.
+            InvalidInput: there is no such order, or a number is out of bounds.
         """
         _refuse_wrong(sort, offset, limit)
         stack = tables.stack
-        there = stack.c.project == project
+        any_age = stack.c.project == project
         if not nested:
-            there &= stack.c.parent_id.is_(None)
-        living = there & stack.c.deleted_at.is_(None)
-        wanted = there if deleted else living
+            any_age &= stack.c.parent_id.is_(None)
+        living = any_age & stack.c.deleted_at.is_(None)
+        wanted = any_age if deleted else living
         if search:
             wanted &= self._found(search)
         if states:
@@ -88,7 +90,7 @@ class StackPages:
         )
 
     def _found(self, search: str) -> sa.ColumnElement[bool]:
-        """Return the condition of having a text in the name or in a tag, whatever its case; or as the id."""
+        """Return the condition that the name or a tag contains a text in any case, or that it is the id."""
         stack, wanted = tables.stack, search.lower()
         if self._db.postgres:
             tags, find = "jsonb_array_elements_text(CAST(stack.tags AS jsonb)) AS tag(value)", "strpos"
@@ -105,7 +107,7 @@ class StackPages:
     def _order(sort: str) -> sa.ColumnElement[Any]:
         stack, event = tables.stack, tables.event
         if sort == "last_event":
-            # Ids ascend with time, and the index of a stack's events ends with its last one.
+            # Ids ascend with time, and the index on a stack's events finds the last one.
             last = sa.select(sa.func.max(event.c.id)).where(event.c.stack_id == stack.c.id)
             return sa.func.coalesce(last.scalar_subquery(), 0)
         return {
@@ -135,7 +137,7 @@ class StackPages:
         return {row.id: row for row in connection.execute(sql).all()}
 
     def _tallies(self, connection: sa.Connection, rows: Mapping[str, Any]) -> Mapping[str, Tally]:
-        """Return how far the resources of each stack's operation in force are, by the operation."""
+        """Return the tally of each stack's operation in force, by the traversal's id."""
         under_way = {row.traversal_id: row.ended_at is None for row in rows.values()}
         found = {each: self._known[each] for each in under_way if each in self._known}
         for some in chunked([each for each in under_way if each not in found]):

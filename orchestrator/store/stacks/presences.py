@@ -1,4 +1,4 @@
-"""What is there of a stack's resources, in brief: without properties, attributes or anything else that is packed."""
+"""Short rows of a stack's resources: without properties, attributes and other packed values."""
 
 import json
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from orchestrator.store.database import Database, retrying
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """What is there of a resource; each field is that of :class:`orchestrator.store.stacks.stacks.ResourceRow`."""
+    """A resource's short row; the fields are those of :class:`orchestrator.store.stacks.stacks.ResourceRow`."""
 
     id: str
     name: str
@@ -30,16 +30,16 @@ _FIELDS: Final = tuple(Presence.__dataclass_fields__)
 
 
 class Presences:
-    """Reads what is there in brief."""
+    """Reads of short rows."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     @retrying
     def of(self, stack_id: str) -> list[Presence]:
-        """Return a stack's rows that are not gone, in the order they were planned."""
+        """Return a stack's rows that are not deleted, in the order in which they were planned."""
         resource = tables.resource
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        gone = tables.is_gone()
         columns = (resource.c[name] for name in _FIELDS)
         sql = sa.select(*columns).where(resource.c.stack_id == stack_id, ~gone)
         with self._db.read() as connection:
@@ -48,7 +48,7 @@ class Presences:
 
 
 def _presence(row: sa.Row[Any]) -> Presence:
-    # Much faster than by the row's mapping, which counts with thousands of them.
+    # For thousands of rows, this is much faster than the row's mapping.
     values: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
     values["requires"] = tuple(json.loads(values["requires"]))
     return Presence(**values)

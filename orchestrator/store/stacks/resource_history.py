@@ -1,7 +1,7 @@
-"""What became of a stack's resources so far, as planning needs it: what each was to become, and what it was made.
+"""Definition history of a stack's resources, for planning: the definition planned last, and the one applied last.
 
-Each resource's row points at the two nodes that hold its definitions, so what is read is as large as the stack,
-however often it was updated.
+Each resource's row points at the two nodes with these definitions, so reading costs the same however often the stack
+was updated.
 """
 
 from collections.abc import Mapping
@@ -20,39 +20,39 @@ Fragment = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What became of a stack's resources so far."""
+    """The definition history of a stack's resources."""
 
-    #: By row id, the template fragment that each was last to be converged to.
+    #: The template fragment that was planned last, by row id.
     planned: Mapping[str, Fragment]
-    #: By row id, the template fragment that each was last converged to, whatever it was to become after that.
+    #: The template fragment that was applied last, by row id.
     applied: Mapping[str, Fragment]
     #: Ids of the rows that the traversal in force may still change.
     unsettled: frozenset[str]
 
 
 class Histories:
-    """Reads what planning starts from besides the rows themselves."""
+    """Reads of definition histories."""
 
     def __init__(self, database: Database, codec: Codec) -> None:
         self._db = database
         self._codec = codec
 
     def read(self, stack_id: str, traversal_id: str) -> History:
-        """Return a stack's history; read it before the rows: what is settled now is so then.
+        """Return a stack's history; ``traversal_id`` is the traversal in force.
 
-        ``traversal_id`` is the traversal in force.
+        Read it before the rows, so that a row that is settled in the history is also settled in the rows.
         """
         unsettled = self._unsettled(traversal_id)
         planned, applied = self._fragments(stack_id)
         return History(planned=planned, applied=applied, unsettled=unsettled)
 
     def planned(self, stack_id: str) -> Mapping[str, Fragment]:
-        """Return, by row id, the template fragment that each resource was last to be converged to."""
+        """Return the template fragments of a stack's resources that were planned last, by row id."""
         return self._fragments(stack_id)[0]
 
     @retrying
     def _fragments(self, stack_id: str) -> tuple[dict[str, Fragment], dict[str, Fragment]]:
-        """Return, by row id, what the rows that are not gone were last to become, and what they were last made."""
+        """Return the fragments that were planned and applied last, of the rows that are not deleted, by row id."""
         resource, planned, applied = (
             tables.resource,
             tables.node.alias("planned"),
@@ -94,7 +94,7 @@ class Histories:
 
     @retrying
     def applied(self, resource_id: str) -> Fragment | None:
-        """Return the template fragment that a resource was last converged to; None if it never was."""
+        """Return the template fragment of a resource that was applied last; None for none."""
         resource, node = tables.resource, tables.node
         at_applied = (node.c.no == resource.c.applied_no) & (
             node.c.traversal_id == resource.c.applied_traversal
@@ -107,7 +107,7 @@ class Histories:
 
     @retrying
     def of_node(self, traversal_id: str, no: int) -> Fragment | None:
-        """Return what a node of a traversal was told to bring about; None if it was told nothing, or is gone."""
+        """Return the template fragment of a node; None if it has none, or is purged."""
         node = tables.node
         sql = sa.select(node.c.fragment).where(node.c.traversal_id == traversal_id, node.c.no == no)
         with self._db.read() as connection:
@@ -117,16 +117,16 @@ class Histories:
 
     @retrying
     def begun(self, resource_id: str) -> Fragment:
-        """Return the template fragment that a create was begun with that never said what it applied; empty if none.
+        """Return the template fragment of the last begun convergence of a row that never was complete; empty for none.
 
-        Reads every node that there was for the row: for rows that never were complete, those are few.
+        This reads every node of the row; such rows have few.
         """
         node, traversal = tables.node, tables.traversal
         sql = (
             sa.select(node.c.fragment)
             .join(traversal, traversal.c.id == node.c.traversal_id)
             .where(node.c.resource_id == resource_id, node.c.phase == CONVERGE, node.c.attempt > 0)
-            # What stood before its action when it was given up had not begun.
+            # A node that stood at a hook before its action had not begun.
             .where(node.c.fragment.is_not(None), node.c.hook.is_(None) | (node.c.state == "done"))
             .order_by(traversal.c.created_at.desc())
         )

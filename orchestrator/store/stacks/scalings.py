@@ -1,4 +1,4 @@
-"""What signals change of groups: their size, and what others were told of them. It belongs to no traversal."""
+"""Scaling decisions: changes of a group's size by a signal to its policy, written outside of any traversal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,23 +15,23 @@ from orchestrator.store.stacks.stacks import ResourceRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """What a policy and its group decided because of a signal."""
+    """The decision of a policy and its group about a signal."""
 
-    #: The rows that it was decided by.
+    #: The rows on which the decision is based.
     policy: ResourceRow
     group: ResourceRow
-    #: What the policy's metadata and the group's private data become.
+    #: The new metadata of the policy, and the new private data of the group.
     metadata: Mapping[str, Any]
     data: Mapping[str, Any]
     #: The traversals in force in the policy's stack and in the group's.
     traversals: tuple[str, str]
-    #: What the history says of both.
+    #: The reason of the events of both.
     sentence: str
-    #: The job that the signal came with; "" for none.
+    #: The id of the signal's job; "" for none.
     job_id: str = ""
 
     def written(self) -> "Decided":
-        """Return this with the rows as they are once it is written."""
+        """Return the decision with the rows as they are after it is written."""
         policy = replace(
             self.policy, metadata=self.metadata, metadata_version=self.policy.metadata_version + 1
         )
@@ -40,11 +40,11 @@ class Decided:
 
 
 class _Changed(Exception):
-    """Somebody else was faster; nothing is written."""
+    """A row has changed since it was read; the transaction is rolled back."""
 
 
 class Scalings:
-    """Writes to groups on which nobody works."""
+    """Writes to groups that no traversal works on."""
 
     def __init__(self, database: Database, codec: Codec) -> None:
         self._db = database
@@ -58,10 +58,10 @@ class Scalings:
 
     @retrying
     def write(self, decided: Decided) -> bool:
-        """Write down what was decided, all or nothing; the job, if there is one, is accepted with the group's stack.
+        """Write a decision, all or nothing, and accept its job, if any, with the group's stack.
 
-        False: a row was changed since it was read, somebody works on the group, or the job is done already; nothing was
-        written.
+        False if a row has changed since it was read, a traversal works on the group, or the job is done already;
+        nothing was written.
         """
         try:
             with self._db.write() as connection:
@@ -75,9 +75,9 @@ class Scalings:
 
     @retrying
     def undo(self, decided: Decided) -> bool:
-        """Write down that something is as it was, and that nobody has to answer for the job any more.
+        """Write the reverse of a decision, and remove the acceptance of its job.
 
-        False: as in :meth:`write`.
+        False as in :meth:`write`.
         """
         try:
             with self._db.write() as connection:
@@ -92,7 +92,7 @@ class Scalings:
         policy, group = decided.policy, decided.group
         metadata = {"metadata": self._codec.pack(dict(decided.metadata))}
         self._change(connection, policy, metadata, tables.resource.c.id == policy.id)
-        # Without its hash no update takes the group for what it is to be: whoever dies now is followed by the next one.
+        # Without the hash, the next update visits the group, also if this process dies now.
         data = {"data": self._codec.pack(dict(decided.data)), "definition_hash": None}
         self._change(connection, group, data, _at_rest(group))
         for row, traversal_id in zip((policy, group), decided.traversals, strict=True):
@@ -101,9 +101,9 @@ class Scalings:
 
     @retrying
     def write_attributes(self, group: ResourceRow, attributes: Sequence[Any]) -> bool:
-        """Replace what is on record of a group's attributes.
+        """Replace the stored attributes of a group.
 
-        False: it was changed since the row was read, or somebody works on it: whoever does records them.
+        False if it has changed since the row was read, or a traversal works on it, which then stores them.
         """
         try:
             with self._db.write() as connection:

@@ -1,4 +1,4 @@
-"""The event sinks that a stack's environment names, written down in the transaction in which its definition begins."""
+"""Event sinks of a stack's environment, written in the transaction that starts the operation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,16 +21,16 @@ def write_stack_sinks(
     wanted: Sequence[Mapping[str, Any]],
     is_new: bool,
 ) -> None:
-    """Give a stack the cursors of the sinks that its environment names now.
+    """Set the cursors of a stack's sinks to those that its environment names now.
 
-    One that was named before, with the same options, goes on where it is; one that is new is told what happens from
-    here on; one that is not named any more is told what happened until here.
+    A sink that was named before with the same options keeps its position. A new one receives events from here on. One
+    that is not named any more still receives the events up to here.
     """
     cursor, event = tables.sink_cursor, tables.event
     if is_new and not wanted:
         return
     mine = cursor.c.stack_id == stack_id
-    # Those that are named come before those that were.
+    # Cursors of sinks that are still named come first.
     order = (cursor.c.until.is_not(None), cursor.c.name)
     known = [] if is_new else connection.execute(sa.select(cursor).where(mine).order_by(*order)).all()
     if not known and not wanted:
@@ -39,7 +39,7 @@ def write_stack_sinks(
     left: list[tuple[str, Sink]] = [
         (row.name, (row.type, codec.unpack(row.options) if row.options else {}))
         for row in known
-        # What happened since one was named no more and was told everything is not for it, named again or not.
+        # A sink that has received everything after its removal is a new one if it is named again.
         if row.name not in done
     ]
     new: list[Sink] = []
@@ -56,9 +56,9 @@ def write_stack_sinks(
     again = cursor.c.name.in_(same) & cursor.c.until.is_not(None)
     connection.execute(cursor.update().where(again).values(until=None, left_at=None))
     gone = cursor.c.name.in_([name for name, _ in left])
-    is_told = cursor.c.position >= sa.func.coalesce(cursor.c.until, position)
-    connection.execute(cursor.delete().where(gone | cursor.c.name.in_(done), is_told))
-    # Of those that are to be told a little more, some were left before.
+    is_at_end = cursor.c.position >= sa.func.coalesce(cursor.c.until, position)
+    connection.execute(cursor.delete().where(gone | cursor.c.name.in_(done), is_at_end))
+    # The others still receive events; those that were removed earlier keep their last event.
     connection.execute(
         cursor.update().where(gone, cursor.c.until.is_(None)).values(until=position, left_at=now)
     )

@@ -1,4 +1,4 @@
-"""Snapshots of stacks: begun with a traversal, ended with it in the same transaction, and deleted by themselves."""
+"""Snapshots of stacks: each begins and ends in the transactions of its traversal, and is deleted outside of one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from orchestrator.store.database import Database, retrying
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSnapshot:
-    """A snapshot that a traversal is to make."""
+    """A snapshot that a traversal takes."""
 
     id: str
     #: Empty, or one that no other snapshot of the stack has.
     name: str
-    #: How many snapshots the stack may have with it.
+    #: The most snapshots that the stack may have, this one included.
     most: int
 
 
@@ -37,18 +37,18 @@ class SnapshotRow:
     reason: str
     #: The definition that the stack had.
     template_id: str
-    #: The traversal that made it.
+    #: The traversal that took it.
     traversal_id: str
     created_at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What a snapshot holds of one resource."""
+    """One resource in a snapshot."""
 
     name: str
     type: str
-    #: What the type left behind.
+    #: The data that its resource type returned.
     entry: Any
 
 
@@ -61,10 +61,10 @@ def insert_snapshot(
     template_id: str,
     now: float,
 ) -> None:
-    """Write down, in the transaction that begins its traversal, that a snapshot is being made.
+    """Insert a snapshot in progress, in the transaction that starts its traversal.
 
     Raises:
-        Conflict: the stack has one of this name, or as many as it may have.
+        Conflict: the stack has a snapshot of this name, or the most snapshots allowed.
     """
     snapshot = tables.snapshot
     names = (
@@ -92,14 +92,14 @@ def insert_snapshot(
 
 
 def complete_snapshot(connection: sa.Connection, traversal_id: str) -> None:
-    """Keep what the resources left behind, in the transaction that completes their traversal."""
+    """Complete a traversal's snapshot with its entries, in the transaction that completes the traversal."""
     _end_snapshot(connection, traversal_id, status="COMPLETE", reason="")
 
 
 def fail_snapshot(connection: sa.Connection, traversal_id: str, reason: str) -> None:
-    """Say that a snapshot will not be complete, in the transaction that ends its traversal; nothing if it is none.
+    """Fail a traversal's snapshot, if it takes one, in the transaction that ends the traversal.
 
-    What there is of it is kept, so that it can be deleted.
+    The entries so far are kept, so that they can be deleted.
     """
     _end_snapshot(connection, traversal_id, status="FAILED", reason=reason)
 
@@ -124,7 +124,7 @@ def _end_snapshot(connection: sa.Connection, traversal_id: str, **values: str) -
 def _being_made_by(traversal_id: str) -> sa.ColumnElement[bool]:
     snapshot, traversal = tables.snapshot, tables.traversal
     being_made = (snapshot.c.action == "CREATE") & (snapshot.c.status == "IN_PROGRESS")
-    # What a stack has of them is found by an index.
+    # By the stack's id, which has an index.
     stack = sa.select(traversal.c.stack_id).where(traversal.c.id == traversal_id).scalar_subquery()
     return (snapshot.c.stack_id == stack) & (snapshot.c.traversal_id == traversal_id) & being_made
 
@@ -174,7 +174,7 @@ class Snapshots:
 
     @retrying
     def entries(self, row: SnapshotRow) -> list[Entry]:
-        """Return what a snapshot holds of each resource; of one that failed, what there is of it."""
+        """Return the entries of a snapshot; a failed one has those that were finished."""
         held, node, resource = tables.snapshot_resource, tables.node, tables.resource
         kept = sa.select(held.c.name, held.c.type, held.c.entry).where(held.c.snapshot_id == row.id)
         left = (
@@ -184,7 +184,7 @@ class Snapshots:
             .where(_left_behind(row.traversal_id))
         )
         with self._db.read() as connection:
-            # Steps that ran when it failed have come to their end since.
+            # Steps that ran when it failed may have finished since.
             rows: Sequence[Any] = [*connection.execute(left).all(), *connection.execute(kept).all()]
         packed = {each.name: each for each in rows}
         return [
@@ -194,10 +194,10 @@ class Snapshots:
 
     @retrying
     def begin_delete(self, row: SnapshotRow, *, job_id: str) -> None:
-        """Write down that a snapshot is being deleted, and that the job that asked for it was taken.
+        """Mark a snapshot as being deleted, and accept the job.
 
         Raises:
-            Conflict: it is being made.
+            Conflict: the snapshot is being taken.
         """
         snapshot, job = tables.snapshot, tables.job
         with self._db.write() as connection:
@@ -207,8 +207,8 @@ class Snapshots:
                 .where((snapshot.c.action != "CREATE") | (snapshot.c.status != "IN_PROGRESS"))
                 .values(action="DELETE", status="IN_PROGRESS", reason="")
             )
-            there = sa.select(snapshot.c.id).where(snapshot.c.id == row.id)
-            if marked.rowcount != 1 and connection.execute(there).first() is not None:
+            exists = sa.select(snapshot.c.id).where(snapshot.c.id == row.id)
+            if marked.rowcount != 1 and connection.execute(exists).first() is not None:
                 raise Conflict(
                     f"snapshot {row.name or row.id!r} is being made; cancel that, or wait until it is over"
                 )
@@ -219,7 +219,7 @@ class Snapshots:
 
     @retrying
     def forget(self, snapshot_id: str) -> None:
-        """Remove a snapshot; one that is gone is no error."""
+        """Remove a snapshot and its entries. Safe to repeat."""
         with self._db.write() as connection:
             held = tables.snapshot_resource
             connection.execute(held.delete().where(held.c.snapshot_id == snapshot_id))
@@ -227,7 +227,7 @@ class Snapshots:
 
     @retrying
     def fail_delete(self, snapshot_id: str, reason: str) -> None:
-        """Write down why a snapshot could not be deleted; it may be deleted again."""
+        """Record why the deletion of a snapshot failed; it can be tried again."""
         values: Mapping[str, Any] = {"action": "DELETE", "status": "FAILED", "reason": reason}
         with self._db.write() as connection:
             connection.execute(

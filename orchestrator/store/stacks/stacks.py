@@ -1,4 +1,4 @@
-"""Stacks and their resources as rows: what the faces show and what planning starts from."""
+"""Stacks, resources and jobs as rows, for faces and for planning."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.stacks.in_service import DEFINING, serves
 
-#: How many ids one statement looks for.
+#: The most ids that one statement names.
 _AT_ONCE = 500
 
 
@@ -32,21 +32,20 @@ class StackRow:
     reason: str
     traversal_id: str
     template_id: str
-    #: The stack that this one is in, the row there that it is, the outermost of the stacks it is in (itself, if it is
-    #: in none), and how many those are.
+    #: The parent stack and the row there, the outermost stack (itself, if not nested), and the depth of nesting.
     parent_id: str | None
     parent_resource: str | None
     root_id: str
     depth: int
-    #: The last that completed; None if none ever did.
+    #: The template that completed last; None for none.
     completed_template_id: str | None
     timeout_minutes: float
-    #: Whether the last definition that it was given was to be rolled back if it failed.
+    #: Whether the last definition was to be rolled back on failure.
     rollback: bool
     created_at: float
     updated_at: float
     deleted_at: float | None
-    #: Words that people put on it, in their order.
+    #: The user's tags, in their order.
     tags: tuple[str, ...] = ()
 
 
@@ -71,49 +70,49 @@ class ResourceRow:
     replaced_by: str | None
     metadata: Mapping[str, Any]
     metadata_version: int
-    #: Of what the template gave last; None before it gave any.
+    #: The SHA-256 of the metadata that the template gave last; None before the first.
     metadata_hash: str | None
     data: Mapping[str, Any]
-    #: Whether somebody said so.
+    #: Whether an operator marked it so.
     unhealthy: bool
     #: The template whose definition was last applied or is being applied.
     template_id: str
-    #: The traversal that works on it; None while nobody does.
+    #: The traversal that works on it; None for none.
     lock_traversal: str | None
     created_at: float
     updated_at: float
-    #: Of the attributes that others ask for, those that could not be read: path and reason of each.
+    #: The path and reason of each attribute that others refer to and that could not be read.
     unread: Sequence[Any] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCounts:
-    """How far a traversal is: resources by their state, as in tallies, and some that are being worked on."""
+    """The progress of a traversal: resources counted by state, as in tallies, and some that are active."""
 
     counts: Mapping[str, int]
     active: tuple[str, ...]
-    #: Of these, why they are not done yet, where that is known.
+    #: Why active resources are not done yet, where that is known.
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """What became of a job."""
+    """The result of a job."""
 
     stack_id: str | None
-    #: What was begun for it, or ended by it; None if it was refused, or found all done already.
+    #: The traversal that it began or ended; None if it was refused, or had nothing to do.
     traversal_id: str | None
     status: str
     refusal: Mapping[str, Any] | None
 
 
 def stack_rows() -> sa.Select[Any]:
-    """Return the statement that reads stacks; each row's mapping is a :class:`StackRow`."""
+    """Return the statement that reads stacks; the columns are the fields of a :class:`StackRow`."""
     return sa.select(*(tables.stack.c[name] for name in StackRow.__dataclass_fields__))
 
 
 class Stacks:
-    """Reads of stacks, resources and jobs, and the writes that belong to no traversal."""
+    """Reads of stacks, resources and jobs, and their writes outside of traversals."""
 
     def __init__(self, database: Database, codec: Codec) -> None:
         self._db = database
@@ -154,7 +153,7 @@ class Stacks:
 
     @retrying
     def in_service(self, stack: StackRow) -> bool:
-        """Whether all is there that the definition wants which the stack was given last."""
+        """Return whether all that a stack's last definition wants is made."""
         table = tables.stack
         with self._db.read() as connection:
             if stack.action in DEFINING and stack.status == "IN_PROGRESS":
@@ -173,9 +172,9 @@ class Stacks:
 
     @retrying
     def resources_in_tree(self, root_id: str, *, depth: int | None = None) -> list[ResourceRow]:
-        """Return the rows that are not gone of a tree of stacks, or of those in it that are at most ``depth`` deep."""
+        """Return the rows of a tree of stacks that are not deleted, down to ``depth`` if it is given."""
         stack, resource = tables.stack, tables.resource
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        gone = tables.is_gone()
         sql = (
             self._resource_rows()
             .join(stack, stack.c.id == resource.c.stack_id)
@@ -191,9 +190,9 @@ class Stacks:
 
     @retrying
     def resources(self, stack_id: str) -> list[ResourceRow]:
-        """Return a stack's rows that are not gone, the oldest first, and those of one age by their names."""
+        """Return a stack's rows that are not deleted, sorted by age and name."""
         resource = tables.resource
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        gone = tables.is_gone()
         sql = self._resource_rows().where(resource.c.stack_id == stack_id, ~gone)
         with self._db.read() as connection:
             rows = connection.execute(sql.order_by(resource.c.created_at, resource.c.name)).all()
@@ -201,29 +200,29 @@ class Stacks:
 
     @retrying
     def left_over(self, stack_id: str) -> frozenset[str]:
-        """Return the ids of the rows that are no part of the definition that a stack was given last.
+        """Return the ids of the rows that are no part of a stack's last definition.
 
-        They were replaced, or are not wanted any more, and could not be taken away yet.
+        They are replaced or not wanted any more, and not deleted yet.
         """
         node, stack = tables.node, tables.stack
         traversal = sa.select(stack.c.defining_traversal_id).where(stack.c.id == stack_id).scalar_subquery()
         mine = tables.in_traversal(traversal) & node.c.resource_id.is_not(None)
         kept = sa.select(node.c.resource_id).where(mine, node.c.phase == CONVERGE)
-        # What is not to be taken away before something else was is a join by then.
+        # A cleanup that was held back is a join.
         going = sa.select(node.c.resource_id).where(mine, node.c.phase.in_((CLEANUP, JOIN)))
         with self._db.read() as connection:
             return frozenset(connection.execute(going.except_(kept)).scalars())
 
     @retrying
     def resource(self, stack_id: str, name: str) -> ResourceRow:
-        """Return the row of a name: that in force, if there are several.
+        """Return the row of a resource by name: the one in force, if there are several.
 
         Raises:
             NotFound: there is none; the nearest name is given.
         """
         resource = tables.resource
         mine = resource.c.stack_id == stack_id
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        gone = tables.is_gone()
         with self._db.read() as connection:
             rows = connection.execute(
                 self._resource_rows()
@@ -238,9 +237,9 @@ class Stacks:
 
     @retrying
     def row(self, resource_id: str) -> ResourceRow | None:
-        """Return the row with this id, of whatever stack, unless it is gone; None if there is none."""
+        """Return the row with this id, of any stack; None if it does not exist or is deleted."""
         resource = tables.resource
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        gone = tables.is_gone()
         with self._db.read() as connection:
             row = connection.execute(self._resource_rows().where(resource.c.id == resource_id, ~gone)).first()
         return None if row is None else self._resource(row)
@@ -255,7 +254,7 @@ class Stacks:
         def unpack(data: bytes | None, default: Any) -> Any:
             return default if data is None else self._codec.unpack(data)
 
-        # What could not be read is on record with the reason in place of a value.
+        # An attribute that could not be read has null and the reason in place of a value.
         attributes = unpack(row.attributes, ())
         return ResourceRow(
             **{
@@ -274,7 +273,7 @@ class Stacks:
 
     @retrying
     def metadata_of(self, stack_id: str, resource_id: str) -> dict[str, Any]:
-        """Return the present metadata of the resource with this row id or physical id; empty if there is none."""
+        """Return the present metadata of the resource with this row id or physical id; empty for none."""
         resource = tables.resource
         pointed = (resource.c.id == resource_id) | (resource.c.physical_id == resource_id)
         sql = sa.select(resource.c.metadata).where(resource.c.stack_id == stack_id, pointed)
@@ -287,9 +286,9 @@ class Stacks:
     def write_signal(
         self, row: ResourceRow, traversal_id: str, metadata: Mapping[str, Any], reason: str
     ) -> bool:
-        """Replace a resource's metadata and write the signal into the history.
+        """Replace a resource's metadata and record the signal as an event.
 
-        False: somebody else changed the metadata since ``row`` was read; read it again and decide anew.
+        False if the metadata have changed since ``row`` was read: read it again and decide anew.
         """
         resource = tables.resource
         with self._db.write() as connection:
@@ -319,7 +318,7 @@ class Stacks:
 
     @retrying
     def adopted(self, stack_id: str) -> frozenset[str]:
-        """Return the ids of the rows that were to be adopted, whatever became of them then."""
+        """Return the ids of the rows of a stack's adoption, whatever their state."""
         node, traversal = tables.node, tables.traversal
         sql = (
             sa.select(node.c.resource_id)
@@ -332,9 +331,9 @@ class Stacks:
 
     @retrying
     def owners(self, physical_ids: Sequence[str], *, project: str) -> dict[tuple[str, str], str]:
-        """Return the names of the project's stacks that have these objects, by type and physical id."""
+        """Return the names of the project's stacks that own these objects, by type and physical id."""
         stack, resource = tables.stack, tables.resource
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        gone = tables.is_gone()
         sql = (
             sa.select(resource.c.type, resource.c.physical_id, stack.c.name)
             .join(stack, stack.c.id == resource.c.stack_id)
@@ -353,7 +352,7 @@ class Stacks:
 
     @retrying
     def job(self, job_id: str) -> JobRow | None:
-        """Return what became of a job; None while no coordinator has taken it."""
+        """Return the result of a job; None while it has none."""
         job = tables.job
         with self._db.read() as connection:
             row = connection.execute(sa.select(job).where(job.c.id == job_id)).first()
@@ -371,7 +370,7 @@ class Stacks:
 
     @retrying
     def refuse_job(self, job_id: str, refusal: Mapping[str, Any]) -> None:
-        """Write down why a job was refused; nothing else of it was kept. The first word on a job stands."""
+        """Record that a job was refused, and why. The first result of a job stands."""
         try:
             with self._db.write() as connection:
                 now = database_time(connection, self._db)
@@ -385,7 +384,7 @@ class Stacks:
 
     @retrying
     def accept_job(self, job_id: str, stack_id: str | None) -> None:
-        """Write down that a job left nothing to do. The first word on a job stands."""
+        """Record that a job was accepted and had nothing to do. The first result of a job stands."""
         try:
             with self._db.write() as connection:
                 now = database_time(connection, self._db)

@@ -1,6 +1,6 @@
-"""How far the resources of operations are, counted by the database: what it costs does not grow with what is told.
+"""Tallies: the resources of operations by state, counted by the database.
 
-Every place that tells how many resources are in which state asks here, so that all tell the same.
+All counts of resources by state come from here, so that they agree.
 """
 
 from collections import Counter
@@ -21,38 +21,38 @@ from orchestrator.views.wiring import is_counter
 class Tally:
     """The resources of one operation."""
 
-    #: How many are in each of :data:`~orchestrator.views.operations.STATES`; those in which none is are left out.
+    #: The number in each of :data:`~orchestrator.views.operations.STATES`, without states that none is in.
     counts: Mapping[str, int] = field(default_factory=dict)
-    #: The retries that all of them have used up.
+    #: The retries that all of them together have used.
     retries: int = 0
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """The number of all."""
         return sum(self.counts.values())
 
     @property
     def done(self) -> int:
-        """How many are as they are to be, those that already were among them."""
+        """The number that are done or unchanged."""
         return done_of(self.counts)
 
 
 def done_of(counts: Mapping[str, int]) -> int:
-    """Return how many of the resources that are counted are as they are to be."""
+    """Return how many of the counted resources are done or unchanged."""
     return counts.get(DONE, 0) + counts.get(UNCHANGED, 0)
 
 
 def tallies(connection: sa.Connection, operations: Mapping[str, bool]) -> dict[str, Tally]:
-    """Return a tally of each operation; ``operations`` tells of each traversal's id whether it is under way.
+    """Return the tally of each operation; ``operations`` has the traversals' ids, and whether each is under way.
 
-    One statement counts them all: it names no more ids than :data:`~orchestrator.store.stacks.nested_stacks.chunked`
-    gives at once.
+    One statement counts them all: pass no more ids than :func:`~orchestrator.store.stacks.nested_stacks.chunked`
+    yields at once.
     """
     node, resource = tables.node, tables.resource
     waits = (node.c.state == "waiting") & (node.c.retries > 0)
-    # Looked up for those alone that wait: to join them would read the resources of all others as well.
+    # A subquery, only for nodes that wait: a join would read the resources of all others as well.
     reason = sa.select(resource.c.reason).where(resource.c.id == node.c.resource_id).scalar_subquery()
-    # Those are alike that are in the same state by all that tells it but their events.
+    # The columns that decide a node's state, but for its events.
     alike = (
         node.c.traversal_id,
         node.c.phase,
@@ -82,7 +82,7 @@ def tallies(connection: sa.Connection, operations: Mapping[str, bool]) -> dict[s
 
 
 def under_way(connection: sa.Connection, traversal_ids: Sequence[str]) -> dict[str, bool]:
-    """Return of each of these traversals that there is whether it is under way."""
+    """Return whether each of these traversals, if it exists, is under way."""
     traversal = tables.traversal
     sql = sa.select(traversal.c.id, traversal.c.status).where(traversal.c.id.in_(traversal_ids))
     return {row.id: row.status == "IN_PROGRESS" for row in connection.execute(sql)}

@@ -1,7 +1,7 @@
-"""A cleanup that fails while a stack is given a definition: what is wanted goes on being made.
+"""Failed cleanups while a stack is given a definition: the traversal continues to make what the definition wants.
 
-What the resource that is left depends on is left too. The failure is told when all the rest is done, and the next
-update tries again.
+The requirements of the resource that is left are left too. The traversal reports the failure when the rest is done, and
+the next update tries again.
 """
 
 import json
@@ -16,14 +16,14 @@ from orchestrator.store.database import Database
 from orchestrator.store.stacks.checking import failures_of, shortened
 from orchestrator.store.stacks.in_service import DEFINING
 
-#: What a stack's reason says then, before each resource with its own.
+#: The beginning of a stack's reason, before the reasons of its resources.
 UNCLEAN: Final = "the definition is in service, but what it does not want could not all be taken away: "
-#: What it says where nothing was to be in service any more.
+#: The same where the definition wants no resources.
 LEFT: Final = "what was made could not all be taken away: "
 
 
 def goes_on(connection: sa.Connection, traversal_id: str) -> bool:
-    """Whether a traversal is under way that has more to do than to take things away; it stays so meanwhile."""
+    """Return whether a traversal is in progress and is no deletion; its row is locked until the transaction ends."""
     traversal = tables.traversal
     row = connection.execute(
         sa.select(traversal.c.status, traversal.c.action)
@@ -34,9 +34,9 @@ def goes_on(connection: sa.Connection, traversal_id: str) -> bool:
 
 
 def hold_back(connection: sa.Connection, database: Database, *, traversal_id: str, no: int) -> None:
-    """Take out of a traversal, in the caller's transaction, every cleanup that waits for that of the node ``no``.
+    """Turn every cleanup that waits for that of the node ``no`` into a join, in the caller's transaction.
 
-    Such a node only counts down what waits for it: it becomes a join.
+    A join only counts down its dependents, so that nothing is deleted.
     """
     node = tables.node
     rows = connection.execute(
@@ -58,7 +58,7 @@ def hold_back(connection: sa.Connection, database: Database, *, traversal_id: st
 
 
 def _behind(no: int, dependents: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return the nodes that wait for ``no``, by whatever many steps."""
+    """Return the nodes that wait for ``no``, directly or indirectly."""
     found: list[int] = []
     seen, following = {no}, [no]
     while following:
@@ -71,7 +71,7 @@ def _behind(no: int, dependents: Mapping[int, Sequence[int]]) -> list[int]:
 
 
 def unclean_of(connection: sa.Connection, traversal_id: str) -> str:
-    """Return why a stack is in service and not clean, or one in it is not; empty if all are clean."""
+    """Return why a stack, or one nested in it, is in service and not clean; empty if all are clean."""
     inside, of, resource = tables.stack.alias("inside"), tables.traversal, tables.resource
     mine = sa.select(of.c.stack_id).where(of.c.id == traversal_id).scalar_subquery()
     below = connection.execute(
@@ -86,7 +86,7 @@ def unclean_of(connection: sa.Connection, traversal_id: str) -> str:
 
 
 def unclean(which: sa.ColumnElement[bool]) -> sa.Select[tuple[str]]:
-    """Select the ids of those stacks, of some that are not deleted, that are in service and not clean."""
+    """Return the query of the ids of stacks, among ``which``, that are in service and not clean."""
     stack = tables.stack
     served = stack.c.in_service & stack.c.action.in_(DEFINING) & (stack.c.status == "FAILED")
     return sa.select(stack.c.id).where(which, served, stack.c.deleted_at.is_(None))

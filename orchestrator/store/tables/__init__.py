@@ -18,6 +18,7 @@ from orchestrator.store.tables.schema import metadata
 from orchestrator.store.tables.stacks import (
     annotation,
     file,
+    is_gone,
     resource,
     snapshot,
     snapshot_resource,
@@ -45,6 +46,7 @@ __all__ = [
     "file",
     "in_traversal",
     "in_traversals",
+    "is_gone",
     "job",
     "machine",
     "metadata",

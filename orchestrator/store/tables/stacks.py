@@ -121,6 +121,12 @@ resource = sa.Table(
     partial_index("ix_resource_on_node", "on_node", where="on_node IS NOT NULL"),
 )
 
+
+def is_gone() -> sa.ColumnElement[bool]:
+    """Return the condition that a resource is deleted."""
+    return (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+
+
 snapshot = sa.Table(
     "snapshot",
     metadata,

@@ -183,7 +183,7 @@ class TraversalStarts:
     @staticmethod
     def _refuse_unknown_rows(connection: sa.Connection, new: NewTraversal) -> None:
         resource = tables.resource
-        gone = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
+        gone = tables.is_gone()
         replacements = sa.select(resource.c.id).where(
             resource.c.stack_id == new.stack_id, resource.c.replaces.is_not(None), ~gone
         )
