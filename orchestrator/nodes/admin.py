@@ -15,7 +15,7 @@ from orchestrator.nodes.inquiry import Answer, NodeInquiry, reached
 from orchestrator.nodes.presentation import instance_views, node_view, resident_view, section_views
 from orchestrator.nodes.rpc.saying import said_of
 from orchestrator.nodes.statistics import NodeStatistics
-from orchestrator.store.machines.machines import MachineRow, Machines, Said
+from orchestrator.store.machines.machines import MachineReport, MachineRow, Machines
 from orchestrator.views.nodes import FAILING, UP, AskedView, InstancesView, NodeDetails, NodeStats, NodeView
 
 log = structlog.get_logger()
@@ -237,11 +237,11 @@ class NodeAdmin:
         wanted = dict.fromkeys(names) or rows
         return [rows[name] for name in wanted], leases
 
-    def _strays(self, rows: Mapping[str, MachineRow]) -> list[Said]:
+    def _strays(self, rows: Mapping[str, MachineRow]) -> list[MachineReport]:
         """Return nodes that nobody has written down: their agents came and went while nobody looked."""
         with reached():
             names = self._cache.store.names()
-        return [Said(name=name, incarnation="", boot_id="") for name in sorted(names - rows.keys())]
+        return [MachineReport(name=name, incarnation="", boot_id="") for name in sorted(names - rows.keys())]
 
     def _views(
         self, rows: Sequence[MachineRow], leases: Mapping[str, Lease], found: Mapping[str, Answer]

@@ -35,7 +35,7 @@ def node_view(
         promised: What is promised of it, by kind of amount.
         booted: Whether the machine has booted, and what is on it was not looked at since.
     """
-    said, totals = row.said, row.said.get("totals", {})
+    said, totals = row.report, row.report.get("totals", {})
     state, reason = _state(row, lease, answer)
     picture = answer if isinstance(answer, Snapshot) else None
     return NodeView(

@@ -18,7 +18,7 @@ from orchestrator.nodes.admin import DRAINED
 from orchestrator.nodes.inquiry import EVERYTHING
 from orchestrator.nodes.rpc.saying import said_of
 from orchestrator.nodes.statistics import NodeStatistics
-from orchestrator.store.machines.machines import MachineRow, StackOnNode
+from orchestrator.store.machines.machines import MachineRow, StackOnMachine
 from orchestrator.store.store import Store
 
 log = structlog.get_logger()
@@ -122,7 +122,7 @@ class NodeWatcher:
         if all(seen_to):
             self._store.machines.booted(row.name, boot_id)
 
-    def _is_seen_to(self, stack: StackOnNode, node: str, boot_id: str) -> bool:
+    def _is_seen_to(self, stack: StackOnMachine, node: str, boot_id: str) -> bool:
         job = CheckJob(
             name=stack.id,
             project=stack.project,

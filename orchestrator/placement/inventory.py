@@ -62,7 +62,7 @@ class Inventory:
                 kind = DISK + unit
                 size[kind] = data["storage_size"]
                 in_ledger = data["storage_size"] - promised.totals.get((name, kind), 0)
-                measured = data["storage_free"] - promised.claims.get((name, kind), 0)
+                measured = data["storage_free"] - promised.pending.get((name, kind), 0)
                 free[kind] = min(in_ledger, measured)
         return Host(
             name=name,
@@ -179,7 +179,7 @@ def _surveyed(
 ) -> InventoryNode:
     if lease is None:
         since = "" if row is None else f"; it was last heard of {max(0.0, row.now - row.seen_at):.0f} s ago"
-        labels = {} if row is None else row.said.get("labels", {})
+        labels = {} if row is None else row.report.get("labels", {})
         return InventoryNode(lease=None, labels=labels, closed=f"its agent is not there{since}")
     if isinstance(told, NodeError):
         return InventoryNode(lease=lease, labels=lease.labels, closed=str(told))

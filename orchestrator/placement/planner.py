@@ -13,7 +13,7 @@ from orchestrator.placement.inventory import Inventory, survey
 from orchestrator.placement.requests import Fate, NotTellable, PlacementRequests, group_of, requests_of
 from orchestrator.placement.rules import GROUP_TYPE, Group
 from orchestrator.placement.solver import Answer, Item, Question, Unplaceable, place
-from orchestrator.store.machines.reservations import GroupRow, NewClaim, Promised, membership
+from orchestrator.store.machines.reservations import GroupRow, NewReservation, Promised, membership
 
 #: How often what others were faster with is decided anew.
 TRIES: Final = 10
@@ -105,7 +105,7 @@ class Planner:
         """
         for _ in range(TRIES):
             found = self.decide()
-            new = NewClaim(
+            new = NewReservation(
                 operation_id=self._operation_id,
                 stack_id=self._stack.id,
                 amounts=found.amounts,
@@ -113,7 +113,7 @@ class Planner:
                 groups=tuple(self._rows),
             )
             self._know_machines(found)
-            if self._ledger.claim(new, fits=partial(self._still_fits, found), kinds=self._all_kinds()):
+            if self._ledger.reserve(new, fits=partial(self._still_fits, found), kinds=self._all_kinds()):
                 return found
         raise Unplaceable(f"others were faster {TRIES} times to take the room that was found; try again")
 

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from orchestrator.config.periodic import Periodic
-from orchestrator.store.installation.processes import Speaker
+from orchestrator.store.installation.processes import ProcessIdentity
 
 #: How long the end of a process waits for what it says just now.
 END_SECONDS = 5.0
@@ -16,8 +16,8 @@ class Register(Protocol):
     def pause_seconds(self) -> float:
         """How often it is to be said."""
 
-    def say(self, speaker: Speaker) -> None:
-        """Write down that a process is there."""
+    def report(self, process: ProcessIdentity) -> None:
+        """Record that a process is alive."""
 
     def end(self, name: str) -> None:
         """Write down that a process ends."""
@@ -29,14 +29,14 @@ class Register(Protocol):
 class Registration:
     """One thread that speaks for its process. No fault of the database ends it, and nobody waits for it."""
 
-    def __init__(self, register: Register, speaker: Speaker) -> None:
-        self._register, self._speaker = register, speaker
+    def __init__(self, register: Register, process: ProcessIdentity) -> None:
+        self._register, self._process = register, process
         self._is_known = False
         self._thread = Periodic(
             "attendance",
             self._say,
             every_seconds=register.pause_seconds,
-            last=lambda _: register.end(speaker.name),
+            last=lambda _: register.end(process.name),
             complaint="could not say that this process is there",
         )
 
@@ -46,12 +46,12 @@ class Registration:
 
     def end(self) -> None:
         """Say that the process ends; again and again does no harm, nor if it never began."""
-        # Where the database hangs, whoever looks finds the process silent.
+        # Where the database hangs, readers find the process silent.
         self._thread.stop(END_SECONDS)
 
     def _say(self) -> None:
         try:
-            self._register.say(self._speaker)
+            self._register.report(self._process)
         finally:
             if not self._is_known:
                 self._is_known = True

@@ -30,7 +30,7 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.processes.registration import Registration
 from orchestrator.sinks.environments import EnvironmentSinks
 from orchestrator.sinks.pumps import Pumps
-from orchestrator.store.installation.processes import Speaker
+from orchestrator.store.installation.processes import ProcessIdentity
 from orchestrator.store.store import Store
 from orchestrator.tracing.switch import tracing_of
 from orchestrator.tracing.tracer import Tracing
@@ -165,7 +165,7 @@ class Runtime:
     @cached_property
     def attendance(self) -> Registration:
         """What says that this process is there; nothing is said before it is begun."""
-        speaker = Speaker(
+        speaker = ProcessIdentity(
             name=self.name,
             kind=self._kind,
             host=socket.gethostname(),

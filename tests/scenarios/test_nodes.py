@@ -14,7 +14,7 @@ from hooks.lifecycle import Annotations, LifecyclePlugin
 from orchestrator.errors import NotFound
 from orchestrator.plugins.clients import ClientContext, ClientPlugins
 from orchestrator.store import tables
-from orchestrator.store.machines.machines import Said
+from orchestrator.store.machines.machines import MachineReport
 from tests.scenarios.telling import deliver_all, rows_of, states
 from tests.scenarios.world import World
 from tests.unit.workers.resources.nodes.direct import DirectNodes, client_of
@@ -336,7 +336,7 @@ def test_what_was_on_a_lost_node_is_made_anew_elsewhere_and_deleted_without_it(
 ) -> None:
     site = Site(tmp_path / "site", stack_timeout_minutes=5)
     machines = site.world.store.machines
-    machines.note([Said(name="n1", incarnation="i", boot_id="b")])
+    machines.note([MachineReport(name="n1", incarnation="i", boot_id="b")])
     stack_id = site.create()
     site.settle()
     site.nodes.away.add("n1")

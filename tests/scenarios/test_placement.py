@@ -10,7 +10,7 @@ from orchestrator.errors import Conflict
 from orchestrator.placement.inventory import Inventory, survey
 from orchestrator.placement.plugin import Placement
 from orchestrator.store import tables
-from orchestrator.store.machines.machines import Said
+from orchestrator.store.machines.machines import MachineReport
 from orchestrator.store.machines.reservations import Promised
 from tests.scenarios.groups import TYPES as TYPES_OF_GROUPS
 from tests.scenarios.placing import (
@@ -90,7 +90,9 @@ def test_a_whole_stack_is_placed_by_its_groups_and_keeps_its_room_until_it_goes(
 def test_what_cannot_be_placed_is_refused_before_anything_is_made_and_says_why() -> None:
     placed = Placed(n1=100, n2=100, n3=100)
     placed.nodes.silent = {"n2"}
-    placed.world.store.machines.note(Said(name=name, incarnation="i", boot_id="b") for name in ("n3", "n4"))
+    placed.world.store.machines.note(
+        MachineReport(name=name, incarnation="i", boot_id="b") for name in ("n3", "n4")
+    )
     placed.world.store.machines.drain("n3", "new disks")
     with pytest.raises(Conflict) as refused:
         placed.create(a=instance(memory=101))

@@ -1,16 +1,16 @@
 """What an agent says of its node when it holds a lease, as it is written down of the machine."""
 
 from cache.node_state.lease import Lease
-from orchestrator.store.machines.machines import Said
+from orchestrator.store.machines.machines import MachineReport
 
 
-def said_of(lease: Lease) -> Said:
+def said_of(lease: Lease) -> MachineReport:
     """Return what is written down of a machine whose agent holds this lease."""
-    return Said(
+    return MachineReport(
         name=lease.node,
         incarnation=lease.incarnation,
         boot_id=lease.boot_id,
-        said={
+        report={
             "holder": lease.holder,
             "schema": lease.schema,
             "labels": dict(lease.labels),

@@ -1,1 +1,1 @@
-"""The history: events, past operations, and what is read of them."""
+"""The history: events, finished operations, and reads of operations in progress."""

@@ -1,4 +1,4 @@
-"""How many there are of what, for those who watch an installation: statements none of which reads a value."""
+"""The census: counts of stacks, resources and machines, for monitoring. No statement reads a packed value."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,31 +15,31 @@ from orchestrator.store.stacks.tallies import tallies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """What there was at one moment, in all projects."""
+    """The counts of all projects at one moment."""
 
-    #: When, by the database's clock.
+    #: The database's time of the census.
     at: float
-    #: Stacks that are not deleted, those in others among them, by action and status.
+    #: Stacks that are not deleted, nested ones included, by action and status.
     stacks: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    #: Resources of the operations that are under way, by their state, as in tallies.
+    #: Resources of operations in progress, by their state, as in tallies.
     nodes: Mapping[str, int] = field(default_factory=dict)
-    #: For how long the one that waits longest has been ready without a worker taking it; 0 if none waits.
+    #: How long the oldest ready node has waited for a worker; 0 if none waits.
     queue_age_seconds: float = 0.0
-    #: How many are at work whose worker has not been heard of for a lease, and that nobody has taken over yet.
+    #: The number of running nodes whose lease has expired, and that are not taken over yet.
     overdue: int = 0
-    #: How many machines are written down.
+    #: The number of known machines.
     machines: int = 0
 
 
 class Census:
-    """Counts; nothing that the engine does depends on it."""
+    """Counts for monitoring, which the engine does not use itself."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     @retrying
     def take(self) -> Count:
-        """Count once."""
+        """Take the counts of this moment."""
         stack, traversal, node = tables.stack, tables.traversal, tables.node
         stacks = (
             sa.select(stack.c.action, stack.c.status, sa.func.count())

@@ -1,4 +1,4 @@
-"""The events of all stacks as somebody follows them: how far they go, and the next ones."""
+"""The event log: the events of all stacks in order, for clients that follow them."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,22 +9,22 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.history.observing import Observations, ObservedEvent
 
-#: The actions that a stack begins with, and none of which it ever sees again.
+#: The actions that make a stack: each stack has one of them, once.
 MAKING: Final = ("CREATE", "ADOPT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """How far the history goes, at one moment."""
+    """The end of the history at one moment."""
 
-    #: The highest id that was ever given, whether or not its event is there; 0 before the first.
+    #: The highest id that was ever assigned, whether or not its event still exists; 0 before the first.
     newest: int
-    #: By the database's clock.
+    #: The database's time.
     now: float
 
 
 class EventLog:
-    """Follows the events of all stacks; threads may share it."""
+    """Reads of the events of all stacks in order; threads may share it."""
 
     def __init__(self, database: Database, observations: Observations) -> None:
         self._db = database
@@ -35,12 +35,12 @@ class EventLog:
         return self._observations.horizon.look()
 
     def read(self, after: int, *, up_to: int, limit: int) -> list[ObservedEvent]:
-        """Return the next events behind an id, oldest first, none above ``up_to``, which the horizon has said."""
+        """Return the next events after an id, oldest first, up to ``up_to``, a result of :meth:`look`."""
         return self._observations.events_after(after, limit, up_to=up_to)
 
     @retrying
     def extent(self) -> Extent:
-        """Return how far the history goes, and what time it is."""
+        """Return the end of the history, and the time."""
         newest = _GIVEN_POSTGRES if self._db.postgres else _GIVEN_SQLITE
         with self._db.read() as connection:
             row = connection.execute(sa.text(f"SELECT {newest}, {self._db.now}")).one()
@@ -48,7 +48,7 @@ class EventLog:
 
     @retrying
     def oldest(self, stack_id: str | None = None) -> int | None:
-        """Return the first id that is kept, of one stack or of all; None if there is none."""
+        """Return the oldest id, of one stack or of all; None if there is none."""
         event = tables.event
         sql: sa.Select[Any] = sa.select(sa.func.min(event.c.id))
         if stack_id is not None:
@@ -59,9 +59,9 @@ class EventLog:
 
     @retrying
     def lacks(self, after: int, *, up_to: int, limit: int) -> bool:
-        """Whether events behind an id were removed, as far as that can be told from the first ``limit`` that are left.
+        """Return whether events after an id were purged, as far as the first ``limit`` remaining events show.
 
-        Each stack's oldest are removed first, so that of such a stack what is oldest now is not what it began with.
+        A purge removes each stack's oldest events first, so the oldest one of such a stack is not its first.
         """
         event, earlier = tables.event, tables.event.alias("earlier")
         some = (
@@ -78,14 +78,14 @@ class EventLog:
             return connection.execute(sql).first() is not None
 
     def behind_since(self) -> float | None:
-        """Return since when events wait behind a transaction that is still open; None if none do. Asks nobody."""
+        """Return since when events wait for an open transaction; None if none do. Reads nothing."""
         return self._observations.horizon.behind_since
 
     def begin_again(self) -> None:
-        """Forget how far the history was complete: it is another one."""
+        """Start anew with another history, as after a restore of the database."""
         self._observations.horizon.begin_again()
 
 
-# Events are removed, and the ids that they had stay given.
+# The ids of removed events are not assigned again.
 _GIVEN_SQLITE = "(SELECT seq FROM sqlite_sequence WHERE name = 'event')"
 _GIVEN_POSTGRES = "pg_sequence_last_value(CAST(pg_get_serial_sequence('event', 'id') AS regclass))"

@@ -1,4 +1,4 @@
-"""The history: append-only, read in the order of the events' ids."""
+"""Events of one stack: append-only, read in the order of their ids."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database, retrying
 from orchestrator.store.horizon import SETTLED_SECONDS, Horizon
 
-#: How long somebody who asks waits for transactions under way that may still write an event before what he is shown.
+#: How long a read waits for open transactions that may still write an event with a lower id.
 _PATIENCE_SECONDS = 0.5
 
 
@@ -55,8 +55,8 @@ class Events:
     ) -> list[EventRow]:
         """Return a stack's events with an id above ``after`` and below ``before``, oldest first, at most ``limit``.
 
-        Ids are given before transactions commit. An event that a still open transaction might precede is held
-        back, so whoever asks again after the last id that he saw misses nothing.
+        Ids are assigned before transactions commit. An event that an open transaction might still precede is held back,
+        so that a client that reads again after its last id misses nothing.
         """
         event = tables.event
         sql = self._rows().where(event.c.stack_id == stack_id, event.c.id > after, *self._fits(wanted))
@@ -104,7 +104,7 @@ class Events:
             yield event.c.traversal_id == wanted.traversal_id
 
     def _matches(self, column: sa.Column[str], pattern: str) -> sa.ColumnElement[bool]:
-        """Return the condition that a text matches a pattern; cases differ, unlike with SQLite's LIKE."""
+        """Return the condition that a text matches a pattern, case-sensitively, unlike SQLite's LIKE."""
         if not any(mark in pattern for mark in "*?"):
             return column == pattern
         if self._db.postgres:
@@ -114,7 +114,7 @@ class Events:
         return matches
 
     def _settled(self) -> sa.ColumnElement[bool]:
-        """Return which events no event comes before any more."""
+        """Return the condition that no event can appear before an event any more."""
         event = tables.event
         now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
         return (event.c.id <= self._horizon.reach(_PATIENCE_SECONDS)) | (event.c.at < now - SETTLED_SECONDS)

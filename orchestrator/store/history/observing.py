@@ -1,6 +1,6 @@
-"""What people look at of operations, as it is read: one operation whole, and what happened to all stacks.
+"""Observations: one operation with its nodes and events, and the events of all stacks.
 
-No statement here reads a packed value, so what is told holds no value of a stack, and costs no unpacking.
+No statement here reads a packed value, so the results hold no values of a stack, and need no decryption.
 """
 
 import json
@@ -24,14 +24,14 @@ from orchestrator.views.states import is_under_way
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedEvent:
-    """An event of any stack, with what is to be known of the stack."""
+    """An event of any stack, with the stack's names and ids."""
 
     id: int
     at: float
     stack: str
     stack_id: str
     project: str
-    #: The stack that it is in, and the outermost of those that it is in; None and its own id if it is in none.
+    #: The parent stack and the outermost stack; None and its own id if the stack is not nested.
     parent_id: str | None
     root_id: str
     traversal_id: str
@@ -43,16 +43,16 @@ class ObservedEvent:
     status: str
     reason: str
     physical_id: str | None
-    #: When it was read, by the same clock as ``at``.
+    #: When it was read, by the database's clock.
     read_at: float
-    #: As of an :class:`~orchestrator.views.facts.EventFact`.
+    #: As in :class:`~orchestrator.views.facts.EventFact`.
     cause: str = ""
     worker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """One operation at a glance; the rest as of :class:`~orchestrator.views.facts.Facts`."""
+    """One operation with its tally; the other fields are as in :class:`~orchestrator.views.facts.Facts`."""
 
     operation: OperationView
     tally: Tally
@@ -61,26 +61,26 @@ class Head:
 
 
 class Observations:
-    """Reads of operations as they go; nothing that the engine does depends on them."""
+    """Reads of operations and events, which the engine does not use itself."""
 
     def __init__(self, database: Database, horizon: Horizon) -> None:
         self._db = database
-        #: Tells up to which id no event is missing.
+        #: The horizon of the history.
         self.horizon = horizon
 
     @retrying
     def moment(self) -> tuple[int, float]:
-        """Return up to which id no event is missing, and the time just after that was so, by the database's clock."""
+        """Return the id up to which no event is missing, and the database's time just after."""
         cursor = self.horizon.look()
         with self._db.read() as connection:
             return cursor, database_time(connection, self._db)
 
     @retrying
     def facts(self, stack_id: str, traversal_id: str) -> Facts:
-        """Return all that is known of one operation: nodes, events and its own state, all of one moment.
+        """Return one operation with its nodes and events, all of one moment.
 
         Raises:
-            NotFound: the stack has no such traversal; or none that is kept any more.
+            NotFound: the stack has no such traversal, or it is purged.
         """
         cursor = self.horizon.look()
         with self._db.snapshot() as connection:
@@ -91,18 +91,18 @@ class Observations:
         types = {event.resource: event.type for event in events}
         return Facts(
             operation=operation,
-            # A row that is gone for good told its type in its events.
+            # The type of a purged row is known from its events.
             nodes=tuple(_node(row, types.get(row.key, "")) for row in nodes),
             events=tuple(_event(row) for row in events),
             cursor=cursor,
             as_of=as_of,
-            # Whoever thins an operation out begins with what nothing points at, its last words among it.
+            # A purge removes the end of an operation with its first nodes.
             trimmed=counted or all(row.phase != END for row in nodes),
         )
 
     @retrying
     def head(self, stack_id: str, traversal_id: str) -> Head:
-        """Return the head of one operation and how many of its resources are in which state, all of one moment.
+        """Return one operation with the number of its resources by state, all of one moment.
 
         Raises:
             NotFound: as of :meth:`facts`.
@@ -116,7 +116,7 @@ class Observations:
 
     @retrying
     def operation(self, stack_id: str, traversal_id: str) -> OperationView:
-        """Return the head of one operation.
+        """Return one operation.
 
         Raises:
             NotFound: as of :meth:`facts`.
@@ -128,8 +128,8 @@ class Observations:
     def events_after(self, cursor: int, limit: int, *, up_to: int | None = None) -> list[ObservedEvent]:
         """Return the first events of all stacks with an id above ``cursor``, oldest first, at most ``limit``.
 
-        None is told before all that have a lower id are to be seen; ``up_to`` is what the horizon said last, if the
-        caller has asked it just now.
+        An event is not returned before all with lower ids are visible. ``up_to`` is the id that the horizon returned
+        just now, if the caller has it.
         """
         event, stack = tables.event, tables.stack
         last = self.horizon.look() if up_to is None else up_to
@@ -157,7 +157,7 @@ class Observations:
     def _operation(
         self, connection: sa.Connection, stack_id: str, traversal_id: str
     ) -> tuple[OperationView, bool]:
-        """Return an operation, and whether events of it are gone."""
+        """Return an operation, and whether events of it are purged."""
         stack, traversal = tables.stack, tables.traversal
         names = ("action", "status", "reason", "created_at", "ended_at", "deadline", "counted")
         row = connection.execute(
@@ -180,7 +180,7 @@ class Observations:
                 f"the stack has no traversal {traversal_id!r}; 'isotherm stack history' lists those it has"
             )
         in_force = row.in_force == traversal_id
-        # Only one that failed has a reason when another follows it.
+        # A superseded traversal with a reason had failed before.
         failed = row.status == "SUPERSEDED" and row.reason
         view = OperationView(
             stack=row.name,
@@ -203,7 +203,7 @@ class Observations:
     def _within(
         connection: sa.Connection, parent_id: str | None, root_id: str
     ) -> tuple[tuple[str, str], ...]:
-        """Return the names and ids of the stacks that a stack is in, outermost first."""
+        """Return the names and ids of the stacks that a stack is nested in, outermost first."""
         stack = tables.stack
         found: list[tuple[str, str]] = []
         while parent_id is not None:
@@ -217,9 +217,9 @@ class Observations:
 
     @staticmethod
     def _nodes(connection: sa.Connection, stack_id: str, traversal_id: str) -> Sequence[Any]:
-        """Return a traversal's nodes by their numbers, each with its resource's state and the stack that that is."""
+        """Return a traversal's nodes by number, each with its resource's state and nested stack."""
         node, resource, stack = tables.node, tables.resource, tables.stack
-        # The one that was made last; what it replaced is deleted.
+        # The nested stack made last; those that it replaced are deleted.
         inside = (
             sa.select(stack.c.id)
             .where(stack.c.parent_id == stack_id, stack.c.parent_resource == resource.c.id)
@@ -228,7 +228,7 @@ class Observations:
             .scalar_subquery()
         )
         has_inside = sa.exists().where(stack.c.parent_id == stack_id)
-        told = (
+        columns = (
             "no",
             "key",
             "phase",
@@ -242,7 +242,7 @@ class Observations:
         )
         sql = (
             sa.select(
-                *(node.c[name] for name in told),
+                *(node.c[name] for name in columns),
                 node.c.hook,
                 node.c.worker,
                 node.c.resource_id,
@@ -251,7 +251,7 @@ class Observations:
                 resource.c.status.label("resource_status"),
                 resource.c.reason,
                 resource.c.physical_id,
-                # Most stacks have none in them: then nobody looks for each resource's.
+                # Without nested stacks, the subquery is not run for each resource.
                 sa.case((has_inside, inside)).label("nested_stack_id"),
             )
             .select_from(node.outerjoin(resource, resource.c.id == node.c.resource_id))
@@ -295,6 +295,6 @@ def _node(row: Any, otherwise_type: str) -> NodeFact:
 
 
 def _event(row: Any) -> EventFact:
-    told = dict(row._mapping)
-    del told["type"]
-    return EventFact(**told)
+    values = dict(row._mapping)
+    del values["type"]
+    return EventFact(**values)

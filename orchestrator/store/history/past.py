@@ -1,4 +1,4 @@
-"""What is over: the traversals of a stack, newest first, and stacks that are deleted."""
+"""Finished operations of a stack (newest first), and deleted stacks."""
 
 import json
 from collections import Counter
@@ -16,32 +16,32 @@ from orchestrator.store.stacks.stacks import StackRow, Stacks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraversalRow:
-    """A traversal, under way or over."""
+    """A traversal, in progress or finished."""
 
     id: str
     action: str
-    #: One that failed stays so, also once another has followed it.
+    #: A failed one stays FAILED when another supersedes it.
     status: str
     reason: str
     template_id: str
     created_at: float
     ended_at: float | None
-    #: How often what happened to resources in it, by action and status: ``CREATE_COMPLETE`` ...
+    #: The number of its events about resources, by action and status: ``CREATE_COMPLETE`` ...
     counts: Mapping[str, int]
 
 
 class Past:
-    """Reads of what is over; nothing that the engine does depends on them."""
+    """Reads of finished operations and deleted stacks, which the engine does not use itself."""
 
     def __init__(self, database: Database, stacks: Stacks) -> None:
         self._db = database
         self._stacks = stacks
 
     def stack(self, name_or_id: str, *, project: str) -> StackRow:
-        """Return a stack that is not deleted, by name, or any by id, or the one of this name that was deleted last.
+        """Return a stack by id, or by name: one that is not deleted, or else the one that was deleted last.
 
         Raises:
-            NotFound: there is none, or it was purged; the nearest name is given.
+            NotFound: there is none, or it is purged; the nearest name is given.
         """
         try:
             return self._stacks.find(name_or_id, project=project)
@@ -99,7 +99,7 @@ class Past:
         return sa.select(*(traversal.c[name] for name in names))
 
     def _counted(self, stack_id: str, rows: Sequence[Any]) -> list[TraversalRow]:
-        """Add to each traversal's events that are gone those that are there."""
+        """Return the traversals with the counts of their purged and present events."""
         event = tables.event
         sql = (
             sa.select(event.c.traversal_id, event.c.action, event.c.status, sa.func.count())
@@ -115,7 +115,7 @@ class Past:
 
 
 def _row(row: Any, counts: Mapping[str, int]) -> TraversalRow:
-    # Only one that failed has a reason when another follows it.
+    # A superseded traversal with a reason had failed before.
     failed = row.status == "SUPERSEDED" and row.reason
     return TraversalRow(
         id=row.id,

@@ -1,1 +1,1 @@
-"""The installation itself: its processes, the counters of its caches, the cursors of its event sinks."""
+"""The installation: its processes, jobs in flight, cache counters, and cursors of event sinks."""

@@ -1,4 +1,4 @@
-"""What the constraint caches of all processes counted, brought together, and word of flushes for all of them."""
+"""Constraint cache counters of all processes together, and flushes, which all processes read."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ _ADD = sa.text(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheTotals:
-    """What all processes counted of one client plugin's cache."""
+    """The counters of one client plugin's cache, of all processes together."""
 
     counts: Counts
     #: When counting began.
@@ -32,11 +32,11 @@ class CacheTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flushes:
-    """When caches were flushed last."""
+    """The last flushes of caches."""
 
-    #: By client plugin.
+    #: The time of the last flush, by client plugin.
     at: Mapping[str, float]
-    #: What time it is now.
+    #: The time of this read.
     now: float
 
 
@@ -47,10 +47,10 @@ class CacheCounters:
         self._db = database
 
     def add(self, deltas: Mapping[str, Counts]) -> None:
-        """Add what a process counted.
+        """Add the counts of a process.
 
-        It is tried once: whoever adds can wait, and adds it later. What was added when the connection broke just
-        before the answer is then counted twice.
+        It is tried once, because the caller can add them later. If the connection breaks just before the answer, they
+        are then counted twice.
 
         Raises:
             Unavailable: the database does not answer, or refuses.
@@ -58,7 +58,7 @@ class CacheCounters:
         try:
             with self._db.write() as connection:
                 now = database_time(connection, self._db)
-                # In one order, so that two who add at once never wait for each other.
+                # In one order, so that concurrent writers cannot deadlock.
                 rows = [{"client": client, "now": now, **asdict(deltas[client])} for client in sorted(deltas)]
                 connection.execute(_ADD, rows)
         except DBAPIError as error:
@@ -66,13 +66,13 @@ class CacheCounters:
 
     @retrying
     def read(self) -> dict[str, CacheTotals]:
-        """Return what was counted of each client that anything was counted of."""
+        """Return the counters of each client plugin that has any."""
         with self._db.read() as connection:
             return _totals(connection.execute(sa.select(tables.cache_counter)).all())
 
     @retrying
     def reset(self, client: str | None = None) -> dict[str, CacheTotals]:
-        """Begin again at zero, of one client or of all; return what was counted until then."""
+        """Reset the counters of one client plugin or of all to zero; return their last values."""
         table = tables.cache_counter
         which = sa.true() if client is None else table.c.client == client
         with self._db.write() as connection:
@@ -80,14 +80,14 @@ class CacheCounters:
 
 
 class CacheFlushes:
-    """Word of flushes, for the processes that keep answers in their own memory."""
+    """Flushes, recorded for the processes that keep answers in their own memory."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     @retrying
     def note(self, clients: Collection[str]) -> None:
-        """Leave word that the caches of these client plugins are to be emptied now."""
+        """Record that the caches of these client plugins are flushed now."""
         sql = sa.text(
             "INSERT INTO cache_flush (client, flushed_at) VALUES (:client, :now) "
             "ON CONFLICT (client) DO UPDATE SET flushed_at = excluded.flushed_at"
@@ -99,9 +99,9 @@ class CacheFlushes:
                 connection.execute(sql, rows)
 
     def read(self) -> Flushes:
-        """Return when each cache was flushed last; of one that never was, nothing.
+        """Return the time of each cache's last flush; caches without one are left out.
 
-        It is tried once: whoever looks from time to time looks again.
+        It is tried once, because the caller reads again soon.
 
         Raises:
             Unavailable: the database does not answer, or refuses.

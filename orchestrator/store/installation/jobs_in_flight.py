@@ -1,6 +1,7 @@
-"""Which jobs a coordinator has taken from the queue and not answered yet.
+"""In-flight jobs: taken from the queue, with or without a result yet.
 
-Examining a definition may ask other systems a lot: whoever sent it learns meanwhile that somebody is at it.
+Validating a definition may take long, because it calls external systems; the sender of a job sees here that a
+coordinator works on it.
 """
 
 import sqlalchemy as sa
@@ -8,7 +9,7 @@ import sqlalchemy as sa
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
 
-#: What was taken this long ago interests nobody any more.
+#: After how long a taken job is forgotten.
 FORGOTTEN_SECONDS = 24 * 60 * 60
 
 _TAKE = sa.text(
@@ -18,14 +19,14 @@ _TAKE = sa.text(
 
 
 class TakenJobs:
-    """Remembers for a day which jobs were taken."""
+    """The jobs that coordinators have taken within a day."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     @retrying
     def take(self, job_id: str) -> None:
-        """Write down that a coordinator has taken a job, and forget what was taken long ago."""
+        """Record that a coordinator has taken a job, and remove old records."""
         taken = tables.taken_job
         with self._db.write() as connection:
             now = database_time(connection, self._db)
@@ -34,7 +35,7 @@ class TakenJobs:
 
     @retrying
     def is_taken(self, job_id: str) -> bool:
-        """Tell whether a coordinator has taken a job."""
+        """Return whether a coordinator has taken a job."""
         taken = tables.taken_job
         with self._db.read() as connection:
             return connection.execute(sa.select(taken.c.id).where(taken.c.id == job_id)).first() is not None

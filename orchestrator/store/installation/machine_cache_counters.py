@@ -1,4 +1,4 @@
-"""What all processes counted of remembering nodes' states, brought together."""
+"""Machine-state cache counters of all processes together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,24 +19,24 @@ _ADD = sa.text(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTotals:
-    """What all processes counted."""
+    """The counters of all processes together."""
 
-    #: When counting began; None: nothing was counted yet.
+    #: When counting began; None before the first count.
     since: float | None = None
     amounts: Mapping[str, float] = field(default_factory=dict)
 
 
 class NodeCounters:
-    """The counters, by what is counted."""
+    """The counters, by name."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     def add(self, amounts: Mapping[str, float]) -> None:
-        """Add what a process counted since it last did.
+        """Add the counts of a process since its last call.
 
-        It is tried once: whoever adds can wait, and adds it later. What was added when the connection broke just
-        before the answer is then counted twice.
+        It is tried once, because the caller can add them later. If the connection breaks just before the answer, they
+        are then counted twice.
 
         Raises:
             Unavailable: the database does not answer, or refuses.
@@ -46,7 +46,7 @@ class NodeCounters:
         try:
             with self._db.write() as connection:
                 now = database_time(connection, self._db)
-                # In one order, so that two who add at once never wait for each other.
+                # In one order, so that concurrent writers cannot deadlock.
                 rows = [{"name": name, "now": now, "amount": amounts[name]} for name in sorted(amounts)]
                 connection.execute(_ADD, rows)
         except DBAPIError as error:
@@ -54,13 +54,13 @@ class NodeCounters:
 
     @retrying
     def read(self) -> NodeTotals:
-        """Return what was counted."""
+        """Return the counters."""
         with self._db.read() as connection:
             return _totals(connection.execute(sa.select(tables.node_counter)).all())
 
     @retrying
     def reset(self) -> NodeTotals:
-        """Begin again at zero; return what was counted until then."""
+        """Reset the counters to zero; return their last values."""
         table = tables.node_counter
         with self._db.write() as connection:
             return _totals(connection.execute(table.delete().returning(*table.c)).all())

@@ -1,4 +1,4 @@
-"""The processes of the engine: each says that it is there, and its leases tell what it works on."""
+"""The processes of the engine: each reports regularly that it is alive, and its leases show what it works on."""
 
 import json
 from collections.abc import Sequence
@@ -13,24 +13,24 @@ from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.nodes.claims import Timings
 from orchestrator.views.operations import ProcessView
 
-#: A process that has not been heard of for so long is not told of any more.
+#: A process that has not reported for so long is removed.
 GONE_SECONDS: Final = 86400.0
-#: What is known of a process: it spoke within a lease, it did not, or it said that it ends.
+#: The states of a process: it reported within a lease, it did not, or it ended in good order.
 PRESENT, SILENT, STOPPED = "present", "silent", "stopped"
 _KINDS: Final = frozenset({"worker", "coordinator", "embedded"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Speaker:
-    """What a process says of itself."""
+class ProcessIdentity:
+    """The report of a process about itself."""
 
-    #: As leases name it.
+    #: The unique name, as in leases.
     name: str
     #: worker, coordinator or embedded.
     kind: str
     host: str
     pid: int
-    #: What Celery's tools call the worker that it belongs to; empty where there is none.
+    #: The name of its Celery worker in Celery's tools; empty for none.
     celery_name: str = ""
     version: str = ""
     #: The queues that it takes messages from.
@@ -39,7 +39,7 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lease:
-    """A step that somebody takes."""
+    """A step that a process works on."""
 
     worker: str
     until: float
@@ -55,29 +55,29 @@ class Processes:
 
     @property
     def pause_seconds(self) -> float:
-        """How often a process is to say that it is there."""
+        """The seconds between two reports of a process."""
         return self._timings.lease_seconds / 3
 
-    def say(self, speaker: Speaker) -> None:
-        """Write down that a process is there; the first time, that it has begun. Tried once: it says so again soon.
+    def report(self, process: ProcessIdentity) -> None:
+        """Record that a process is alive; the first time, that it has started. Tried once: the next report follows.
 
         Raises:
             DBAPIError: the database did not take it.
         """
         values = {
-            "name": speaker.name,
-            "kind": speaker.kind,
-            "host": speaker.host,
-            "pid": speaker.pid,
-            "celery_name": speaker.celery_name,
-            "version": speaker.version,
-            "queues": json.dumps(speaker.queues),
+            "name": process.name,
+            "kind": process.kind,
+            "host": process.host,
+            "pid": process.pid,
+            "celery_name": process.celery_name,
+            "version": process.version,
+            "queues": json.dumps(process.queues),
         }
         with self._db.write() as connection:
-            connection.execute(sa.text(_SAY.format(now=self._db.now)), values)
+            connection.execute(sa.text(_REPORT.format(now=self._db.now)), values)
 
     def end(self, name: str) -> None:
-        """Write down that a process ends in good order. Tried once: the process does not wait for it.
+        """Record that a process ends in good order. Tried once: the process does not wait for it.
 
         Raises:
             DBAPIError: the database did not take it.
@@ -90,7 +90,7 @@ class Processes:
             )
 
     def forget(self) -> None:
-        """Remove processes that were not heard of for very long. Tried once.
+        """Remove processes that have not reported for ``GONE_SECONDS``. Tried once.
 
         Raises:
             DBAPIError: the database did not take it.
@@ -102,9 +102,9 @@ class Processes:
 
     @retrying
     def all(self, *, project: str) -> tuple[ProcessView, ...]:
-        """Return all processes, those that are there first, each with what it works on of a project's stacks.
+        """Return all processes, live ones first, each with its work on a project's stacks.
 
-        One that has a lease and never said that it is there is told by its lease.
+        A process with a lease that has never reported is described by its lease.
         """
         process = tables.process
         with self._db.snapshot() as connection:
@@ -129,7 +129,7 @@ class Processes:
                 node.c.phase,
                 node.c.key,
                 sa.case((node.c.phase == END, traversal.c.action), else_=resource.c.action).label("action"),
-                # Who takes a step marks the row with it.
+                # A claim sets the row's time.
                 resource.c.updated_at,
                 stack.c.name,
                 stack.c.id,
@@ -179,7 +179,7 @@ class Processes:
         mine = [lease for lease in leases if lease.worker == name]
         until = max(lease.until for lease in mine)
         seen_at = min(now, until - self._timings.lease_seconds)
-        kind, host, pid, started = _told_by(name)
+        kind, host, pid, started = _parsed(name)
         return ProcessView(
             name=name,
             kind=kind,
@@ -196,10 +196,10 @@ class Processes:
         )
 
 
-def _told_by(name: str) -> tuple[str, str, int, float]:
-    """Return kind, host, pid and start as a process' name tells them; empty and 0 where it does not.
+def _parsed(name: str) -> tuple[str, str, int, float]:
+    """Return the kind, host, pid and start in a process's name; empty and 0 where it has none.
 
-    Before the host stands its kind, or the name of its worker: then nobody knows the kind.
+    The part before the host is the kind, or the name of the Celery worker: then the kind is unknown.
     """
     what, _, rest = name.partition("@")
     kind = what if what in _KINDS else "process"
@@ -210,7 +210,7 @@ def _told_by(name: str) -> tuple[str, str, int, float]:
         return kind, "", 0, 0.0
 
 
-_SAY = """
+_REPORT = """
     INSERT INTO process (name, kind, host, pid, celery_name, version, queues, started_at, seen_at)
     VALUES (:name, :kind, :host, :pid, :celery_name, :version, :queues, {now}, {now})
     ON CONFLICT (name) DO UPDATE SET

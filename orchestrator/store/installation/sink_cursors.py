@@ -1,4 +1,4 @@
-"""How far each event sink has been told: durable cursors, each moved by one process at a time."""
+"""Cursors of event sinks: how far each sink has received the events. One process at a time moves a cursor."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,37 +13,37 @@ from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.purging.unneeded import SINK_PATIENCE_SECONDS, waits
 
-#: How many events are read at once.
+#: The most events that are read at once.
 BATCH = 500
-#: A cursor that no key opens is not tried again before: keys do not come by themselves.
+#: The pause before a cursor is tried again that no configured key decrypts.
 _LOCKED_SECONDS = 60.0
-#: An error's words are kept up to here.
+#: The most characters of an error that are stored.
 _ERROR_LENGTH = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CursorRow:
-    """A cursor, for people."""
+    """A cursor, for operators."""
 
     name: str
-    #: Of a sink that an environment names: the stack that it is told of; None of one in the settings.
+    #: For a sink of an environment, the stack whose events it receives; None for one of the settings.
     stack_id: str | None
-    #: That stack's name; None if there is none.
+    #: That stack's name; None for none.
     stack_name: str | None
     type: str
-    #: The id of the last event that it was told.
+    #: The id of the last event that the sink received.
     position: int
-    #: How many events wait for it, and when the first of them happened; None if none does.
+    #: The number of events that wait for it, and the time of the first; None for none.
     backlog: int
     waiting_since: float | None
-    #: How many events were removed before it was told.
+    #: The number of events that were removed before the sink received them.
     lost: int
     failing_since: float | None
     failures: int
     error: str
-    #: Which process tells it; None if none does.
+    #: The process that delivers to it; None for none.
     owner: str | None
-    #: What time it is.
+    #: The time of this read.
     now: float
 
 
@@ -54,22 +54,22 @@ class CursorClaim:
     name: str
     type: str
     stack_id: str | None
-    #: Options of a sink that an environment names.
+    #: The options of a sink of an environment.
     options: Mapping[str, Any] = field(repr=False)
-    #: The fence: what is done under an older attempt, or by another process, changes nothing. A cursor that was
-    #: forgotten and made anew counts its attempts anew.
+    #: The fence: a write under an older attempt, or by another process, changes nothing. A cursor that was forgotten
+    #: and made again counts its attempts from the beginning.
     attempt: int
     owner: str
     position: int
-    #: What the sink saved with that position; empty if nothing.
+    #: The state that the sink saved with that position; empty for none.
     state: bytes = field(repr=False)
-    #: How often it failed since it was told something.
+    #: How often the sink has failed since its last success.
     failures: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Which process has a cursor."""
+    """The process that holds a cursor, and its attempt."""
 
     owner: str
     attempt: int
@@ -77,26 +77,26 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A cursor of a sink that an environment names, for which events wait."""
+    """A cursor of an environment's sink for which events wait."""
 
     name: str
     type: str
-    #: Which process has it; None if none has.
+    #: The process that holds it; None for none.
     owner: str | None
 
 
 class SinkCursors:
-    """The cursors' operations."""
+    """The cursor table's operations."""
 
     def __init__(self, database: Database, codec: Codec, horizon: Horizon) -> None:
         self._db = database
         self._codec = codec
-        #: How far the history is complete.
+        #: The horizon of the history.
         self.horizon = horizon
 
     @retrying
     def register(self, names: Collection[str]) -> None:
-        """Make a cursor for each sink of the settings that has none: it is told what happens from now on."""
+        """Make a cursor for each sink of the settings that has none; it receives the events from now on."""
         if not names:
             return
         sql = sa.text(
@@ -106,14 +106,14 @@ class SinkCursors:
         )
         with self._db.write() as connection:
             now = database_time(connection, self._db)
-            # In one order, so that two who register at once never wait for each other.
+            # In one order, so that concurrent writers cannot deadlock.
             connection.execute(sql, [{"name": name, "now": now} for name in sorted(names)])
 
     @retrying
     def claim(self, name: str, *, owner: str, lease_seconds: float) -> CursorClaim | None:
-        """Take a cursor; None if there is none, another process has it, or it failed and is not due yet.
+        """Claim a cursor; None if it does not exist, another process holds it, or it failed and is not due yet.
 
-        None, too, if no key opens what is kept with it: that is a failure, and on record as one.
+        Also None if no configured key decrypts its options or state, which is recorded as a failure.
         """
         cursor = tables.sink_cursor
         with self._db.write() as connection:
@@ -152,7 +152,7 @@ class SinkCursors:
 
     @retrying
     def holder(self, name: str) -> Holder | None:
-        """Return which process has a cursor; None if none has."""
+        """Return the process that holds a cursor; None for none."""
         cursor = tables.sink_cursor
         sql = sa.select(cursor.c.owner, cursor.c.attempt).where(
             cursor.c.name == name, cursor.c.leased_until.is_not(None)
@@ -163,7 +163,7 @@ class SinkCursors:
 
     @retrying
     def exists(self, name: str) -> bool:
-        """Tell whether there is a cursor of this name."""
+        """Return whether a cursor exists."""
         cursor = tables.sink_cursor
         with self._db.read() as connection:
             return (
@@ -172,9 +172,9 @@ class SinkCursors:
 
     @retrying
     def read(self, claim: CursorClaim, *, up_to: int, limit: int = BATCH) -> list[Event]:
-        """Return the next events behind a claim's position, in the order of their ids, none above ``up_to``.
+        """Return the next events after a claim's position, in the order of their ids, up to ``up_to``.
 
-        Whoever must not miss any asks :attr:`horizon` how far he may read.
+        To miss no event, pass an id that :attr:`horizon` has returned.
         """
         event, stack = tables.event, tables.stack
         sql = (
@@ -185,7 +185,7 @@ class SinkCursors:
             .limit(limit)
         )
         if claim.stack_id is not None:
-            # The environment may have ceased to name it since it was taken.
+            # The sink may have been removed from the environment since the claim.
             cursor = tables.sink_cursor
             until = sa.select(cursor.c.until).where(cursor.c.name == claim.name).scalar_subquery()
             sql = sql.where(event.c.stack_id == claim.stack_id, event.c.id <= sa.func.coalesce(until, up_to))
@@ -194,9 +194,9 @@ class SinkCursors:
 
     @retrying
     def advance(self, claim: CursorClaim, position: int, *, state: bytes, lease_seconds: float) -> bool:
-        """Note that a sink was told everything up to ``position``, and what it saved with that.
+        """Record that a sink has received everything up to ``position``, and the state that it saved.
 
-        False if another process has the cursor, or nobody wants it any more; then nothing is changed.
+        False if another process holds the cursor, or it was removed; nothing is changed then.
         """
         return self._change(
             claim,
@@ -210,7 +210,7 @@ class SinkCursors:
 
     @retrying
     def renew(self, claim: CursorClaim, *, lease_seconds: float) -> bool:
-        """Keep a cursor for so long from now on; False if another process has it, or nobody wants it any more."""
+        """Extend the lease of a cursor; False if another process holds it, or it was removed."""
         return self._change(claim, lease_seconds)
 
     def _change(self, claim: CursorClaim, lease_seconds: float, **values: Any) -> bool:
@@ -222,9 +222,9 @@ class SinkCursors:
 
     @retrying
     def fail(self, claim: CursorClaim, error: str, *, pause_seconds: float) -> bool:
-        """Note that a sink did not take what it was given, and let go of the cursor; nobody tries before the pause.
+        """Record that a sink failed, and release the cursor, which is due again after the pause.
 
-        False if another process has the cursor, or nobody wants it any more; then nothing is changed.
+        False if another process holds the cursor, or it was removed; nothing is changed then.
         """
         cursor = tables.sink_cursor
         with self._db.write() as connection:
@@ -241,7 +241,7 @@ class SinkCursors:
 
     @retrying
     def release(self, name: str, *, owner: str, attempt: int) -> bool:
-        """Let go of a cursor that a process took in this attempt; False if it has not got it any more."""
+        """Release a cursor that a process holds under this attempt; False if it does not hold it any more."""
         cursor = tables.sink_cursor
         which = _held(name, owner, attempt) & cursor.c.leased_until.is_not(None)
         with self._db.write() as connection:
@@ -268,10 +268,10 @@ class SinkCursors:
 
     @retrying
     def due(self, types: Collection[str], *, up_to: int, limit: int, failing: bool = False) -> list[Due]:
-        """Return cursors of sinks that environments name for which events wait, none above ``up_to``.
+        """Return due cursors of environments' sinks for which events up to ``up_to`` wait.
 
-        First those that no process has, and of these who has waited longest. ``failing``: of those that failed the last
-        time, those that are to be tried again; else, of all others.
+        Those that no process holds come first, and of these the longest waiting. With ``failing``, only those that
+        failed the last time; otherwise only the others.
         """
         cursor, event = tables.sink_cursor, tables.event
         waiting = sa.exists().where(event.c.stack_id == cursor.c.stack_id, waits(), event.c.id <= up_to)
@@ -289,17 +289,17 @@ class SinkCursors:
 
     @retrying
     def remove_done(self) -> None:
-        """Remove cursors that were told everything, or did not listen for a long time.
+        """Remove cursors of deleted stacks, and of sinks removed from their environment, that have no use any more.
 
-        Those, that is, of deleted stacks, and of sinks that their stack's environment names no more.
+        Their sinks have received everything, or have failed for ``SINK_PATIENCE_SECONDS``.
         """
         cursor, event, stack = tables.sink_cursor, tables.event, tables.stack
         waiting = sa.exists().where(event.c.stack_id == cursor.c.stack_id, waits())
         now: sa.ColumnElement[float] = sa.literal_column(self._db.now)
         mine = stack.c.id == cursor.c.stack_id
-        is_there = sa.exists().where(mine, stack.c.deleted_at.is_(None))
+        is_living = sa.exists().where(mine, stack.c.deleted_at.is_(None))
         was_lately = sa.exists().where(mine, stack.c.deleted_at > now - SINK_PATIENCE_SECONDS)
-        of_deleted = ~is_there & ~(was_lately & waiting)
+        of_deleted = ~is_living & ~(was_lately & waiting)
         was_left_lately = cursor.c.left_at > now - SINK_PATIENCE_SECONDS
         was_left = cursor.c.until.is_not(None) & ~(was_left_lately & waiting)
         which = cursor.c.stack_id.is_not(None) & (of_deleted | was_left)
@@ -311,16 +311,16 @@ class SinkCursors:
 
     @retrying
     def bound(self, most: int, *, stack_id: str | None = None) -> None:
-        """Move on every cursor for which more than ``most`` events wait, and count what its sink will never be told.
+        """Advance every cursor for which more than ``most`` events wait, and count the events that its sink misses.
 
-        Whoever tells the sink takes the cursor anew. Events that no cursor needs may be removed. Of sinks that
-        environments name, those of one stack alone are looked at if its id is given.
+        The process that delivers to the sink claims the cursor again. With ``stack_id``, only environments' sinks of
+        that stack are considered, besides those of the settings.
         """
         cursor, event = tables.sink_cursor, tables.event
         newest = sa.select(sa.func.max(event.c.id)).scalar_subquery()
         of_stack = waits() & (event.c.stack_id == cursor.c.stack_id)
         far = sa.select(cursor.c.name, cursor.c.stack_id, cursor.c.position, cursor.c.until).where(
-            # Ids may have gaps: there cannot be too many for any others.
+            # A cheap test first: ids may have gaps, but cannot be closer than one.
             newest - cursor.c.position > most,
             sa.case(
                 (cursor.c.stack_id.is_(None), _beyond(waits(), most)), else_=_beyond(of_stack, most)
@@ -360,7 +360,7 @@ class SinkCursors:
 
     @retrying
     def forget(self, name: str) -> bool:
-        """Remove a cursor; False if there is none. Whoever tells its sink stops after what it is telling."""
+        """Remove a cursor; False if it does not exist. A delivery under way is the last one."""
         cursor = tables.sink_cursor
         with self._db.write() as connection:
             return connection.execute(cursor.delete().where(cursor.c.name == name)).rowcount == 1
@@ -380,9 +380,9 @@ _SHOWN: Sequence[str] = (
 
 
 def _of_waiting(sql: sa.Select[Any]) -> sa.ColumnElement[Any]:
-    """Return what a query of events says of those alone that wait for a cursor.
+    """Return a query of events as a column, restricted to those that wait for a cursor.
 
-    In two queries, for one that says "of all stacks, or of this one" cannot use the index of a stack's events.
+    It is two queries, because a single one for "all stacks, or this one" cannot use the index on a stack's events.
     """
     cursor, event = tables.sink_cursor, tables.event
     of_all = sql.where(waits())
@@ -394,7 +394,7 @@ def _of_waiting(sql: sa.Select[Any]) -> sa.ColumnElement[Any]:
 
 
 def _beyond(waiting: sa.ColumnElement[bool], most: int) -> sa.ScalarSelect[int]:
-    """Return the first event that waits for a cursor beyond the first ``most``; NULL if there are no more."""
+    """Return the first event that waits for a cursor beyond the first ``most``; NULL for none."""
     cursor, event = tables.sink_cursor, tables.event
     beyond = sa.select(event.c.id).where(waiting).order_by(event.c.id).offset(most).limit(1)
     return beyond.correlate(cursor).scalar_subquery()

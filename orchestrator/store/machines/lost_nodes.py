@@ -1,4 +1,4 @@
-"""What was on a machine that never comes back, counted as gone with it."""
+"""Residents of a lost machine: the resources on it are marked unhealthy, to be made anew elsewhere."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final
@@ -8,23 +8,23 @@ import sqlalchemy as sa
 from orchestrator.model.actions import CHECK
 from orchestrator.store import tables
 
-#: How many rows one statement names.
+#: The most rows that one statement names.
 _AT_ONCE: Final = 500
 
 
 def lose_residents(connection: sa.Connection, node: str, now: float) -> str:
-    """Write down that all that is on a node is gone with it; return why it cannot be, empty if it is.
+    """Mark all resources on a machine as lost; return why that is refused, or empty if it is done.
 
-    The next update makes it anew, on nodes of its own choice, and a deletion asks nobody for it any more. What is under
-    way on a stack is never overtaken: whoever takes a step has read where the resource is.
+    The next update makes them anew on other machines, and a deletion does not call the lost machine. It is refused
+    while an operation on one of their stacks is in progress, because its steps have read where the resources are.
     """
     resource = tables.resource
     gone = tables.is_gone()
     those = (resource.c.on_node == node) & ~gone
     stack_ids = connection.execute(sa.select(resource.c.stack_id).where(those).distinct()).scalars().all()
-    stacks = _with_those_around(connection, stack_ids)
+    stacks = _lock_with_parents(connection, stack_ids)
     for stack in stacks:
-        # A deletion cannot be cancelled, and does not mind: all that it waits for is to be gone.
+        # A deletion cannot be cancelled, and only waits for the resources to be gone.
         if stack.status == "IN_PROGRESS" and stack.action != "DELETE" and stack.deleted_at is None:
             return (
                 f"{stack.action} of stack {stack.name!r} is in progress, which has something on it: "
@@ -54,8 +54,8 @@ def lose_residents(connection: sa.Connection, node: str, now: float) -> str:
     return ""
 
 
-def _with_those_around(connection: sa.Connection, ids: Sequence[str]) -> list[sa.Row[Any]]:
-    """Return stacks and those around them, each locked, so that no operation begins on them meanwhile."""
+def _lock_with_parents(connection: sa.Connection, ids: Sequence[str]) -> list[sa.Row[Any]]:
+    """Lock stacks and those that they are nested in, so that no operation begins on them; return their rows."""
     stack = tables.stack
     found: dict[str, sa.Row[Any]] = {}
     wanted = set(ids)
@@ -65,13 +65,13 @@ def _with_those_around(connection: sa.Connection, ids: Sequence[str]) -> list[sa
             sa.select(stack).where(stack.c.id.in_(some)).order_by(stack.c.id).with_for_update()
         ).all()
         found |= {row.id: row for row in rows}
-        around = {row.parent_id for row in rows if row.parent_id}
-        wanted = (wanted - set(some)) | (around - found.keys())
+        parents = {row.parent_id for row in rows if row.parent_id}
+        wanted = (wanted - set(some)) | (parents - found.keys())
     return list(found.values())
 
 
 def _doubt(connection: sa.Connection, row_ids: Collection[str], reason: str) -> None:
-    """Let the next update come to the stacks in stacks."""
+    """Mark the complete rows of nested stacks so that the next update visits them."""
     resource = tables.resource
     names = sorted(row_ids)
     for start in range(0, len(names), _AT_ONCE):

@@ -1,4 +1,4 @@
-"""The machines that agents have spoken for: what they said last, and what the operator said of them."""
+"""Machines with agents: the last report of each agent, whether the machine is drained, and its residents."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -13,14 +13,14 @@ from orchestrator.store.machines.lost_nodes import lose_residents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What an agent says of its node."""
+class MachineReport:
+    """The report of an agent about its machine."""
 
     name: str
     incarnation: str
     boot_id: str
-    #: Labels, hypervisors, storage units, totals and what is reserved of them; plain JSON types.
-    said: Mapping[str, Any] = field(default_factory=dict)
+    #: Labels, hypervisors, storage units, totals and reserved amounts; plain JSON types.
+    report: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,31 +28,31 @@ class MachineRow:
     """A machine; times are seconds since the epoch by the database's clock."""
 
     name: str
-    #: As in :class:`Said`.
-    said: Mapping[str, Any]
+    #: As in :class:`MachineReport`.
+    report: Mapping[str, Any]
     incarnation: str
-    #: The boot that was seen to last; its agent may have spoken of a later one.
+    #: The last boot that was handled; the agent may have reported a later one.
     boot_id: str
-    #: When it was last known that its agent is there.
+    #: When the last report was received.
     seen_at: float
-    #: When a coordinator looked after it last; 0: none has yet.
+    #: When a coordinator last watched it; 0 for never.
     watched_at: float
-    #: Since when nothing is placed on it, and why; None: it is in use.
+    #: Since when it is drained (nothing is placed on it), and why; None if it is in use.
     drained_at: float | None
     drain_reason: str
     created_at: float
-    #: What time it is.
+    #: The time of this read.
     now: float
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing is placed on it any more."""
+        """Whether it is drained."""
         return self.drained_at is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StackOnNode:
-    """A stack that has something on a node, in itself or in the stacks in it."""
+class StackOnMachine:
+    """A stack with resources on a machine, those of nested stacks included."""
 
     id: str
     name: str
@@ -61,13 +61,13 @@ class StackOnNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resident:
-    """A resource that is on a node."""
+    """A resource on a machine."""
 
-    #: The row's id, which is also what an instance or a volume is called on the node.
+    #: The row's id, which is also the name of the instance or volume on the machine.
     id: str
     name: str
     type: str
-    #: The name of its stack, which may be in another, its id, and the project that it belongs to.
+    #: The name and id of its stack, which may be nested, and its project.
     stack: str
     stack_id: str
     project: str
@@ -91,21 +91,21 @@ class Machines:
         self._db = database
 
     @retrying
-    def note(self, said: Iterable[Said]) -> None:
-        """Write down what agents that are there say; a machine that is not known yet becomes known.
+    def note(self, reports: Iterable[MachineReport]) -> None:
+        """Record reports of agents; the machine of a first report becomes known.
 
-        Of a known one the boot id stays as it is, until :meth:`booted`: whoever notices a boot may die before
-        anything follows from it.
+        The boot id of a known machine changes only by :meth:`booted`, because the process that receives the report of a
+        boot may die before it has handled the boot.
         """
         rows = [
             {
                 "name": each.name,
-                "said": json.dumps(dict(each.said), sort_keys=True),
+                "said": json.dumps(dict(each.report), sort_keys=True),
                 "incarnation": each.incarnation,
                 "boot_id": each.boot_id,
             }
-            # In one order, so that two who note at once never wait for each other.
-            for each in sorted(said, key=lambda each: each.name)
+            # In one order, so that concurrent writers cannot deadlock.
+            for each in sorted(reports, key=lambda each: each.name)
         ]
         if not rows:
             return
@@ -115,7 +115,7 @@ class Machines:
 
     @retrying
     def booted(self, name: str, boot_id: str) -> None:
-        """Write down that a boot was seen to."""
+        """Record that a boot was handled."""
         machine = tables.machine
         with self._db.write() as connection:
             connection.execute(machine.update().where(machine.c.name == name).values(boot_id=boot_id))
@@ -137,9 +137,9 @@ class Machines:
 
     @retrying
     def drain(self, name: str, reason: str) -> bool:
-        """Have nothing placed on a machine any more; False if there is none of this name.
+        """Drain a machine, so that nothing is placed on it; False if there is none of this name.
 
-        One that is drained already stays so since it was; the reason is the new one.
+        A machine that is drained already keeps the time, and gets the new reason.
         """
         machine = tables.machine
         with self._db.write() as connection:
@@ -152,7 +152,7 @@ class Machines:
 
     @retrying
     def undrain(self, name: str) -> bool:
-        """Have things placed on a machine again; False if there is none of this name."""
+        """Put a drained machine back in use; False if there is none of this name."""
         machine = tables.machine
         values = {"drained_at": None, "drain_reason": ""}
         with self._db.write() as connection:
@@ -163,20 +163,20 @@ class Machines:
 
     @retrying
     def forget(self, name: str, *, lost: bool = False) -> str:
-        """Remove a machine on which nothing is, and of which nothing is promised; return why it is not, empty if it is.
+        """Remove a machine without residents and reservations; return why that is refused, or empty if it is done.
 
-        To be called for a machine whose agent is not there: one that is makes it known again. With ``lost``, what is on
-        it counts as gone with it, which must be true.
+        Its agent must not run any more, or its next report makes the machine known again. With ``lost``, its residents
+        are marked as lost with it (:func:`~orchestrator.store.machines.lost_nodes.lose_residents`).
         """
         machine, reservation = tables.machine, tables.reservation
         with self._db.write() as connection:
-            # Whoever claims room on it holds the row: there is no claim that is not seen here.
+            # A reservation locks the machine's row too, so that none is missed here.
             connection.execute(
                 sa.select(machine.c.name).where(machine.c.name == name).with_for_update()
             ).all()
             now = database_time(connection, self._db)
             claims = sa.select(reservation.c.resource).where(reservation.c.node == name)
-            # What is lost is promised nothing any more; but what is claimed may be about to be made there.
+            # The reservations of lost resources are void; but a pending one may belong to a resource being made there.
             stands = reservation.c.expires_at > now
             claims = claims.where(stands if lost else sa.or_(reservation.c.expires_at.is_(None), stands))
             found = None if lost else connection.execute(self._residents(name).limit(1)).first()
@@ -193,7 +193,7 @@ class Machines:
 
     @retrying
     def claim_to_watch(self, *, every_seconds: float, limit: int) -> list[MachineRow]:
-        """Return machines after which nobody has looked for so long, longest first; one of many callers gets each."""
+        """Return machines that no coordinator has watched for so long, longest first; one of many callers gets each."""
         machine = tables.machine
         with self._db.write() as connection:
             now = database_time(connection, self._db)
@@ -202,7 +202,7 @@ class Machines:
                 .where(machine.c.watched_at <= now - every_seconds)
                 .order_by(machine.c.watched_at, machine.c.name)
                 .limit(limit)
-                # What another claims just now is not due any more; SQLite has one writer at a time.
+                # A locked row is being claimed by another process; SQLite has one writer at a time.
                 .with_for_update(skip_locked=True)
             )
             names = list(connection.execute(due).scalars())
@@ -213,8 +213,8 @@ class Machines:
         return [by_name[name] for name in names]
 
     @retrying
-    def stacks_on(self, name: str) -> list[StackOnNode]:
-        """Return the stacks, by name, that have something on a node: those that are in no other."""
+    def stacks_on(self, name: str) -> list[StackOnMachine]:
+        """Return the outermost stacks with resources on a machine, sorted by name."""
         resource, inner, outer = tables.resource, tables.stack, tables.stack.alias()
         sql = (
             sa.select(outer.c.id, outer.c.name, outer.c.project)
@@ -226,11 +226,11 @@ class Machines:
             .order_by(outer.c.name, outer.c.id)
         )
         with self._db.read() as connection:
-            return [StackOnNode(**row._mapping) for row in connection.execute(sql)]
+            return [StackOnMachine(**row._mapping) for row in connection.execute(sql)]
 
     @retrying
     def is_looked_at_since(self, name: str, at: float) -> bool:
-        """Tell whether every resource on a node was made, changed or checked since a time."""
+        """Return whether every resource on a machine was made, changed or checked since a time."""
         resource, stack = tables.resource, tables.stack
         sql = (
             sa.select(resource.c.id)
@@ -243,7 +243,7 @@ class Machines:
 
     @retrying
     def residents(self, name: str) -> list[Resident]:
-        """Return the resources that are on a node, by stack and name."""
+        """Return the resources on a machine, sorted by stack and name."""
         with self._db.read() as connection:
             return [Resident(**row._mapping) for row in connection.execute(self._residents(name))]
 
@@ -269,4 +269,5 @@ def _is_on(name: str) -> sa.ColumnElement[bool]:
 
 
 def _machine(row: Any) -> MachineRow:
-    return MachineRow(**{**row._mapping, "said": json.loads(row.said)})
+    values = dict(row._mapping)
+    return MachineRow(report=json.loads(values.pop("said")), **values)

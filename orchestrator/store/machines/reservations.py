@@ -1,9 +1,9 @@
-"""The ledger of what of nodes' capacity is promised to whom.
+"""Capacity reservations: how much of each machine is reserved, and by which stack.
 
-A *claim* says how much a resource may take on a node if the operation that made it is carried through: what it takes
-there already included. It is void once it expires, and becomes a *promise* that stays when the operation is over and
-the resource is there. Of one resource on one node, the largest of both counts: several operations that came one after
-the other never need it several times. Whether there is room is decided by who claims, under the lock of the machines.
+A reservation is *pending* while the operation that made it may still use it, and lapses when it expires. It is
+*confirmed*, and stays, once the operation is over and the resource exists. Each is the whole amount that a resource
+takes on a machine, so for one resource on one machine the largest of its reservations counts. The caller decides
+whether there is room, under the lock of the machines.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,61 +16,61 @@ from hooks.lifecycle import REFUSED
 from orchestrator.model.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.database import Database, database_time, retrying
-from orchestrator.store.machines.settlement import KEY, Settled, There, settled
+from orchestrator.store.machines.settlement import KEY, Existing, Settled, settled
 from orchestrator.store.traversals.operation_rows import ENTERING, OVER
 
-#: The kind of what only is on a node; of nothing, in amount.
+#: The kind of a resource's presence on a machine; its amount is 0.
 PRESENCE: Final = "presence"
-#: The kinds of memberships in placement groups begin so; of nothing, in amount.
+#: The prefix of the kinds of memberships in placement groups; their amount is 0.
 GROUP: Final = "group:"
 
-#: A claim outlives the operation that made it by this: nobody else gets the room before it is settled.
+#: How long a reservation outlives its operation, so that it does not lapse before it is settled.
 MARGIN_SECONDS: Final = 3600.0
 
-#: How many names one statement looks for.
+#: The most names in one statement.
 _AT_ONCE: Final = 500
 
-#: By resource and node, how much of what.
+#: Amounts by kind, by resource and machine.
 Amounts = Mapping[tuple[str, str], Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promised:
-    """What is on record of some nodes at one moment."""
+    """The reservations on some machines at one moment."""
 
-    #: By node and kind, what claims and promises come to.
+    #: The reserved amounts, by machine and kind.
     totals: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    #: The same of claims alone: of what may not be there yet.
-    claims: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    #: Of the stack that asks: what its resources are promised or have claimed, by resource and node.
+    #: The part of them that is pending, by machine and kind.
+    pending: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    #: The amounts of the reading stack's own resources, by resource and machine.
     own: Amounts = field(default_factory=dict)
-    #: By the kind of a membership, the node of each member in other stacks.
+    #: The machine of each member in other stacks, by the kind of the membership.
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: By node, why nothing more is put there; those that are in use are not here.
+    #: Why nothing is placed on a machine, by machine; those in use are left out.
     drained: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewClaim:
-    """What an operation claims, all of it or nothing."""
+class NewReservation:
+    """The reservation of an operation, made as a whole or not at all."""
 
     operation_id: str
     stack_id: str
     amounts: Amounts
-    #: How long it holds, unless the operation is over before.
+    #: How long it holds, unless the operation is over earlier.
     seconds: float
-    #: Placement groups of other stacks that it minds, by their rows' ids: nobody else joins them at the same time.
+    #: The row ids of other stacks' placement groups that it respects; they are locked, so that none joins meanwhile.
     groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
-    """A placement group that is there."""
+    """A placement group."""
 
     id: str
     stack_id: str
     name: str
-    #: As they were last applied.
+    #: The properties that were applied last.
     properties: Mapping[str, Any]
 
     @property
@@ -85,26 +85,22 @@ def membership(stack_id: str, group: str) -> str:
 
 
 def _whole(amounts: Mapping[str, int]) -> dict[str, int]:
-    """Return amounts as they are on record: what asks for nothing is on its node all the same."""
+    """Return amounts as they are stored, with the presence on the machine."""
     return {PRESENCE: 0, **amounts}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Others:
-    """The operations on a stack besides one that is over."""
+    """The other operations on a stack, when one is over."""
 
-    #: Those that may still bring about what they claimed.
+    #: The ids of those that may still use their reservations.
     under_way: frozenset[str]
     #: Whether a younger one has begun.
     has_younger: bool
 
 
-class _NoRoom(Exception):
-    """Ends the transaction of a claim for which there is no room."""
-
-
 class Reservations:
-    """Claims room on nodes, confirms and gives it up."""
+    """The reservation table's operations: reserve, confirm and release."""
 
     def __init__(self, database: Database, codec: Codec) -> None:
         self._db = database
@@ -114,9 +110,9 @@ class Reservations:
     def promised(
         self, nodes: Iterable[str], *, stack_id: str, operation_id: str = "", kinds: Iterable[str] = ()
     ) -> Promised:
-        """Return what is on record of some nodes, but for what an operation has claimed itself.
+        """Return the reservations on some machines, without those of ``operation_id``.
 
-        ``kinds`` are the memberships whose members in other stacks are asked for, on whatever node they are.
+        ``kinds`` are the memberships whose members in other stacks are returned, on any machine.
         """
         with self._db.read() as connection:
             now = database_time(connection, self._db)
@@ -124,32 +120,31 @@ class Reservations:
 
     @retrying
     def totals(self, nodes: Iterable[str]) -> Mapping[tuple[str, str], int]:
-        """Return what claims and promises on some nodes come to, by node and kind."""
+        """Return the reserved amounts on some machines, by machine and kind."""
         with self._db.read() as connection:
             now = database_time(connection, self._db)
             return _Reading(connection, now, "", "").promised(sorted(nodes), ()).totals
 
     @retrying
-    def claim(self, new: NewClaim, *, fits: Callable[[Promised], bool], kinds: Iterable[str] = ()) -> bool:
-        """Claim room, in the place of what the same operation claimed before; False if it does not fit any more.
+    def reserve(
+        self, new: NewReservation, *, fits: Callable[[Promised], bool], kinds: Iterable[str] = ()
+    ) -> bool:
+        """Reserve room, replacing what the same operation reserved before; False if it does not fit.
 
         Args:
-            new: What is claimed. Its nodes must be on record.
-            fits: Told, under the locks of the machines, what is on record of them without this claim: decides.
+            new: The reservation, on known machines.
+            fits: Decides, under the locks of the machines, by the reservations there without those of the operation.
             kinds: As of :meth:`promised`.
         """
         nodes = sorted({node for _, node in new.amounts})
-        try:
-            with self._db.write() as connection:
-                self._lock(connection, nodes, new.groups)
-                now = database_time(connection, self._db)
-                reading = _Reading(connection, now, new.stack_id, new.operation_id)
-                if not fits(reading.promised(nodes, kinds)):
-                    raise _NoRoom
+        with self._db.write() as connection:
+            self._lock(connection, nodes, new.groups)
+            now = database_time(connection, self._db)
+            reading = _Reading(connection, now, new.stack_id, new.operation_id)
+            has_room = fits(reading.promised(nodes, kinds))
+            if has_room:
                 self._write(connection, new, nodes, now)
-        except _NoRoom:
-            return False
-        return True
+        return has_room
 
     @retrying
     def settle(
@@ -160,33 +155,33 @@ class Reservations:
         wanted: Mapping[str, Mapping[str, int]] | None,
         began: bool,
     ) -> bool:
-        """Give up what an operation, which is over, claimed for nothing, and promise the rest to what is there.
+        """Confirm the reservations of a finished operation for resources that exist, and release the others.
 
-        Safe to repeat; tells whether there was anything to do.
+        Safe to repeat; returns whether anything changed.
 
         Args:
-            operation_id: The operation's.
-            stack_id: Its stack's.
-            wanted: What each resource that is there takes from now on, by name, if it is alone of its name; None where
-                nobody knows, because the operation failed.
-            began: Whether the operation ever began; if not, nothing came of it.
+            operation_id: The id of the operation.
+            stack_id: The id of its stack.
+            wanted: The amounts that each resource takes from now on, by name, if it is the only one of its name; None
+                if they are not known, because the operation failed.
+            began: Whether the operation ever began.
         """
         reservation, resource = tables.reservation, tables.resource
         gone = tables.is_gone()
-        there = sa.select(resource.c.name, resource.c.on_node, resource.c.status)
+        existing = sa.select(resource.c.name, resource.c.on_node, resource.c.status)
         stack = sa.select(tables.stack.c.id).where(tables.stack.c.id == stack_id).with_for_update()
         with self._db.write() as connection:
-            # One at a time: operations on one stack may be over at the same moment.
+            # One at a time: several operations on one stack may end at the same moment.
             connection.execute(stack).all()
             now = database_time(connection, self._db)
             of_stack = sa.select(reservation).where(reservation.c.stack_id == stack_id)
             mine = connection.execute(of_stack.order_by(*reservation.primary_key)).all()
-            rows = connection.execute(there.where(resource.c.stack_id == stack_id, ~gone)).all()
+            rows = connection.execute(existing.where(resource.c.stack_id == stack_id, ~gone)).all()
             others = self._others(connection, stack_id, operation_id, began=began)
             known = None if wanted is None or others.has_younger else wanted
             found = settled(
                 [dict(row._mapping) for row in mine],
-                [There(name=row.name, on_node=row.on_node or "", status=row.status) for row in rows],
+                [Existing(name=row.name, on_node=row.on_node or "", status=row.status) for row in rows],
                 operation_id=operation_id,
                 wanted=None if known is None else {name: _whole(each) for name, each in known.items()},
                 began=began,
@@ -196,29 +191,26 @@ class Reservations:
         return bool(found.deleted or found.promised)
 
     def settle_left_over(self) -> list[str]:
-        """Settle what nobody was told to settle, or failed to, long before it is void; return the stacks' ids.
+        """Settle reservations whose operations must be over, and those of deleted stacks; return the stacks' ids.
 
-        That is what was claimed by operations that must be over by now, and all that stacks have which are gone.
+        It is for settlements that failed or were lost, and runs well before the reservations lapse.
         """
-        # Of no operation: those that are under way keep what they claimed.
+        # For no operation: those under way keep their reservations.
         return [each for each in self._left_over() if self.settle("", each, wanted=None, began=True)]
 
     @retrying
     def _left_over(self) -> list[str]:
         reservation, stack = tables.reservation, tables.stack
-        there = sa.exists().where(stack.c.id == reservation.c.stack_id, stack.c.deleted_at.is_(None))
+        exists = sa.exists().where(stack.c.id == reservation.c.stack_id, stack.c.deleted_at.is_(None))
         with self._db.read() as connection:
             soon = database_time(connection, self._db) + MARGIN_SECONDS / 2
-            late = sa.or_(reservation.c.expires_at <= soon, ~there)
+            late = sa.or_(reservation.c.expires_at <= soon, ~exists)
             sql = sa.select(reservation.c.stack_id).where(late).distinct()
             return list(connection.execute(sql.order_by(reservation.c.stack_id)).scalars())
 
     @retrying
     def groups(self, ids: Sequence[str], *, project: str, kind: str) -> dict[str, GroupRow]:
-        """Return a project's placement groups with these ids, as templates name them, by id.
-
-        ``kind`` is the name of the resource type that groups have.
-        """
+        """Return a project's placement groups with these ids, by id; ``kind`` is their resource type."""
         resource, stack = tables.resource, tables.stack
         gone = tables.is_gone()
         sql = (
@@ -242,9 +234,9 @@ class Reservations:
 
     @retrying
     def names_on(self, nodes: Sequence[str]) -> frozenset[str]:
-        """Return what the resources that are on some nodes are called there: their rows' ids, or names of their own."""
+        """Return the names that resources on some machines have there: their rows' ids, or names of their own."""
         resource = tables.resource
-        # What was given up with its stack may still be there, and is in the ledger no more.
+        # The resources of an abandoned stack still exist, but are not ours any more.
         gone = tables.is_gone()
         found: set[str] = set()
         with self._db.read() as connection:
@@ -260,9 +252,9 @@ class Reservations:
 
     @staticmethod
     def _lock(connection: sa.Connection, nodes: Sequence[str], groups: Sequence[str]) -> None:
-        """Keep all others that claim room on these nodes, or mind these groups, waiting until the transaction ends.
+        """Lock machines and placement groups until the transaction ends.
 
-        Everybody locks groups first, by id, and then machines, by name: nobody waits for who waits for him.
+        Groups are always locked first, by id, and then machines, by name, so that no two transactions deadlock.
         """
         for key, names in ((tables.resource.c.id, sorted(set(groups))), (tables.machine.c.name, nodes)):
             for start in range(0, len(names), _AT_ONCE):
@@ -270,7 +262,7 @@ class Reservations:
                 connection.execute(some.order_by(key).with_for_update()).all()
 
     @staticmethod
-    def _write(connection: sa.Connection, new: NewClaim, nodes: Sequence[str], now: float) -> None:
+    def _write(connection: sa.Connection, new: NewReservation, nodes: Sequence[str], now: float) -> None:
         reservation = tables.reservation
         connection.execute(reservation.delete().where(reservation.c.operation_id == new.operation_id))
         for start in range(0, len(nodes), _AT_ONCE):
@@ -295,10 +287,10 @@ class Reservations:
 
     @staticmethod
     def _others(connection: sa.Connection, stack_id: str, operation_id: str, *, began: bool) -> "_Others":
-        """Return what a stack's other operations mean to the end of this one.
+        """Return the other operations of a stack, as far as they matter when this one is settled.
 
-        Operations may be told of their ends in any order, so that it counts which of them came first: one that began
-        supersedes the older ones, and what it was to be is outdated once a younger one began.
+        Settlements may run in any order, so the order of the operations counts: one that began supersedes the older
+        ones, and its ``wanted`` amounts are outdated once a younger one has begun.
         """
         operation = tables.operation
         mine = sa.select(operation.c.created_at).where(operation.c.id == operation_id)
@@ -332,27 +324,27 @@ class Reservations:
 
 
 class _Reading:
-    """Reads the ledger on one connection, for one stack and one of its operations."""
+    """Reads of reservations on one connection, for one stack and one of its operations."""
 
     def __init__(self, connection: sa.Connection, now: float, stack_id: str, operation_id: str) -> None:
         self._connection, self._stack_id = connection, stack_id
         reservation = tables.reservation
         stands = sa.or_(reservation.c.expires_at.is_(None), reservation.c.expires_at > now)
-        # The empty one is that of promises.
+        # Confirmed reservations have no operation id.
         is_mine = reservation.c.operation_id == operation_id if operation_id else sa.false()
         self._counts = stands & ~is_mine
 
     def promised(self, nodes: Sequence[str], kinds: Iterable[str]) -> Promised:
         totals: dict[tuple[str, str], int] = {}
-        claims: dict[tuple[str, str], int] = {}
+        pending: dict[tuple[str, str], int] = {}
         drained: dict[str, str] = {}
         for start in range(0, len(nodes), _AT_ONCE):
             some = nodes[start : start + _AT_ONCE]
             totals |= self._totals(some, sa.true())
-            claims |= self._totals(some, tables.reservation.c.operation_id != "")
+            pending |= self._totals(some, tables.reservation.c.operation_id != "")
             drained |= self._drained(some)
         return Promised(
-            totals=totals, claims=claims, own=self._own(), members=self._members(kinds), drained=drained
+            totals=totals, pending=pending, own=self._own(), members=self._members(kinds), drained=drained
         )
 
     def _totals(self, nodes: Sequence[str], also: sa.ColumnElement[bool]) -> dict[tuple[str, str], int]:

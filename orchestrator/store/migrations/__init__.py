@@ -1,7 +1,7 @@
-"""The schema's history, applied by Alembic: ``isotherm db upgrade``.
+"""Migrations of the schema, applied by Alembic: ``isotherm db upgrade``.
 
-Embedded mode asks at every command whether the schema is current, so asking does without Alembic: it takes longer
-to import than the answer takes.
+Embedded mode checks at every command that the schema is current; the check does without Alembic, whose import takes
+longer than the check.
 """
 
 from pathlib import Path
@@ -12,16 +12,16 @@ from sqlalchemy.exc import DBAPIError
 from orchestrator.errors import Unavailable
 from orchestrator.store.database import Database
 
-#: Any number; whoever holds this advisory lock migrates, others wait for it.
+#: The key of the advisory lock that the migrating process holds; the number is arbitrary.
 _MIGRATION_LOCK = 7_233_400_521
 
 
-#: Where the revisions are, each in a file whose name begins with its number, in the order of the numbers.
+#: The directory of the revisions, each in a file whose name begins with its number.
 _VERSIONS = Path(__file__).parent / "versions"
 
 
 def head() -> str:
-    """Return the revision that this code wants."""
+    """Return the revision that this version of the code needs."""
     return max(path.name.partition("_")[0] for path in _VERSIONS.glob("[0-9]*_*.py"))
 
 
@@ -42,7 +42,7 @@ def current(url: str) -> str | None:
 
 
 def require(url: str) -> None:
-    """Refuse to work on a database of another schema; one that does not answer now may have the right one.
+    """Refuse a database with another schema; one that does not answer is not refused.
 
     Raises:
         Unavailable: its schema is older or newer than this code's.
@@ -64,12 +64,12 @@ def _refuse_newer(present: str | None) -> None:
 
 
 def upgrade(url: str) -> tuple[str | None, str]:
-    """Bring a database to the revision that this code wants; return the revisions before and after.
+    """Migrate a database to the revision that this version needs; return the revisions before and after.
 
-    Safe to run from several processes at once, and again when nothing is to be done.
+    Safe to run from several processes at once, and to repeat.
 
     Raises:
-        Unavailable: it cannot be reached, or a newer version has been there.
+        Unavailable: it cannot be reached, or a newer version has migrated it.
     """
     from alembic import command
     from alembic.config import Config

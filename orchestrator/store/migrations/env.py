@@ -1,4 +1,4 @@
-"""What Alembic runs: the migrations, on the connection (and in the transaction) that the caller opened."""
+"""Alembic's environment: runs the migrations in the transaction that the caller opened."""
 
 from alembic import context
 

@@ -1,1 +1,1 @@
-"""Purges: rows that nothing needs any more, removed in batches."""
+"""Purges: rows that are not needed any more are removed in batches."""

@@ -1,7 +1,7 @@
-"""Remove for good what nobody needs any more, in batches of short transactions.
+"""Purges of rows that are not needed any more, in batches of short transactions.
 
-Safe while everything runs, twice at once, and to be killed anywhere: what is removed is decided by what cannot change
-any more, and what points at something goes before it does. The decisions are in
+A purge is safe while the engine runs, next to another purge, and to be killed at any point: it decides by facts that
+cannot change any more, and removes a row after those that point at it. The conditions are in
 :mod:`orchestrator.store.purging.unneeded`.
 """
 
@@ -21,26 +21,26 @@ Condition = sa.ColumnElement[bool]
 
 
 class Purger:
-    """Removes for good."""
+    """Purges, and trims of events."""
 
     def __init__(self, database: Database, codec: Codec) -> None:
         self._removals = Removals(database, codec)
 
     def purge(self, wanted: Purge) -> Iterator[Removed]:
-        """Remove what nobody needs any more; yield after each step what it removed.
+        """Remove the rows that are not needed any more; yield what each step removed.
 
-        Whoever stops asking stops the purge. In a dry run nothing is removed.
+        The purge stops when the caller stops iterating. A dry run removes nothing.
         """
         return _Run(self._removals, wanted).steps()
 
     def take_turn(self, *, every_seconds: float) -> bool:
-        """Tell whether it is the caller's turn to purge: nobody has begun to for that long. One of many gets it."""
+        """Return whether the caller should purge now: no process has begun to for that long. One of many gets it."""
         return self._removals.take_turn(every_seconds)
 
     def trim_events(self, stack_id: str, *, most: int) -> int:
-        """Remove the oldest events of a stack beyond ``most``; return how many went.
+        """Remove the oldest events of a stack beyond ``most``; return how many were removed.
 
-        Those of operations that are not over stay, and those that an event sink is still to be told.
+        Events of operations in progress stay, and those that an event sink has not received.
         """
         removed = 0
         surplus = self._removals.surplus(stack_id, most)
@@ -58,11 +58,11 @@ class _Run:
     def __init__(self, removals: Removals, wanted: Purge) -> None:
         self._removals, self._wanted = removals, wanted
         self._now = now = removals.now()
-        #: What was over by then is old.
+        #: Rows finished by then are old.
         self._old = now - wanted.older_than_seconds
-        #: What is younger may be needed by an operation that is about to begin.
+        #: Younger rows may be needed by an operation that is about to begin.
         self._settled = min(self._old, now - wanted.grace_seconds)
-        #: What is gone, or would be.
+        #: The ids that were removed, or would be.
         self._stacks: set[str] = set()
         self._traversals: set[str] = set()
         self._templates: set[str] = set()
@@ -90,7 +90,7 @@ class _Run:
     # -- deleted stacks ----------------------------------------------------------------------------------------
 
     def _deleted_stacks(self) -> list[Any]:
-        """Return the deleted stacks that go, each after the stacks in it."""
+        """Return the deleted stacks to remove, each after the stacks nested in it."""
         rows = self._removals.read(unneeded.deleted_stacks(self._old, self._wanted.project, self._now))
         if not rows:
             return []
@@ -112,7 +112,7 @@ class _Run:
         snapshots = sa.select(snapshot.c.id).where(snapshot.c.stack_id == stack.id)
         if self._removals.read(snapshots.limit(1)):
             entry = tables.snapshot_resource
-            # Counted with the snapshot that they are part of.
+            # Entries are not counted by themselves.
             for _ in self._remove("snapshots", entry, entry.c.snapshot_id.in_(snapshots)):
                 pass
             yield from self._remove("snapshots", snapshot, snapshot.c.stack_id == stack.id)
@@ -124,7 +124,7 @@ class _Run:
         others = (traversal.c.stack_id == stack.id) & (traversal.c.id != stack.traversal_id)
         yield from self._remove("traversals", traversal, others)
         yield from self._remove("resources", tables.resource, tables.resource.c.stack_id == stack.id)
-        # Counted with the resources that they are about.
+        # Annotations are not counted by themselves.
         for _ in self._remove("resources", tables.annotation, tables.annotation.c.stack_id == stack.id):
             pass
         self._stacks.add(stack.id)
@@ -152,7 +152,7 @@ class _Run:
     # -- living stacks -----------------------------------------------------------------------------------------
 
     def _living_stacks(self) -> Iterator[Any]:
-        """Yield the living stacks with a past; most have none."""
+        """Yield the living stacks that have rows to remove; most have none."""
         after = ""
         while rows := self._removals.read(unneeded.living_stacks(self._wanted.project, after).limit(BATCH)):
             stack_ids = [row.id for row in rows]
@@ -165,7 +165,7 @@ class _Run:
             after = rows[-1].id
 
     def _thin_out(self, stack: Any) -> Iterator[Removed]:
-        """Remove what a living stack does not need of its past."""
+        """Remove the history that a living stack does not need."""
         yield from self._trim(stack.id)
         for row in self._removals.read(unneeded.old_traversals(stack.id, stack.traversal_id, self._settled)):
             needed = unneeded.is_needed(stack.id, row.id)
@@ -192,9 +192,9 @@ class _Run:
     # -- operations --------------------------------------------------------------------------------------------
 
     def _remove_operations(self, which: Condition) -> Iterator[Removed]:
-        """Remove what lifecycle plugins were asked and told about some operations."""
+        """Remove some operations from the ledger, with their calls of lifecycle plugins."""
         call = tables.operation_call
-        # Counted with the operation that they are part of.
+        # Calls are not counted by themselves.
         for _ in self._remove(
             "operations", call, call.c.operation_id.in_(sa.select(tables.operation.c.id).where(which))
         ):
@@ -227,8 +227,7 @@ class _Run:
             if template_id not in self._templates:
                 unused.difference_update(stored.files.values())
         for some in _parts(sorted(unused)):
-            # A template that was saved since then has marked its files as saved again, or has them from one that is
-            # used.
+            # A template saved since then has marked its files as saved again, or shares them with a used template.
             yield from self._remove("files", file, file.c.id.in_(some) & old)
 
 

@@ -1,4 +1,4 @@
-"""What a purge does to the tables: each operation is one short transaction that removes a batch."""
+"""The operations of a purge on the tables: each is one short transaction that removes a batch."""
 
 import json
 from collections import Counter, defaultdict
@@ -13,14 +13,14 @@ from orchestrator.store.database import Database, database_time, retrying
 from orchestrator.store.purging import unneeded
 from orchestrator.store.traversals.templates import StoredTemplate
 
-#: How many rows one transaction removes at most.
+#: The most rows that one transaction removes.
 BATCH = 500
 
 Condition = sa.ColumnElement[bool]
 
 
 class Removals:
-    """Reads and removes, and decides nothing."""
+    """Reads and removals of batches of rows, by given conditions."""
 
     def __init__(self, database: Database, codec: Codec) -> None:
         self._db = database
@@ -28,7 +28,7 @@ class Removals:
 
     @retrying
     def take_turn(self, every_seconds: float) -> bool:
-        """Tell whether it is the caller's turn to purge: nobody has begun to for that long. One of many gets it."""
+        """Return whether the caller should purge now: no process has begun to for that long. One of many gets it."""
         sql = sa.text(
             "INSERT INTO chore (name, begun_at) VALUES ('purge', :now) ON CONFLICT (name) DO UPDATE "
             "SET begun_at = excluded.begun_at WHERE chore.begun_at <= excluded.begun_at - :every RETURNING name"
@@ -51,17 +51,17 @@ class Removals:
 
     @retrying
     def remove(self, table: sa.Table, which: Condition) -> int:
-        """Remove at most ``BATCH`` rows; return how many went."""
+        """Remove at most ``BATCH`` rows; return how many were removed."""
         key = sa.tuple_(*table.primary_key) if len(table.primary_key) > 1 else next(iter(table.primary_key))
         some = sa.select(*table.primary_key).where(which).limit(BATCH)
-        # Asked twice: on PostgreSQL a row may have changed since it was found, and only this is looked at again then.
+        # The condition is repeated: PostgreSQL checks only the outer one again for a row that changed meanwhile.
         sql = table.delete().where(key.in_(some), which)
         with self._db.write() as connection:
             return connection.execute(sql).rowcount
 
     @retrying
     def remove_nodes(self, traversal_id: str, numbers: Sequence[int], which: Condition) -> int:
-        """Remove those of a traversal's nodes that fit; return how many went."""
+        """Remove the nodes of a traversal that fit a condition; return how many were removed."""
         node = tables.node
         mine = (node.c.traversal_id == traversal_id) & node.c.no.in_(numbers)
         with self._db.write() as connection:
@@ -69,7 +69,7 @@ class Removals:
 
     @retrying
     def surplus(self, stack_id: str, most: int) -> Condition | None:
-        """Return which events of a stack are more than ``most``; None if none are."""
+        """Return the condition of a stack's removable events beyond the newest ``most``; None if there are none."""
         event = tables.event
         newest = sa.select(event.c.id).where(event.c.stack_id == stack_id).order_by(event.c.id.desc())
         kept = newest.limit(most).subquery()
@@ -78,35 +78,35 @@ class Removals:
         if row[1] < most:
             return None
         older: Condition = (event.c.stack_id == stack_id) & (event.c.id < row[0])
-        return older & unneeded.is_over(event, stack_id) & unneeded.is_told(event, stack_id)
+        return older & unneeded.is_over(event, stack_id) & unneeded.is_delivered(event, stack_id)
 
     @retrying
     def remove_events(self, which: Condition) -> int:
-        """Remove at most ``BATCH`` events, oldest first, and count in their traversals what they told."""
+        """Remove at most ``BATCH`` events, oldest first, and add them to the counts of their traversals."""
         event, traversal = tables.event, tables.traversal
         some = sa.select(event.c.id).where(which).order_by(event.c.id).limit(BATCH)
         columns = (event.c.traversal_id, event.c.resource, event.c.action, event.c.status)
-        told: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        removed: defaultdict[str, Counter[str]] = defaultdict(Counter)
         with self._db.write() as connection:
             gone = connection.execute(event.delete().where(event.c.id.in_(some)).returning(*columns)).all()
             for row in gone:
                 if row.resource:
-                    told[row.traversal_id][f"{row.action}_{row.status}"] += 1
-            # In one order, and locked: two that trim the same stack both count.
-            for traversal_id in sorted(told):
+                    removed[row.traversal_id][f"{row.action}_{row.status}"] += 1
+            # Locked in one order, so that two trims of the same stack both count and cannot deadlock.
+            for traversal_id in sorted(removed):
                 mine = traversal.c.id == traversal_id
                 before = sa.select(traversal.c.counted).where(mine).with_for_update()
                 counted = connection.execute(before).scalar_one_or_none()
                 if counted is not None:
-                    sums = told[traversal_id] + Counter(json.loads(counted))
+                    sums = removed[traversal_id] + Counter(json.loads(counted))
                     connection.execute(traversal.update().where(mine).values(counted=json.dumps(sums)))
         return len(gone)
 
     @retrying
     def remove_stack(self, stack_id: str, traversal_id: str) -> tuple[int, int]:
-        """Remove a stack's row with the last of its traversals, without which it cannot be shown, and annotations.
+        """Remove a stack's row together with its last traversal, annotations and sink cursors.
 
-        Return how many stacks and traversals went: none if another purge was faster.
+        Return how many stacks and traversals were removed: none if another purge was faster.
         """
         stack, traversal = tables.stack, tables.traversal
         inner = stack.alias("inner_stack")
@@ -126,7 +126,7 @@ class Removals:
         """Yield every template with its id.
 
         Raises:
-            UnreadableSecret: no key opens one.
+            UnreadableSecret: none of the configured keys decrypts a template.
         """
         template, after = tables.template, ""
         while rows := self.read(

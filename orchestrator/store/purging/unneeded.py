@@ -1,7 +1,7 @@
-"""What nobody needs any more: the conditions by which a purge decides. What fits one never ceases to fit it.
+"""The conditions under which rows are not needed any more. A row that fits one never ceases to fit it.
 
-A traversal that is over, not in force, and has nothing due cannot change any more, nor can its nodes: claims refuse
-them, and nothing wakes them. Of a living stack, planning reads of such traversals the nodes that the rows point at.
+A traversal that is over, not in force, and has no node due cannot change any more, nor can its nodes: claims refuse
+them, and nothing wakes them. Of a living stack, planning still reads the nodes that its rows point at.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from orchestrator.store.traversals.operation_rows import OVER
 
 Condition = sa.ColumnElement[bool]
 
-#: An event sink that an environment names holds a deleted stack's events for no longer than this.
+#: How long the events of a deleted stack are kept for the event sinks of its environment.
 SINK_PATIENCE_SECONDS = 7 * 86400.0
 
 #: No event has a higher id.
@@ -25,14 +25,8 @@ _NO_END = 2**63 - 1
 _LIVE = ("blocked", "ready", "waiting", "running")
 
 
-def is_gone(resource: Any) -> Condition:
-    """Return the condition of a row being a tombstone."""
-    gone: Condition = (resource.c.action == "DELETE") & (resource.c.status == "COMPLETE")
-    return gone
-
-
 def jobs(old: float, project: str | None) -> Condition:
-    """Return which jobs nobody asks about any more, nor delivers again."""
+    """Return the condition of jobs whose result is old, so that it is neither read nor delivered again."""
     job, stack = tables.job, tables.stack
     which: Condition = job.c.created_at <= old
     if project is not None:
@@ -41,7 +35,7 @@ def jobs(old: float, project: str | None) -> Condition:
 
 
 def never_begun(old: float, project: str | None) -> Condition:
-    """Return which operations never came to anything, and were over by then."""
+    """Return the condition of old operations that never began a traversal."""
     operation, traversal = tables.operation, tables.traversal
     has_begun = sa.exists().where(traversal.c.id == operation.c.id)
     which: Condition = (operation.c.state == OVER) & (operation.c.ended_at <= old) & ~has_begun
@@ -52,30 +46,31 @@ def never_begun(old: float, project: str | None) -> Condition:
 
 
 def deleted_stacks(old: float, project: str | None, now: float) -> sa.Select[Any]:
-    """Return the stacks that were deleted by then and have said their last words, the innermost first.
+    """Return the query of stacks deleted by then whose post-operation work is done, the innermost first.
 
-    A stack in another is left until that one knows that it is gone; and any until event sinks know what became of it.
+    A nested stack is kept until its parent has recorded the deletion, and any stack until its event sinks have received
+    its events.
     """
     stack, resource, traversal = tables.stack, tables.resource, tables.traversal
     cursor, event = tables.sink_cursor, tables.event
     newest = sa.select(sa.func.max(event.c.id)).where(event.c.stack_id == stack.c.id).scalar_subquery()
     last = sa.case((cursor.c.until < newest, cursor.c.until), else_=newest)
     patient = (cursor.c.stack_id == stack.c.id) & (stack.c.deleted_at > now - SINK_PATIENCE_SECONDS)
-    told_of = sa.exists().where(cursor.c.stack_id.is_(None) | patient, cursor.c.position < last)
+    undelivered = sa.exists().where(cursor.c.stack_id.is_(None) | patient, cursor.c.position < last)
     outer = stack.alias("outer_stack")
     mine = traversal.c.stack_id == stack.c.id
     waited_for = sa.exists().where(
         outer.c.id == stack.c.parent_id,
         outer.c.deleted_at.is_(None),
         resource.c.id == stack.c.parent_resource,
-        ~is_gone(resource),
+        ~tables.is_gone(),
     )
     sql = sa.select(stack.c.id, stack.c.parent_id, stack.c.traversal_id).where(
         stack.c.deleted_at <= old,
         ~sa.exists().where(mine, traversal.c.status == "IN_PROGRESS"),
         ~sa.exists().where(mine, traversal.c.id.in_(_with_something_due())),
         ~waited_for,
-        ~told_of,
+        ~undelivered,
     )
     if project is not None:
         sql = sql.where(stack.c.project == project)
@@ -83,13 +78,13 @@ def deleted_stacks(old: float, project: str | None, now: float) -> sa.Select[Any
 
 
 def nested_stacks() -> sa.Select[Any]:
-    """Return the stacks that are in others."""
+    """Return the query of nested stacks."""
     stack = tables.stack
     return sa.select(stack.c.id, stack.c.parent_id).where(stack.c.parent_id.is_not(None))
 
 
 def traversals_of(stack_id: str) -> sa.Select[Any]:
-    """Return a stack's traversals."""
+    """Return the query of a stack's traversals."""
     traversal = tables.traversal
     return sa.select(traversal.c.id).where(traversal.c.stack_id == stack_id)
 
@@ -98,7 +93,7 @@ def traversals_of(stack_id: str) -> sa.Select[Any]:
 
 
 def living_stacks(project: str | None, after: str) -> sa.Select[Any]:
-    """Return the stacks that are not deleted, in the order of their ids, from behind ``after``."""
+    """Return the query of the stacks that are not deleted, in the order of their ids, after ``after``."""
     stack = tables.stack
     sql = sa.select(stack.c.id, stack.c.traversal_id).where(stack.c.deleted_at.is_(None), stack.c.id > after)
     if project is not None:
@@ -107,7 +102,7 @@ def living_stacks(project: str | None, after: str) -> sa.Select[Any]:
 
 
 def thick(stack_ids: Sequence[str], old: float, most_events: int) -> Iterator[sa.Select[Any]]:
-    """Yield queries for those of some stacks of which anything may go: traversals, rows, events."""
+    """Yield the queries for the stacks, among some, that have rows to remove: traversals, resources, events."""
     stack, traversal, resource, event = tables.stack, tables.traversal, tables.resource, tables.event
     yield (
         sa.select(traversal.c.stack_id)
@@ -119,7 +114,7 @@ def thick(stack_ids: Sequence[str], old: float, most_events: int) -> Iterator[sa
         )
         .distinct()
     )
-    gone = is_gone(resource) & (resource.c.updated_at <= old)
+    gone = tables.is_gone() & (resource.c.updated_at <= old)
     yield sa.select(resource.c.stack_id).where(resource.c.stack_id.in_(stack_ids), gone).distinct()
     yield (
         sa.select(event.c.stack_id)
@@ -130,11 +125,11 @@ def thick(stack_ids: Sequence[str], old: float, most_events: int) -> Iterator[sa
 
 
 def old_traversals(stack_id: str, in_force: str, old: float) -> sa.Select[Any]:
-    """Return a stack's traversals that were over by then, and in which nothing can change any more, oldest first."""
+    """Return the query of a stack's old traversals that cannot change any more, oldest first."""
     stack, traversal = tables.stack, tables.traversal
-    # A rollback of what never was complete asks what was to be adopted.
+    # The rollback of a stack that never was complete reads which rows were adopted.
     never_complete = sa.exists().where(stack.c.id == stack_id, stack.c.completed_template_id.is_(None))
-    # It knows which rows are left over.
+    # The traversal with the definition tells which rows are left over.
     defining = sa.exists().where(stack.c.id == stack_id, stack.c.defining_traversal_id == traversal.c.id)
     return (
         sa.select(traversal.c.id)
@@ -158,20 +153,20 @@ def _with_something_due() -> sa.Select[Any]:
 
 
 def _holding_snapshots() -> sa.Select[Any]:
-    """Return the traversals whose nodes hold what a snapshot is made of: it failed, and is to be cleaned up."""
+    """Return the query of traversals whose nodes hold the entries of a failed snapshot, until it is deleted."""
     snapshot, entry = tables.snapshot, tables.snapshot_resource
     kept = sa.exists().where(entry.c.snapshot_id == snapshot.c.id)
     return sa.select(snapshot.c.traversal_id).where(~kept)
 
 
 def is_needed(stack_id: str, traversal_id: str) -> Condition:
-    """Return which nodes of an old traversal hold a definition that planning reads.
+    """Return the condition of nodes of an old traversal whose definition planning reads.
 
-    A row never comes to point at a node that none points at: it is moved to a newer one, or back to the other of the
-    two that it points at already.
+    A row never begins to point at an old node: it is moved to a newer node, or back to the other of the two that it
+    points at already.
     """
     node, resource = tables.node, tables.resource
-    living = (resource.c.stack_id == stack_id) & ~is_gone(resource)
+    living = (resource.c.stack_id == stack_id) & ~tables.is_gone()
     planned, applied = (
         sa.select(no).where(living, traversal == traversal_id, no.is_not(None))
         for traversal, no in (
@@ -179,28 +174,26 @@ def is_needed(stack_id: str, traversal_id: str) -> Condition:
             (resource.c.applied_traversal, resource.c.applied_no),
         )
     )
-    # What a create was begun with that never said what it applied.
-    never_said = sa.select(resource.c.id).where(living, resource.c.properties.is_(None))
+    # The definition with which a create was begun that has not applied any yet.
+    never_applied = sa.select(resource.c.id).where(living, resource.c.properties.is_(None))
     begun = (node.c.phase == CONVERGE) & (node.c.attempt > 0) & node.c.fragment.is_not(None)
     return sa.or_(
         node.c.no.in_(planned),
         node.c.no.in_(applied),
-        begun & sa.func.coalesce(node.c.resource_id, "").in_(never_said),
+        begun & sa.func.coalesce(node.c.resource_id, "").in_(never_applied),
     )
 
 
 def is_tombstone(old: float) -> Condition:
-    """Return which rows of living stacks were gone by then, and neither a node may still come to, nor a snapshot."""
+    """Return the condition of rows of living stacks deleted by then that neither a live node nor a snapshot needs."""
     node, resource = tables.node, tables.resource
     in_snapshot = (node.c.phase == OPERATE) & node.c.traversal_id.in_(_holding_snapshots())
     expected = sa.exists().where(node.c.resource_id == resource.c.id, node.c.state.in_(_LIVE) | in_snapshot)
-    return (
-        is_gone(resource) & (resource.c.updated_at <= old) & resource.c.lock_traversal.is_(None) & ~expected
-    )
+    return tables.is_gone() & (resource.c.updated_at <= old) & resource.c.lock_traversal.is_(None) & ~expected
 
 
 def is_over(event: sa.Table, stack_id: str) -> Condition:
-    """Return which events are of operations that are over, and that everybody was told of who is to be told."""
+    """Return the condition of events of a stack's operations that are over, post-operation work included."""
     traversal = tables.traversal
     going_on = sa.select(traversal.c.id).where(
         traversal.c.stack_id == stack_id,
@@ -209,20 +202,20 @@ def is_over(event: sa.Table, stack_id: str) -> Condition:
     return event.c.traversal_id.not_in(going_on)
 
 
-def is_told(event: sa.Table, stack_id: str) -> Condition:
-    """Return which events of a stack every sink was told that is to be told of them."""
+def is_delivered(event: sa.Table, stack_id: str) -> Condition:
+    """Return the condition of events of a stack that all its sinks have received."""
     cursor = tables.sink_cursor
-    told = sa.select(sa.func.min(cursor.c.position)).where(
+    position = sa.select(sa.func.min(cursor.c.position)).where(
         cursor.c.stack_id.is_(None) | (cursor.c.stack_id == stack_id),
         cursor.c.until.is_(None) | (cursor.c.position < cursor.c.until),
     )
-    return event.c.id <= sa.func.coalesce(told.scalar_subquery(), event.c.id)
+    return event.c.id <= sa.func.coalesce(position.scalar_subquery(), event.c.id)
 
 
 def waits() -> Condition:
-    """Return which events a cursor is still to be told, of whatever stack."""
+    """Return the condition of events, of any stack, that the sink of a cursor has not received yet."""
     cursor, event = tables.sink_cursor, tables.event
-    # Not "there is no end, or it is later": that could not use an index.
+    # With "no end, or a later one" as a disjunction, no index could be used.
     last = sa.func.coalesce(cursor.c.until, sa.literal(_NO_END, sa.BigInteger))
     return (event.c.id > cursor.c.position) & (event.c.id <= last)
 
@@ -231,7 +224,7 @@ def waits() -> Condition:
 
 
 def uses_of_templates(old: float, project: str | None) -> Any:
-    """Return what refers to templates: template, stack and, of a traversal, its id; tombstones that go left out."""
+    """Return the query of all uses of templates, each with its stack and traversal, without rows that go."""
     going = is_tombstone(old) & tables.resource.c.stack_id.in_(
         living_stacks(project, "").with_only_columns(tables.stack.c.id)
     )
@@ -249,7 +242,7 @@ def uses_of_templates(old: float, project: str | None) -> Any:
 
 
 def is_unused(template: sa.Table) -> Condition:
-    """Return which templates nothing refers to."""
+    """Return the condition of templates without uses."""
     stack, traversal, resource, snapshot = tables.stack, tables.traversal, tables.resource, tables.snapshot
     completed = stack.c.completed_template_id
     used = sa.union(

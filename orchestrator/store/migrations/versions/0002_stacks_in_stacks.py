@@ -1,4 +1,4 @@
-"""Stacks in stacks, breakpoints, what was said to be unhealthy, and snapshots of single resources."""
+"""Nested stacks, breakpoints, health marks, and snapshots by resource."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -77,7 +77,7 @@ def upgrade() -> None:
 
 
 def _latest(name: str, which: str) -> str:
-    """Return the statement that notes with each resource the latest of its converge nodes."""
+    """Return the statement that points each resource at the latest of its converge nodes."""
     return f"""
         UPDATE resource SET ({name}_traversal, {name}_no) = (
             SELECT n.traversal_id, n.no FROM node n JOIN traversal t ON t.id = n.traversal_id

@@ -1,4 +1,4 @@
-"""What the constraint caches of all processes counted, and when they were flushed."""
+"""Constraint cache counters and flushes."""
 
 import sqlalchemy as sa
 from alembic import op

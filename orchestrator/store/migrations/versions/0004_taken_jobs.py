@@ -1,4 +1,4 @@
-"""Which jobs a coordinator has taken."""
+"""Jobs that a coordinator has taken."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Lifecycle plugins' ledger and annotations, event sinks' cursors, and tags of stacks."""
+"""The ledger and annotations of lifecycle plugins, cursors of event sinks, and tags of stacks."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Machines, what is promised of them, and which resources are on them."""
+"""Machines, their reservations, and the machine of each resource."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -37,7 +37,7 @@ def upgrade() -> None:
         sa.Column("amount", sa.Double(), nullable=False),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_node_counter")),
     )
-    # Nothing was ever written into the one there was.
+    # The former table was never used.
     op.drop_table("reservation")
     op.create_table(
         "reservation",

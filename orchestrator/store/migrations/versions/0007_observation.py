@@ -1,4 +1,4 @@
-"""What an event tells of attempts, and which processes of the engine are there."""
+"""Causes and workers of events, and the processes of the engine."""
 
 import sqlalchemy as sa
 from alembic import op

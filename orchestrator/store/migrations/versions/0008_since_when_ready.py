@@ -1,4 +1,4 @@
-"""Since when a node has been ready."""
+"""The time since when a node has been ready."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -9,7 +9,7 @@ down_revision = "0007"
 
 def upgrade() -> None:
     op.add_column("node", sa.Column("ready_at", sa.Double()))
-    # When it became ready is written nowhere; it was before it is due again.
+    # The time itself is not stored; it is before the due time.
     op.execute("UPDATE node SET ready_at = due_at WHERE state = 'ready'")
 
 

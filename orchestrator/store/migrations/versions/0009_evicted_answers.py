@@ -1,4 +1,4 @@
-"""How many answers went from constraint caches for want of room."""
+"""The number of answers evicted from constraint caches."""
 
 import sqlalchemy as sa
 from alembic import op

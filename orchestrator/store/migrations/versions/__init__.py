@@ -1,1 +1,1 @@
-"""One file a revision."""
+"""The revisions of the schema, one file each."""

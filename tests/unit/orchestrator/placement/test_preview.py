@@ -15,8 +15,8 @@ from orchestrator.model.messages import StackJob
 from orchestrator.placement import joining
 from orchestrator.plugins.registry import ResourceTypes
 from orchestrator.store import migrations
-from orchestrator.store.machines.machines import Said
-from orchestrator.store.machines.reservations import NewClaim
+from orchestrator.store.machines.machines import MachineReport
+from orchestrator.store.machines.reservations import NewReservation
 from orchestrator.store.store import Store
 from tests.scenarios.placing import TYPES, PretendedNodes, instance
 
@@ -62,10 +62,10 @@ def test_a_preview_knows_what_is_promised_to_others(nodes: PretendedNodes, tmp_p
     settings = Settings(state_directory=tmp_path)
     migrations.upgrade(settings.effective_database_url)
     store = Store.of(settings)
-    store.machines.note([Said(name="n1", incarnation="i", boot_id="b")])
+    store.machines.note([MachineReport(name="n1", incarnation="i", boot_id="b")])
     amounts = {("b", "n1"): {"memory_mib": 50}}
-    claim = NewClaim(operation_id="o", stack_id="other", amounts=amounts, seconds=60)
-    assert store.reservations.claim(claim, fits=lambda _: True)
+    claim = NewReservation(operation_id="o", stack_id="other", amounts=amounts, seconds=60)
+    assert store.reservations.reserve(claim, fits=lambda _: True)
     with pytest.raises(Conflict, match="60 MiB of memory asked for, 50 free"):
         preview(tmp_path, a=instance(memory=60))
     assert preview(tmp_path, a=instance(memory=50))[0] == {"a": {"node": "n1"}}

@@ -3,10 +3,10 @@
 import threading
 
 from orchestrator.processes.registration import Registration
-from orchestrator.store.installation.processes import Speaker
+from orchestrator.store.installation.processes import ProcessIdentity
 from tests.waiting import PATIENCE_SECONDS
 
-SPEAKER = Speaker(name="worker@host:7:12.50", kind="worker", host="host", pid=7)
+SPEAKER = ProcessIdentity(name="worker@host:7:12.50", kind="worker", host="host", pid=7)
 
 
 class Book:
@@ -18,8 +18,8 @@ class Book:
         self.told: list[str] = []
         self.heard = threading.Semaphore(0)
 
-    def say(self, speaker: Speaker) -> None:
-        self._write(f"say {speaker.name}")
+    def report(self, process: ProcessIdentity) -> None:
+        self._write(f"say {process.name}")
 
     def end(self, name: str) -> None:
         self._write(f"end {name}")

@@ -5,12 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 import sqlalchemy as sa
 
 from orchestrator.store import tables
-from orchestrator.store.machines.machines import Said, StackOnNode
+from orchestrator.store.machines.machines import MachineReport, StackOnMachine
 from tests.unit.orchestrator.store.conftest import Bench
 
 
-def said(name: str, *, incarnation: str = "i1", boot_id: str = "b1", rack: str = "r1") -> Said:
-    return Said(name=name, incarnation=incarnation, boot_id=boot_id, said={"labels": {"rack": rack}})
+def said(name: str, *, incarnation: str = "i1", boot_id: str = "b1", rack: str = "r1") -> MachineReport:
+    return MachineReport(
+        name=name, incarnation=incarnation, boot_id=boot_id, report={"labels": {"rack": rack}}
+    )
 
 
 def test_a_machine_is_known_once_its_agent_spoke_and_says_the_newest(bench: Bench) -> None:
@@ -23,7 +25,7 @@ def test_a_machine_is_known_once_its_agent_spoke_and_says_the_newest(bench: Benc
     machines.note([said("n1", incarnation="i2", boot_id="b2", rack="r9")])
     first, second = machines.all()
     assert (first.name, second.name) == ("n1", "n2")
-    assert first.said == {"labels": {"rack": "r9"}}
+    assert first.report == {"labels": {"rack": "r9"}}
     assert (first.incarnation, first.now - first.seen_at, first.now - first.created_at) == ("i2", 0, 5)
     assert (second.incarnation, second.now - second.seen_at) == ("i1", 5)
     assert machines.find("n2") == second
@@ -90,8 +92,8 @@ def test_the_stacks_on_a_node_are_those_that_are_in_no_other_and_are_there(bench
         connection.execute(stacks.update().where(stacks.c.id == "inner-id").values(root_id="shop-id"))
         connection.execute(stacks.update().where(stacks.c.id == "gone-id").values(deleted_at=sa.literal(1.0)))
     assert machines.stacks_on("n1") == [
-        StackOnNode(id="shop-id", name="shop", project="p"),
-        StackOnNode(id="web-id", name="web", project="p"),
+        StackOnMachine(id="shop-id", name="shop", project="p"),
+        StackOnMachine(id="web-id", name="web", project="p"),
     ]
     assert machines.stacks_on("n3") == []
     found = [

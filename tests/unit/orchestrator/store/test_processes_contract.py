@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.store.installation.processes import GONE_SECONDS, Speaker
+from orchestrator.store.installation.processes import GONE_SECONDS, ProcessIdentity
 from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.store.traversals.traversals import Traversals
 from orchestrator.views.operations import ProcessView
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.test_update_contract import begin_delete
 
-SPEAKER = Speaker(
+SPEAKER = ProcessIdentity(
     name="worker@host:7:12.50",
     kind="worker",
     host="host",
@@ -22,7 +22,7 @@ SPEAKER = Speaker(
 )
 
 
-def named(name: str, kind: str = "worker") -> Speaker:
+def named(name: str, kind: str = "worker") -> ProcessIdentity:
     return replace(SPEAKER, name=name, kind=kind)
 
 
@@ -32,9 +32,9 @@ def views(bench: Bench) -> dict[str, ProcessView]:
 
 def test_a_process_is_told_as_it_said_itself(bench: Bench) -> None:
     began = bench.clock.now
-    bench.store.processes.say(SPEAKER)
+    bench.store.processes.report(SPEAKER)
     bench.clock.pass_(20)
-    bench.store.processes.say(SPEAKER)
+    bench.store.processes.report(SPEAKER)
     bench.clock.pass_(5)
     assert bench.store.processes.all(project="p") == (
         ProcessView(
@@ -55,22 +55,22 @@ def test_a_process_is_told_as_it_said_itself(bench: Bench) -> None:
 
 def test_who_is_not_heard_of_for_longer_than_a_lease_is_silent_until_it_speaks(bench: Bench) -> None:
     processes = bench.store.processes
-    processes.say(SPEAKER)
+    processes.report(SPEAKER)
     bench.clock.pass_(60)
     assert views(bench)[SPEAKER.name].state == "present"
     bench.clock.pass_(1)
     assert views(bench)[SPEAKER.name].state == "silent"
-    processes.say(SPEAKER)
+    processes.report(SPEAKER)
     assert views(bench)[SPEAKER.name].state == "present"
 
 
 def test_who_said_that_it_ends_has_stopped_and_those_that_are_there_come_first(bench: Bench) -> None:
     processes = bench.store.processes
     for name in ("a", "b", "c"):
-        processes.say(named(name))
+        processes.report(named(name))
     processes.end("a")
     bench.clock.pass_(61)
-    processes.say(named("c"))
+    processes.report(named("c"))
     assert [(view.name, view.state) for view in processes.all(project="p")] == [
         ("c", "present"),
         ("b", "silent"),
@@ -81,10 +81,10 @@ def test_who_said_that_it_ends_has_stopped_and_those_that_are_there_come_first(b
 def test_who_is_long_gone_is_forgotten(bench: Bench) -> None:
     processes = bench.store.processes
     for name in ("silent", "stopped"):
-        processes.say(named(name))
+        processes.report(named(name))
     processes.end("stopped")
     bench.clock.pass_(GONE_SECONDS - 1)
-    processes.say(named("new"))
+    processes.report(named("new"))
     processes.forget()
     assert set(views(bench)) == {"silent", "stopped", "new"}
     bench.clock.pass_(1)
@@ -95,7 +95,7 @@ def test_who_is_long_gone_is_forgotten(bench: Bench) -> None:
 def test_a_process_works_on_what_it_has_leases_of(bench: Bench) -> None:
     a, _ = bench.begin({"a": set(), "b": set()})
     (c,) = bench.begin({"c": set()}, stack="t")
-    bench.store.processes.say(named("w"))
+    bench.store.processes.report(named("w"))
     bench.clock.pass_(3)
     bench.claim(a, worker="w")
     claimed = bench.clock.now
@@ -113,7 +113,7 @@ def test_a_process_works_on_what_it_has_leases_of(bench: Bench) -> None:
 def test_who_says_last_words_works_on_the_stack_itself(bench: Bench) -> None:
     (a,) = bench.begin({"a": set()})
     (end,) = bench.run(a)
-    bench.store.processes.say(named("c", "coordinator"))
+    bench.store.processes.report(named("c", "coordinator"))
     traversals: Traversals = bench.store.traversals
     traversals.complete(end.traversal_id)
     assert traversals.claim_end(end, worker="c")
@@ -180,14 +180,14 @@ def test_what_lies_in_a_queue_is_undelivered_only_while_nobody_takes_from_it(ben
         bench.clock.pass_(10)
         bench.store.sweeper.sweep(backlog=1)
     assert stuck(bench) == [("a", "CREATE", "undelivered", 30)]
-    bench.store.processes.say(named("coordinator@host:1:1.00", "coordinator"))
+    bench.store.processes.report(named("coordinator@host:1:1.00", "coordinator"))
     assert stuck(bench) == [("a", "CREATE", "undelivered", 30)]
     # It is at something else, and the queue just long.
-    bench.store.processes.say(SPEAKER)
+    bench.store.processes.report(SPEAKER)
     assert stuck(bench) == []
     bench.clock.pass_(61)
     assert [why for _, _, why, _ in stuck(bench)] == ["undelivered"]
-    bench.store.processes.say(SPEAKER)
+    bench.store.processes.report(SPEAKER)
     bench.store.processes.end(SPEAKER.name)
     assert [why for _, _, why, _ in stuck(bench)] == ["undelivered"]
 

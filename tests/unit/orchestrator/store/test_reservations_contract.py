@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from orchestrator.store import tables
-from orchestrator.store.machines.machines import Said
-from orchestrator.store.machines.reservations import NewClaim, Promised, membership
+from orchestrator.store.machines.machines import MachineReport
+from orchestrator.store.machines.reservations import NewReservation, Promised, membership
 from orchestrator.store.traversals.operation_rows import OVER, NewOperation
 from tests.unit.orchestrator.store.conftest import Bench
 
@@ -37,13 +37,13 @@ def claim(
             for node, amount in wanted.items()
         )
 
-    new = NewClaim(
+    new = NewReservation(
         operation_id=operation,
         stack_id=stack,
         amounts={place: {MEMORY: amount, **(kinds or {})} for place, amount in places.items()},
         seconds=seconds,
     )
-    return bench.store.reservations.claim(new, fits=fits)
+    return bench.store.reservations.reserve(new, fits=fits)
 
 
 def total(bench: Bench, node: str = "n1") -> int:
@@ -77,7 +77,7 @@ def end(bench: Bench, operation: str) -> None:
 @pytest.fixture(autouse=True)
 def machines(bench: Bench) -> None:
     """Have two machines, and a stack with two resources that are on none yet."""
-    bench.store.machines.note(Said(name=name, incarnation="i", boot_id="b") for name in ("n1", "n2"))
+    bench.store.machines.note(MachineReport(name=name, incarnation="i", boot_id="b") for name in ("n1", "n2"))
     bench.begin({"a": set(), "b": set()})
     for operation in ("o1", "o2"):
         new = NewOperation(
@@ -141,7 +141,7 @@ def test_what_is_there_keeps_its_room_and_what_is_not_loses_it(bench: Bench) -> 
     for _ in range(2):
         settle(bench, wanted={"a": 30, "b": 20})
         assert total(bench) == 30
-        assert bench.store.reservations.promised(["n1"], stack_id="s-id").claims == {}
+        assert bench.store.reservations.promised(["n1"], stack_id="s-id").pending == {}
 
 
 def test_what_is_being_made_keeps_its_claim_until_that_expires(bench: Bench) -> None:
