@@ -148,7 +148,7 @@ class Conditions:
             self._reader.fault((*path, *error.path), str(error), error.hint)
             return UNKNOWN
 
-    def _of_call(self, raw: dict[str, object], path: Path) -> Any:
+    def _of_call(self, raw: dict[str, object], path: Path) -> object:
         before = len(self._reader.problems)
         expression = self._parser.parse_condition(raw, path)
         if len(self._reader.problems) == before:
@@ -160,7 +160,7 @@ class Conditions:
             raise FunctionError(f"expected a condition's name, true, false or a call, found {found}")
         return self._evaluate(expression)
 
-    def _evaluate(self, expression: Expression) -> Any:
+    def _evaluate(self, expression: Expression) -> object:
         try:
             value = expression.resolve(self._parameters)
         except ResolveError as error:

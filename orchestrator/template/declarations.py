@@ -245,7 +245,7 @@ def allowed_values(raw: object, kind: ParameterType, description: str, _limits: 
     return AllowedValues(values=tuple(values), description=description)
 
 
-def _allowed(kind: ParameterType, value: object) -> Any:
+def _allowed(kind: ParameterType, value: object) -> object:
     if value is None:
         raise ValueError("null is no value that could be allowed")
     return convert(kind, value)
@@ -268,7 +268,7 @@ def _custom_constraint(raw: object, _kind: ParameterType, description: str, _lim
     return Custom(name=raw, description=description)
 
 
-def _two(raw: object, first: str, second: str) -> tuple[Any, Any]:
+def _two(raw: object, first: str, second: str) -> tuple[object, object]:
     """Return the values of the only two allowed keys; None for a missing one."""
     if not isinstance(raw, dict):
         raise ValueError(f"expected a map with {first!r} and {second!r}, found {kind_of(raw)}")

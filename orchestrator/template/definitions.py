@@ -119,7 +119,7 @@ class ResourceDefinition:
         shown = self.properties_expression.covered(fault.path, hidden)
         return fault if shown is None else fault.veil(shown)
 
-    def resolve_metadata(self, stack: StackDefinition) -> dict[str, Any]:
+    def resolve_metadata(self, stack: StackDefinition) -> dict[str, object]:
         """Return the metadata with all calls evaluated; values that are not known yet are ``UNKNOWN``.
 
         Raises:
@@ -127,7 +127,7 @@ class ResourceDefinition:
         """
         return self._resolve(self.metadata_expression, self.dialect.metadata, stack)
 
-    def _resolve(self, expression: Expression, section: str, stack: StackDefinition) -> dict[str, Any]:
+    def _resolve(self, expression: Expression, section: str, stack: StackDefinition) -> dict[str, object]:
         value = expression.resolve(stack)
         if value is None:
             return {}
@@ -273,7 +273,7 @@ class OutputDefinition:
     def _readers(self) -> dict[tuple[str, AttributePath], Path]:
         return _first_readers(self.expression.calls)
 
-    def resolve(self, stack: StackDefinition) -> Any:
+    def resolve(self, stack: StackDefinition) -> object:
         """Return the value; parts that are not known yet are ``UNKNOWN``.
 
         Raises:

@@ -71,10 +71,10 @@ class EnvironmentReader:
             encrypted_names=self._encrypted_names(data),
         )
 
-    def _map(self, data: dict[str, object], section: str) -> dict[str, Any]:
+    def _map(self, data: dict[str, object], section: str) -> dict[str, object]:
         return self._section(data, section, dict, "a map") or {}
 
-    def _list(self, data: dict[str, object], section: str, what: str) -> list[Any]:
+    def _list(self, data: dict[str, object], section: str, what: str) -> list[object]:
         return self._section(data, section, list, f"a list of {what}") or []
 
     def _section(self, data: dict[str, object], section: str, kind: type, words: str) -> Any:

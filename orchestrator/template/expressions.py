@@ -58,7 +58,7 @@ class Expression:
         """Whether the value as a whole is a call, or known only later."""
         return isinstance(self._value, LATER)
 
-    def resolve(self, stack: StackDefinition) -> Any:
+    def resolve(self, stack: StackDefinition) -> object:
         """Return a copy of the value with its calls evaluated.
 
         Raises:
@@ -93,7 +93,7 @@ class Expression:
             return {}
         return {name: Expression(value, self.calls) for name, value in self._value.items()}
 
-    def shown(self, stack: StackDefinition, hidden: Collection[str], *, later: object) -> Any:
+    def shown(self, stack: StackDefinition, hidden: Collection[str], *, later: object) -> object:
         """Return the value for a preview, before any resource exists.
 
         ``later`` replaces values that are not known yet, ``******`` those that may be secrets.
@@ -157,7 +157,7 @@ class ExpressionParser:
         """Return the expression for the condition at ``path``: conditions can call other functions."""
         return self._parse(raw, path, condition_functions_of(self.scope.version), in_condition=True)
 
-    def settled(self, raw: object, path: Path) -> Any:
+    def settled(self, raw: object, path: Path) -> object:
         """Return the data at ``path``, evaluated with parameters only, including hidden ones.
 
         ``UNKNOWN`` if a parameter has no value yet, and if there is a mistake.
@@ -216,7 +216,7 @@ class _Building:
         self._deciding = deciding
         self._in_condition = in_condition
 
-    def build(self, raw: object, path: Path) -> Any:
+    def build(self, raw: object, path: Path) -> object:
         """Return a copy of ``raw`` with calls as :class:`Function` objects."""
         if raw.__class__ is dict:
             if len(raw) == 1:
@@ -234,7 +234,7 @@ class _Building:
             return [item for item in items if item is not ABSENT] if self.rewritten else items
         return raw
 
-    def _call(self, function: CallableClass, arguments: object, path: Path) -> Any:
+    def _call(self, function: CallableClass, arguments: object, path: Path) -> object:
         """Return the call at ``path``; ``UNKNOWN`` in place of an invalid one."""
         try:
             if issubclass(function, Macro):
@@ -257,7 +257,7 @@ class _Building:
         self.calls.append(call)
         return call
 
-    def _early(self, value: object, parameters: StackDefinition) -> Any:
+    def _early(self, value: object, parameters: StackDefinition) -> object:
         """Return ``value`` with the calls evaluated that need parameters only."""
         if isinstance(value, Function):
             try:
@@ -277,7 +277,7 @@ class _Building:
             return [self._early(item, parameters) for item in value]
         return value
 
-    def settled(self, raw: object, path: Path) -> Any:
+    def settled(self, raw: object, path: Path) -> object:
         """Return ``raw`` as plain data, evaluated with parameters only.
 
         Raises:
@@ -355,7 +355,7 @@ class _MacroBuilder:
         return self.scope.conditions.holds(raw, (*self._path, *path))
 
 
-def unbuilt(value: object) -> Any:
+def unbuilt(value: object) -> object:
     """Return a built value in plain types: calls as one-key maps."""
     if value.__class__ in SCALARS:
         return value
@@ -368,7 +368,7 @@ def unbuilt(value: object) -> Any:
     return value
 
 
-def _shown(value: object, stack: StackDefinition, hidden: Collection[str], later: object) -> Any:
+def _shown(value: object, stack: StackDefinition, hidden: Collection[str], later: object) -> object:
     if isinstance(value, Function):
         known = value.resolve(stack)
         if is_unknown(known):

@@ -51,7 +51,7 @@ class _Writer:
         self.values: dict[str, Any] = {}
         self._is_secret = is_secret
 
-    def resources(self, resources: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    def resources(self, resources: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         for name, definition in resources.items():
             converted = {
                 section: self._section(definition[section], (name, section))
@@ -60,7 +60,7 @@ class _Writer:
             }
             yield name, {**definition, **converted}
 
-    def _section(self, section: object, place: tuple[str, ...]) -> Any:
+    def _section(self, section: object, place: tuple[str, ...]) -> object:
         if not isinstance(section, Mapping):
             return section
         if _is_like_a_call(section):
@@ -69,7 +69,7 @@ class _Writer:
             name: self._value(value, (*place, name), whole=self._is_secret) for name, value in section.items()
         }
 
-    def _value(self, value: object, place: tuple[str, ...], *, whole: bool) -> Any:
+    def _value(self, value: object, place: tuple[str, ...], *, whole: bool) -> object:
         if value is None:
             return None
         if whole or not isinstance(value, (Mapping, list, tuple)):

@@ -204,11 +204,11 @@ class _DifferentKinds(ValueError):
 # -- by type ---------------------------------------------------------------------------------------------------
 
 
-def _append(old: Any, new: Any, _strategy: Strategy) -> Any:
+def _append(old: Any, new: Any, _strategy: Strategy) -> object:
     return old + new
 
 
-def _merge_json(old: object, new: object, strategy: Strategy) -> Any:
+def _merge_json(old: object, new: object, strategy: Strategy) -> object:
     """Return two maps or two lists merged; an empty value yields the other."""
     if not old or not new:
         return old or new
@@ -220,21 +220,21 @@ def _merge_json(old: object, new: object, strategy: Strategy) -> Any:
     raise _DifferentKinds(f"expected two maps or two lists, found {found}")
 
 
-def _deep(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, Any]:
+def _deep(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, object]:
     merged = dict(old)
     for key, value in _without_nulls(new).items():
         merged[key] = _deep_value(old.get(key), value)
     return merged
 
 
-def _deep_value(old: Any, new: Any) -> Any:
+def _deep_value(old: Any, new: Any) -> object:
     if isinstance(old, dict) and isinstance(new, dict):
         return _deep(old, new)
     both = (type(old), type(new))
     return old + new if both in ((str, str), (list, list)) else new
 
 
-def _without_nulls(values: Mapping[str, object]) -> dict[str, Any]:
+def _without_nulls(values: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in values.items() if value is not None}
 
 

@@ -31,7 +31,7 @@ _BOUNDS: Final = ("min", "max", "step", "offset")
 _SHOWN_PARAMETERS: Final = 20
 
 
-def normal(draft: Draft) -> dict[str, Any]:
+def normal(draft: Draft) -> dict[str, object]:
     """Return a valid template in normal form, with its calls as written.
 
     The result is equivalent to the template, and normalizing it again does not change it.
@@ -84,7 +84,7 @@ def _whole(
     conditions: Mapping[str, object],
     resources: Mapping[str, object],
     outputs: Mapping[str, object],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     words = draft.dialect
     sections = {
         words.description: draft.description,
@@ -104,7 +104,7 @@ def _section(draft: Draft, word: str) -> Mapping[str, Any]:
     return section if isinstance(section, dict) else {}
 
 
-def _without_empty(entries: Mapping[str, object]) -> dict[str, Any]:
+def _without_empty(entries: Mapping[str, object]) -> dict[str, object]:
     """Return the entries without those that are null or empty."""
     return {key: value for key, value in entries.items() if value is not None and value not in ("", [], {})}
 
@@ -112,7 +112,7 @@ def _without_empty(entries: Mapping[str, object]) -> dict[str, Any]:
 # -- parameters ------------------------------------------------------------------------------------------------
 
 
-def _groups(draft: Draft) -> list[dict[str, Any]]:
+def _groups(draft: Draft) -> list[dict[str, object]]:
     return [
         {
             **_without_empty({"label": group.label, "description": group.description}),
@@ -122,7 +122,7 @@ def _groups(draft: Draft) -> list[dict[str, Any]]:
     ]
 
 
-def _declaration(draft: Draft, schema: ParameterSchema) -> dict[str, Any]:
+def _declaration(draft: Draft, schema: ParameterSchema) -> dict[str, object]:
     raw = draft.section(schema.path)
     written = {}
     for key in _HOT_KEYS if draft.version.is_hot else _CFN_KEYS:
@@ -134,7 +134,7 @@ def _declaration(draft: Draft, schema: ParameterSchema) -> dict[str, Any]:
     return written
 
 
-def _declared(schema: ParameterSchema, key: str, value: Any) -> Any:
+def _declared(schema: ParameterSchema, key: str, value: Any) -> object:
     if key in _TEXTS:
         return str(value)
     if key in _BOOLEANS or (key == schema.default_key and schema.type is ParameterType.BOOLEAN):
@@ -142,7 +142,7 @@ def _declared(schema: ParameterSchema, key: str, value: Any) -> Any:
     return [_constraint(each) for each in value] if key == "constraints" else value
 
 
-def _constraint(raw: Mapping[str, object]) -> dict[str, Any]:
+def _constraint(raw: Mapping[str, object]) -> dict[str, object]:
     kind = next(key for key in raw if key != "description")
     value = raw[kind]
     if isinstance(value, dict):
@@ -154,7 +154,7 @@ def _constraint(raw: Mapping[str, object]) -> dict[str, Any]:
 # -- resources and outputs -------------------------------------------------------------------------------------
 
 
-def _resource(draft: Draft, raw: Mapping[str, Any]) -> dict[str, Any]:
+def _resource(draft: Draft, raw: Mapping[str, Any]) -> dict[str, object]:
     words = draft.dialect
     conditional = words.has_conditions(draft.version)
     names, policy = raw.get(words.depends_on), raw.get(words.deletion_policy)
@@ -173,7 +173,7 @@ def _resource(draft: Draft, raw: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _decided_resource(template: Template, name: str) -> dict[str, Any]:
+def _decided_resource(template: Template, name: str) -> dict[str, object]:
     words, definition = template.draft.dialect, template.resources[name]
     has_policy = template.draft.section(definition.path).get(words.deletion_policy) is not None
     return _without_empty(
@@ -190,14 +190,14 @@ def _decided_resource(template: Template, name: str) -> dict[str, Any]:
     )
 
 
-def _output(draft: Draft, raw: Mapping[str, object]) -> dict[str, Any]:
+def _output(draft: Draft, raw: Mapping[str, object]) -> dict[str, object]:
     words = draft.dialect
     condition = raw.get(words.condition) if words.has_conditions(draft.version) else None
     others = {words.description: _text(raw.get(words.description)), words.condition: condition}
     return {**_without_empty(others), words.value: raw[words.value]}
 
 
-def _decided_output(template: Template, name: str) -> dict[str, Any]:
+def _decided_output(template: Template, name: str) -> dict[str, object]:
     words, output = template.draft.dialect, template.outputs[name]
     return {**_without_empty({words.description: output.description}), words.value: output.expression.plain}
 

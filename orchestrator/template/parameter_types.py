@@ -105,7 +105,7 @@ def _storable(text: str) -> str:
     return text
 
 
-def _as_json(value: object) -> Any:
+def _as_json(value: object) -> object:
     if isinstance(value, str):
         if not value:
             return ""
@@ -116,7 +116,7 @@ def _as_json(value: object) -> Any:
     return value
 
 
-def _parse_json(text: str) -> Any:
+def _parse_json(text: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

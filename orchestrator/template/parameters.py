@@ -49,7 +49,7 @@ class ParameterSchema:
         """Whether a value must be given."""
         return self.default is None
 
-    def value_of(self, raw: object, *, offline: bool = False, clients: AskedClients | None = None) -> Any:
+    def value_of(self, raw: object, *, offline: bool = False, clients: AskedClients | None = None) -> object:
         """Return ``raw`` converted to this parameter's type, after checking its constraints.
 
         If ``offline``, constraints whose plugin is not installed are skipped; without ``clients``, those that query
@@ -92,7 +92,7 @@ class Parameters:
     hidden: frozenset[str] = frozenset()
     pseudo: frozenset[str] = frozenset()
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> dict[str, object]:
         """Return the values of the declared parameters, hidden ones as ``******``."""
         return {
             name: HIDDEN if name in self.hidden else value

@@ -1,7 +1,7 @@
 """Regular expressions of templates, matched within bounds: a hostile one would otherwise take years."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.config.limits import Limits
 from orchestrator.plugins.constraints import AllowedPattern, Unanswered, shown
@@ -44,7 +44,7 @@ class BoundedPattern(AllowedPattern):
         """
         return bool(self._ask({"pattern": self.pattern, "text": text}))
 
-    def _ask(self, question: dict[str, str]) -> Any:
+    def _ask(self, question: dict[str, str]) -> object:
         limits = self.limits
         try:
             return _SANDBOX.ask(question, seconds=limits.pattern_seconds, memory_mib=limits.yaql_memory_mib)

@@ -114,7 +114,7 @@ class _Reader:
         self.places: dict[int, dict[Any, Where]] = {}
         self.faults: list[Fault] = []
 
-    def run(self) -> Any:
+    def run(self) -> object:
         """Return the data; fill :attr:`places` and :attr:`faults`."""
         handlers: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._on_scalar,
@@ -249,14 +249,14 @@ class _Reader:
         frame = self._stack[-1] if self._stack else None
         return frame is not None and frame.data.__class__ is dict and frame.key is _MISSING
 
-    def _value(self, event: Any, text: str) -> Any:
+    def _value(self, event: Any, text: str) -> object:
         plain, quoted = event.implicit
         if event.tag in _TEXT_TAGS or quoted:
             return text
         value = self._scalars.get(text, _MISSING) if plain else _MISSING
         return self._convert(event, text) if value is _MISSING else value
 
-    def _convert(self, event: Any, text: str) -> Any:
+    def _convert(self, event: Any, text: str) -> object:
         try:
             if not event.implicit[0]:
                 return tagged_value(event.tag, text)

@@ -186,7 +186,7 @@ class RegistryReader:
 _TARGET: Final = "the name of a resource type or of a template file"
 
 
-def _without(raw: dict[str, object], names: Collection[str]) -> dict[str, Any]:
+def _without(raw: dict[str, object], names: Collection[str]) -> dict[str, object]:
     return {name: value for name, value in raw.items() if name not in names}
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.sandbox.budget import check_time
@@ -169,7 +168,7 @@ class ResourceReader:
         self._reader.fault(path, f"expected one of {', '.join(_POLICIES)}, found {found}")
         return DELETE
 
-    def _update_policy(self, raw: dict[str, object], path: Path) -> dict[str, Any]:
+    def _update_policy(self, raw: dict[str, object], path: Path) -> dict[str, object]:
         given = self._expressions.settled(raw.get(self._dialect.update_policy), path)
         return {} if given is UNKNOWN else self._reader.as_map(given, path, "an update policy")
 

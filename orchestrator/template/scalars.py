@@ -38,7 +38,7 @@ class BadScalar(ValueError):
     """A scalar has no valid value; the message has the reason."""
 
 
-def plain_value(text: str) -> Any:
+def plain_value(text: str) -> object:
     """Return the value of a plain scalar in YAML.
 
     Raises:
@@ -50,7 +50,7 @@ def plain_value(text: str) -> Any:
     return text
 
 
-def tagged_value(tag: str, text: str) -> Any:
+def tagged_value(tag: str, text: str) -> object:
     """Return the value of a scalar with ``tag``, such as ``tag:yaml.org,2002:int``.
 
     Raises:
@@ -70,7 +70,7 @@ def tagged_value(tag: str, text: str) -> Any:
     return _storable(value)
 
 
-def json_value(text: str) -> Any:
+def json_value(text: str) -> object:
     """Return the value of an unquoted scalar in JSON.
 
     Raises:
@@ -113,7 +113,7 @@ def short_tag(tag: str) -> str:
     return f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag
 
 
-def _storable(value: object) -> Any:
+def _storable(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         raise BadScalar("numbers must be finite")
     if isinstance(value, int) and value not in _INT_RANGE:

@@ -1,7 +1,6 @@
 """Reading of a template's parts with a fixed shape; all problems are gathered."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from hooks.values.nearest import Nearest
 from orchestrator.errors import Problem
@@ -23,7 +22,7 @@ class SectionReader:
         """Record a problem at ``path``."""
         self.problems.append(self.positions.problem(path, message, hint))
 
-    def as_map(self, raw: object, path: Path, what: str) -> dict[str, Any]:
+    def as_map(self, raw: object, path: Path, what: str) -> dict[str, object]:
         """Return a map unchanged, an empty map for null; for anything else, too, after recording a problem."""
         if raw is None:
             return {}

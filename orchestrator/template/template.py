@@ -171,7 +171,7 @@ class Draft:
         reader = SectionReader(version, document.positions, problems)
         return cls(document, version, reader, files, limits)
 
-    def unknown_values(self) -> dict[str, Any]:
+    def unknown_values(self) -> dict[str, object]:
         """Return ``UNKNOWN`` for every parameter."""
         return dict.fromkeys((*self._declared, *pseudo_parameters(self.version)), UNKNOWN)
 
@@ -266,15 +266,15 @@ class Draft:
         )
 
     @property
-    def _declared(self) -> Mapping[str, Any]:
+    def _declared(self) -> Mapping[str, object]:
         """All declared parameters, including invalid ones."""
         return self._names(self.dialect.parameters)
 
-    def _names(self, word: str) -> Mapping[str, Any]:
+    def _names(self, word: str) -> Mapping[str, object]:
         section = self.document.data.get(word) if word else None
         return section if isinstance(section, dict) else {}
 
-    def _mappings(self) -> Mapping[str, Any]:
+    def _mappings(self) -> Mapping[str, object]:
         return self._names(self.dialect.mappings)
 
     def _check_sections(self) -> None:

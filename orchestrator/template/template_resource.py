@@ -1,7 +1,7 @@
 """Resource type of template files: ``type: server.yaml``."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.stack_resource import Blueprint, Child, StackResource, asked_of_members
@@ -40,7 +40,7 @@ class TemplateResource(StackResource):
         reference = self.stacks.outputs().get(_REFERENCE)
         return self.stacks.id if reference is None else str(reference)
 
-    def attribute(self, name: str) -> Any:
+    def attribute(self, name: str) -> object:
         """Return an output; for ``outputs`` return all of them, unless one has that name."""
         outputs = self.stacks.outputs()
         return outputs if name == "outputs" and name not in outputs else self.stacks.output(name)

@@ -39,7 +39,7 @@ class _Evaluator:
         self._parse = yaql.YaqlFactory().create(_OPTIONS)
         self._context = yaql.create_context()
 
-    def answer(self, question: dict[str, object]) -> Any:
+    def answer(self, question: dict[str, object]) -> object:
         try:
             statement = self._parse(question["expression"])
             if "data" not in question:
@@ -59,7 +59,7 @@ class _Plain:
     def __init__(self) -> None:
         self._values = 0
 
-    def of(self, value: object, depth: int = 0) -> Any:
+    def of(self, value: object, depth: int = 0) -> object:
         self._values += 1
         if self._values > MOST_VALUES:
             raise Fault(Reason.TOO_MANY)
@@ -75,14 +75,14 @@ class _Plain:
             return [self.of(item, depth + 1) for item in value]
         raise Fault(Reason.NO_PLAIN_DATA, f"a {type(value).__name__}")
 
-    def _map(self, value: Mapping[object, object], depth: int) -> dict[str, Any]:
+    def _map(self, value: Mapping[object, object], depth: int) -> dict[str, object]:
         plain = {_key(key): self.of(item, depth + 1) for key, item in value.items()}
         if len(plain) < len(value):
             raise Fault(Reason.NO_PLAIN_DATA, "a map with two keys that are the same as text")
         return plain
 
 
-def _scalar(value: object) -> Any:
+def _scalar(value: object) -> object:
     if isinstance(value, str):
         try:
             value.encode()
@@ -124,7 +124,7 @@ def _fault_of(error: Exception) -> Exception:
     return error
 
 
-def _place_in(error: Any) -> list[Any]:
+def _place_in(error: Any) -> list[object]:
     return [error.position, None if error.value is None else _cut(error.value)]
 
 

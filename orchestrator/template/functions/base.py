@@ -95,14 +95,14 @@ class Verdicts(Protocol):
             FunctionError: there is none; the hint names the nearest.
         """
 
-    def verdict(self, name: str) -> Any:
+    def verdict(self, name: str) -> object:
         """Return whether the condition holds; ``UNKNOWN`` if a parameter it needs has no value yet.
 
         Raises:
             FunctionError: it refers to itself, or cannot be evaluated.
         """
 
-    def holds(self, raw: object, path: Path) -> Any:
+    def holds(self, raw: object, path: Path) -> object:
         """Return whether the condition at ``path`` holds: a condition's name, true, false, null (true), or a call.
 
         ``UNKNOWN`` if a parameter it needs has no value yet, or if it has a mistake, which is recorded.
@@ -202,7 +202,7 @@ class Function(ABC):
 
     # -- called by the engine ----------------------------------------------------------------------------------
 
-    def resolve(self, stack: StackDefinition) -> Any:
+    def resolve(self, stack: StackDefinition) -> object:
         """Return the value; ``UNKNOWN`` if it depends on a resource still to be made.
 
         Raises:
@@ -289,7 +289,7 @@ class KnownNames:
         self.disabled = disabled
 
 
-def resolve(value: object, stack: StackDefinition) -> Any:
+def resolve(value: object, stack: StackDefinition) -> object:
     """Return ``value`` with every call in it evaluated, in fresh maps and lists.
 
     Raises:
@@ -306,7 +306,7 @@ def resolve(value: object, stack: StackDefinition) -> Any:
     return value
 
 
-def plain_copy(value: object) -> Any:
+def plain_copy(value: object) -> object:
     """Return a deep copy of plain data."""
     if value.__class__ in SCALARS:
         return value

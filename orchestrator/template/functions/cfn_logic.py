@@ -1,6 +1,6 @@
 """CFN's functions on conditions: Fn::If; and those that only conditions can call. Only the AWS format has them."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from orchestrator.definition import StackDefinition
 from orchestrator.template.functions.base import Builder, Example, Function, FunctionError, kind_of
@@ -36,7 +36,7 @@ class FnIf(If):
     )
 
     @classmethod
-    def expand(cls, arguments: object, builder: Builder) -> Any:
+    def expand(cls, arguments: object, builder: Builder) -> object:
         """Return the value that the condition chooses.
 
         Raises:

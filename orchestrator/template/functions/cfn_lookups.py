@@ -58,7 +58,7 @@ class FnFindInMap(Macro):
     )
 
     @classmethod
-    def expand(cls, arguments: object, builder: Builder) -> Any:
+    def expand(cls, arguments: object, builder: Builder) -> object:
         """Return a copy of the value found.
 
         Raises:
@@ -85,7 +85,7 @@ class FnGetAZs(Macro):
     examples: ClassVar[tuple[Example, ...]] = (Example("Fn::GetAZs: ''", ["nova"], version="2013-05-23"),)
 
     @classmethod
-    def expand(cls, arguments: object, builder: Builder) -> Any:  # noqa: ARG003 - every region has the same zones
+    def expand(cls, arguments: object, builder: Builder) -> object:  # noqa: ARG003 - every region has the same zones
         """Return the zones.
 
         Raises:
@@ -194,7 +194,7 @@ class FnMemberListToMap(Function):
         return {member[key]: member[value] for member in whole}
 
 
-def _put_in(found: object, scope: Scope) -> Any:
+def _put_in(found: object, scope: Scope) -> object:
     """Return a copy of a value for insertion into the template in place of a call.
 
     Raises:
@@ -207,7 +207,7 @@ def _put_in(found: object, scope: Scope) -> Any:
     return plain_copy(found)
 
 
-def _entry(place: object, key: object, index: int, nearest: Nearest | None) -> Any:
+def _entry(place: object, key: object, index: int, nearest: Nearest | None) -> object:
     """Return the value under ``key``; ``index`` is that of the argument. Without ``nearest`` messages omit the key.
 
     Raises:
@@ -247,7 +247,7 @@ def _refuse_calls(value: object, functions: Collection[str]) -> None:
             _refuse_calls(item, functions)
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> object:
     try:
         return convert(ParameterType.JSON, text)
     except ValueError as error:

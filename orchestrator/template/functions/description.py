@@ -67,7 +67,7 @@ class FunctionDescription:
     condition_versions: tuple[TemplateVersion, ...]
     examples: tuple[Example, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain JSON types: versions by their dates."""
         return {
             "name": self.name,
@@ -189,7 +189,7 @@ def _in_backquotes(text: str) -> str:
     return text.replace("``", "`")
 
 
-def _plain_example(example: Example) -> dict[str, Any]:
+def _plain_example(example: Example) -> dict[str, object]:
     """Return an example without empty fields."""
     given = {key: value for key, value in asdict(example).items() if value}
     return {**given, "call": example.call, "result": example.result}

@@ -1,7 +1,7 @@
 """Functions that return or search lists: str_split, list_concat, list_concat_unique, contains, filter."""
 
 import json
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from orchestrator.definition import StackDefinition
 from orchestrator.template.functions.base import LATER, Example, Function, FunctionError, kind_of
@@ -260,7 +260,7 @@ def _key_of(value: object) -> str:
     return json.dumps(_without_number_types(value), sort_keys=True, ensure_ascii=False)
 
 
-def _without_number_types(value: object) -> Any:
+def _without_number_types(value: object) -> object:
     if isinstance(value, dict):
         return {key: _without_number_types(item) for key, item in value.items()}
     if isinstance(value, list):

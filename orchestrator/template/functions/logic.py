@@ -40,7 +40,7 @@ class If(Macro):
     )
 
     @classmethod
-    def expand(cls, arguments: object, builder: Builder) -> Any:
+    def expand(cls, arguments: object, builder: Builder) -> object:
         """Return the value that the condition chooses.
 
         Raises:
@@ -192,7 +192,7 @@ def expect_list(arguments: object, count: int, what: str) -> list[Any]:
     return arguments
 
 
-def as_conditions(arguments: object, scope: Scope, path: Path) -> list[Any]:
+def as_conditions(arguments: object, scope: Scope, path: Path) -> list[object]:
     """Return a list of at least two operands, each converted by :func:`as_condition`.
 
     Raises:
@@ -205,7 +205,7 @@ def as_conditions(arguments: object, scope: Scope, path: Path) -> list[Any]:
     return [as_condition(operand, scope, path, (index,)) for index, operand in enumerate(arguments)]
 
 
-def as_condition(operand: object, scope: Scope, path: Path, place: Path) -> Any:
+def as_condition(operand: object, scope: Scope, path: Path, place: Path) -> object:
     """Return a condition's operand as true, false or a call; a name becomes a call.
 
     Raises:

@@ -226,7 +226,7 @@ class UnknownName(FunctionError):
         self.name, self.known = name, known
 
 
-def _first(arguments: object, what: str) -> Any:
+def _first(arguments: object, what: str) -> object:
     """Return the name that the arguments begin with: text, or a call."""
     if isinstance(arguments, list) and not arguments:
         raise FunctionError(f"expected {what}, found an empty list")
@@ -270,7 +270,7 @@ def _is_step(step: object) -> bool:
     return isinstance(step, (str, int)) and not isinstance(step, bool)
 
 
-def _step(value: Any, step: Any) -> Any:
+def _step(value: Any, step: Any) -> object:
     """Return the part of a parameter's value at one step; an index may be written as text."""
     if not _is_step(step):
         raise TypeError

@@ -177,7 +177,7 @@ class _Copier:
         self._placeholders = placeholders
         self._characters, self._work = LONGEST_TEXT, _MOST_WORK
 
-    def copy(self, template: Any, items: Iterable[Any]) -> Any:
+    def copy(self, template: Any, items: Iterable[Any]) -> object:
         """Return a copy with each placeholder replaced by the item in its place.
 
         Raises:

@@ -121,7 +121,7 @@ def _parts(arguments: object) -> tuple[Any, Any]:
 
 
 @lru_cache(maxsize=256)
-def _syntax_fault(expression: str, *, seconds: float, memory_mib: int) -> Any:
+def _syntax_fault(expression: str, *, seconds: float, memory_mib: int) -> object:
     """Return the detail of an expression's syntax error; None if it has none.
 
     Raises:
