@@ -1,6 +1,6 @@
-"""How much evaluating a template may still cost: seconds for all of it, characters and parts for any one value.
+"""Evaluation budget of a template: seconds for the whole evaluation, characters and parts for each value.
 
-Each function bounds what one call of it costs. A template may hold thousands of calls; this bounds them together.
+Each function bounds the cost of one call. A template may have thousands of calls; the budget bounds them together.
 """
 
 import time
@@ -12,23 +12,23 @@ from typing import Any, Final
 from orchestrator.config.limits import DEEPEST, Limits
 from orchestrator.errors import InvalidInput, Problem
 
-#: What all calls in one value may give together, in characters and parts; a part is worth several characters.
+#: The limit of the results of all calls in one value, in characters and parts; a part counts as several characters.
 MOST_IN_A_VALUE: Final = 32 * 1024 * 1024
-#: What all values together may have that are kept until the evaluation ends.
+#: The limit of all values that are kept until the evaluation ends.
 MOST_KEPT: Final = 64 * 1024 * 1024
-#: What a part takes in memory besides its characters, in bytes: a map or list, and anything else.
+#: The memory of a part besides its characters, in bytes: of a map or list, and of anything else.
 _CONTAINER, _OTHER = 64, 8
 
-#: Makes a problem, of a message and a hint, with the place at which the budget ended.
+#: Returns a problem with a message and a hint, at the place where the budget was exhausted.
 Place = Callable[[str, str], Problem]
 
 
 class TooMuch(ValueError):
-    """A value is more than may be spent; the text says so, as the end of a sentence about it."""
+    """A value exceeds the budget; the message is the predicate of a sentence about it."""
 
 
 class Budget:
-    """What is left; one serves one evaluation of a template."""
+    """The remaining budget of one evaluation of a template."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -36,38 +36,38 @@ class Budget:
         self._left, self._kept = MOST_IN_A_VALUE, MOST_KEPT
 
     def extend(self, seconds: float) -> None:
-        """Give back time that went by without anything being evaluated."""
+        """Give back time in which nothing was evaluated."""
         self._deadline += seconds
 
     def begin_value(self) -> None:
-        """Count what another value costs."""
+        """Begin another value, with its full budget."""
         self._left = MOST_IN_A_VALUE
 
     def spend(self, value: Any) -> None:
         """Count plain data that became a part of the value.
 
         Raises:
-            TooMuch: it is too much, or too deep.
+            TooMuch: the value is too large, or nested too deep.
         """
         self._left -= weight_of(value)
         if self._left < 0:
             raise TooMuch(f"gives more than {MOST_IN_A_VALUE} characters and parts")
 
     def keep(self, value: Any) -> None:
-        """Count plain data, with ``UNKNOWN`` in it or not, that is kept until the evaluation ends.
+        """Count plain data, perhaps containing ``UNKNOWN``, that is kept until the evaluation ends.
 
         Raises:
-            TooMuch: all that is kept is too much, or this is too deep.
+            TooMuch: all kept data is too large, or this is nested too deep.
         """
         self._kept -= weight_of(value)
         if self._kept < 0:
             raise TooMuch(f"has more than {MOST_KEPT} characters and parts, together with others before it")
 
     def check_time(self, place: Place) -> None:
-        """Go on, or end the whole evaluation.
+        """Check the time limit.
 
         Raises:
-            InvalidInput: the time is up.
+            InvalidInput: it is exceeded.
         """
         if time.monotonic() > self._deadline:
             message = f"evaluating the template takes longer than {self._seconds:g} seconds"
@@ -79,7 +79,7 @@ _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def evaluation(limits: Limits) -> Iterator[Budget]:
-    """Evaluate within a budget: that of the evaluation under way, or a new one of these limits."""
+    """Evaluate within a budget: that of the evaluation under way, or a new one with these limits."""
     under_way = _current.get()
     if under_way is not None:
         yield under_way
@@ -94,12 +94,12 @@ def evaluation(limits: Limits) -> Iterator[Budget]:
 
 @contextmanager
 def outside() -> Iterator[None]:
-    """Let others be asked meanwhile, whose time does not count as evaluation."""
+    """Exclude the time of calls to other systems from the evaluation's time limit."""
     budget = _current.get()
     if budget is None:
         yield
         return
-    # Within, nothing is evaluated; asking within asking counts once.
+    # Nothing is evaluated meanwhile; nested uses count once.
     token, began = _current.set(None), time.monotonic()
     try:
         yield
@@ -109,10 +109,10 @@ def outside() -> Iterator[None]:
 
 
 def check_time(place: Place) -> None:
-    """Go on, or end the whole evaluation, if one is under way.
+    """Check the time limit of the evaluation under way, if there is one.
 
     Raises:
-        InvalidInput: the time is up.
+        InvalidInput: it is exceeded.
     """
     budget = _current.get()
     if budget is not None:
@@ -123,7 +123,7 @@ def spend(value: Any) -> None:
     """Count plain data that became a part of the value under way.
 
     Raises:
-        TooMuch: it is too much, or too deep.
+        TooMuch: the value is too large, or nested too deep.
     """
     budget = _current.get()
     if budget is not None:
@@ -131,10 +131,10 @@ def spend(value: Any) -> None:
 
 
 def keep(value: Any) -> None:
-    """Count plain data, with ``UNKNOWN`` in it or not, that is kept until the evaluation under way ends.
+    """Count plain data, perhaps containing ``UNKNOWN``, that is kept until the evaluation under way ends.
 
     Raises:
-        TooMuch: all that is kept is too much, or this is too deep.
+        TooMuch: all kept data is too large, or this is nested too deep.
     """
     budget = _current.get()
     if budget is not None:
@@ -142,10 +142,10 @@ def keep(value: Any) -> None:
 
 
 def weight_of(value: Any) -> int:
-    """Return what plain data takes in memory, roughly.
+    """Return the approximate memory of plain data, in bytes.
 
     Raises:
-        TooMuch: it is nested too deep for functions that are recursive.
+        TooMuch: it is nested too deep for recursive functions.
     """
     weight, depth, level = 0, 0, [value]
     while level:

@@ -1,10 +1,10 @@
-"""The inside of a sandbox: a process that answers questions on its standard input, one at a time, within bounds.
+"""Child process of a sandbox: answers questions on its standard input, one at a time, within bounds.
 
 A question is its length in bytes and the seconds that its answer may take, then so many bytes of msgpack. An answer is
 its length, then a pair in msgpack: the kind of fault or null, and, packed once more, the answer or the fault's detail.
-The process first says that it is ready, by an empty answer. It ends when its input does: when its parent is gone.
+The process first sends an empty answer: it is ready. It ends at the end of its input, that is, with its parent.
 
-Next to nothing is imported here, so that it starts fast.
+Few modules are imported here, so that it starts fast.
 """
 
 import math
@@ -18,12 +18,12 @@ from typing import Any, BinaryIO, Final
 
 import msgpack
 
-#: What comes before a question: its length and its seconds; and before an answer: its length.
+#: The headers of a question (length and seconds) and of an answer (length).
 QUESTION_HEADER, ANSWER_HEADER = struct.Struct(">Id"), struct.Struct(">I")
-#: In bytes. What the sandbox answers is unpacked by its parent, whose memory has no bound.
+#: In bytes. Answers are unpacked by the parent, whose memory has no bound.
 LONGEST_QUESTION, LONGEST_ANSWER = 16 * 1024 * 1024, 4 * 1024 * 1024
 
-#: Why there is no answer, whatever was asked; each kind of question has reasons of its own beside these.
+#: Kinds of faults of all questions; each kind of question may have more.
 TOO_MUCH_MEMORY: Final = "memory"
 TOO_DEEP: Final = "depth"
 TOO_LONG: Final = "length"
@@ -31,7 +31,7 @@ FAILED: Final = "failed"
 
 
 class Fault(Exception):
-    """There is no answer; ``kind`` says why, and ``detail``, plain data, may hold a part of the question."""
+    """A question has no answer: ``kind`` is the reason; ``detail``, plain data, may contain parts of the question."""
 
     def __init__(self, kind: str, detail: Any = None) -> None:
         super().__init__(kind, detail)
@@ -41,7 +41,7 @@ class Fault(Exception):
 def serve(answer: Callable[[Any], Any], *, memory_mib: int) -> None:
     """Answer questions until the standard input ends, in no more than ``memory_mib`` MiB of address space.
 
-    ``answer`` returns plain data or raises :class:`Fault`. Whatever else it raises becomes a fault as well.
+    ``answer`` returns plain data or raises :class:`Fault`. Other exceptions are converted to faults.
     """
     _outlive_signals()
     questions, answers = _take_over_pipes()
@@ -56,7 +56,7 @@ def serve(answer: Callable[[Any], Any], *, memory_mib: int) -> None:
 
 
 def _answered(answer: Callable[[Any], Any], questions: BinaryIO, length: int) -> tuple[str | None, bytes]:
-    """Return the kind of fault or None, and, packed, the answer or the fault's detail."""
+    """Return the kind of fault or None, and the packed answer or detail."""
     kind, detail = None, None
     try:
         packed: bytes = msgpack.packb(answer(msgpack.unpackb(questions.read(length), strict_map_key=False)))
@@ -69,19 +69,19 @@ def _answered(answer: Callable[[Any], Any], questions: BinaryIO, length: int) ->
         kind = TOO_MUCH_MEMORY
     except RecursionError:
         kind = TOO_DEEP
-    except Exception as error:  # noqa: BLE001 (a hostile question is no reason to end)
+    except Exception as error:  # noqa: BLE001 (a hostile question must not end the process)
         kind, detail = FAILED, type(error).__name__
     return kind, msgpack.packb(detail, unicode_errors="replace")
 
 
 def _outlive_signals() -> None:
-    """Let the parent decide when to end: what stops it often reaches its whole group, while it finishes its work."""
+    """Ignore signals to the process group: the parent ends this process after it has finished its own work."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 
 
 def _take_over_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Return the standard input and output, which nothing else can read or write from now on."""
+    """Return the standard input and output, and redirect their descriptors to the null device."""
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -96,10 +96,7 @@ def _bound(kind: int, most: int) -> None:
 
 
 def _bound_processor(seconds: float) -> None:
-    """Let the kernel end this process soon after ``seconds`` more of the processor's time.
-
-    The parent is faster as long as it lives.
-    """
+    """Let the kernel end this process soon after ``seconds`` more of CPU time, in case the parent does not."""
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     most = math.ceil(time.process_time() + seconds) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (_lower(most, hard), hard))

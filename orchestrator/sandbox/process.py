@@ -1,8 +1,8 @@
-"""Work whose cost nobody can foretell, done by a process of its own that can be killed.
+"""Parent side of a sandbox: evaluates expressions of unpredictable cost in a child process that can be killed.
 
-A regular expression, or an expression of a query language, may take years or all the memory there is, and a thread that
-evaluates it cannot be interrupted. So a child process does it: within a bound of memory that it sets itself, and of
-time that its parent keeps. It knows nothing that the question does not tell: it inherits no environment.
+A regular expression, or an expression of a query language, may take years or all memory, and a thread that evaluates it
+cannot be interrupted. Therefore a child process evaluates it, within a memory limit that it sets itself and a time
+limit that its parent enforces. It inherits no environment.
 """
 
 import atexit
@@ -31,33 +31,33 @@ from orchestrator.sandbox.child import (
     Fault,
 )
 
-#: Why there is no answer, in addition to what the child says: it took too long; it ended without one; the question
-#: holds what cannot be sent.
+#: Further kinds of faults, found by the parent: the time limit was exceeded; the child ended without an answer; the
+#: question cannot be packed.
 TOO_LATE: Final = "late"
 DIED: Final = "died"
 UNFIT: Final = "unfit"
 
-#: Importing what answers takes a fraction of this on a machine that is not overloaded.
+#: The limit of a child's start, which takes a fraction of this on a machine that is not overloaded.
 _START_SECONDS: Final = 60.0
-#: The pair around an answer takes some bytes.
+#: An answer with the pair that contains it.
 _LONGEST_MESSAGE: Final = LONGEST_ANSWER + 1024
-#: What an interpreter needs in order to start at all on some machines; nobody's secrets.
+#: The environment variables that an interpreter needs to start on some machines; they hold no secrets.
 _INHERITED: Final = ("LD_LIBRARY_PATH", "PYTHONHOME")
 
-#: All of this process.
+#: All sandboxes of this process.
 _SANDBOXES: "Final[weakref.WeakSet[Sandbox]]" = weakref.WeakSet()
 
 
 class Sandbox:
-    """A child process that answers questions of one kind: started by the first of them, kept for those that follow.
+    """A child process that answers questions of one kind: started by the first question, kept for later ones.
 
-    Threads may share it; they take turns. One child for all of them and not one for each: an answer takes milliseconds,
-    while a child takes a good part of a second to start, and memory. Time is counted from when a question has its turn.
-    After a fork the copy starts a child of its own.
+    Safe for threads, which take turns. They share one child, since an answer takes milliseconds, while a child takes
+    memory and a good part of a second to start. Time is counted from the beginning of a question's turn. After a fork
+    the copy starts a child of its own.
     """
 
     def __init__(self, module: str) -> None:
-        """Keep what to run: a module that calls ``serve`` with the memory, in MiB, that it is given as its argument."""
+        """Keep the child's module, which calls ``serve`` with its argument, the memory limit in MiB."""
         self._module = module
         self._lock = threading.Lock()
         self._child: _Child | None = None
@@ -67,7 +67,7 @@ class Sandbox:
         """Return the answer to a question, both plain data.
 
         Raises:
-            Fault: there is none, within ``seconds`` and ``memory_mib``.
+            Fault: there is no answer within ``seconds`` and ``memory_mib``.
             Unavailable: the child cannot be started.
         """
         packed = _packed(question)
@@ -82,31 +82,31 @@ class Sandbox:
                 self._end()
                 raise Fault(DIED) from None
             except BaseException:
-                # Interrupted: the answer would be taken for that to the next question.
+                # Interrupted: the pending answer would be read as that to the next question.
                 self._end()
                 raise
             kind, answer = msgpack.unpackb(message)
             if kind == TOO_MUCH_MEMORY:
-                # Nobody knows what was left half done.
+                # The child may be in an inconsistent state.
                 self._end()
         if kind is not None:
             raise Fault(kind, msgpack.unpackb(answer))
         return msgpack.unpackb(answer, strict_map_key=False)
 
     def close(self) -> None:
-        """End the child, if there is one; a later question starts another."""
+        """End the child, if there is one; a later question starts a new one."""
         with self._lock:
             self._end()
 
     def forget(self) -> None:
-        """Let go of a child that belongs to the process from which this one was forked, as was perhaps the lock."""
+        """Drop the child and the lock after a fork: both belong to the original process."""
         self._lock = threading.Lock()
         child, self._child = self._child, None
         if child:
             child.let_go()
 
     def _child_with(self, memory_mib: int) -> "_Child":
-        """Return a child that can be asked."""
+        """Return a live child with this memory limit."""
         if self._child and (self._child.memory_mib != memory_mib or not self._child.is_alive()):
             self._end()
         if self._child is None:
@@ -123,13 +123,13 @@ class _Child:
     """One process and its two pipes."""
 
     def __init__(self, module: str, memory_mib: int) -> None:
-        """Start it, and wait until it is ready.
+        """Start the process, and wait until it is ready.
 
         Raises:
             Unavailable: it cannot be started.
         """
         self.memory_mib = memory_mib
-        # No variables of the environment but ours, no site and no user directories; the parent's path has them all.
+        # Only our environment variables, no site or user directories: the parent's path contains them.
         command = [sys.executable, "-s", "-S", "-P", "-m", module, str(memory_mib)]
         try:
             self._process = subprocess.Popen(  # noqa: S603 (this interpreter and a module of this package)
@@ -162,7 +162,7 @@ class _Child:
         return self._process.poll() is None
 
     def ask(self, packed: bytes, seconds: float) -> bytes:
-        """Return the message that answers.
+        """Return the answer's message.
 
         Raises:
             TimeoutError: there was none within ``seconds``.
@@ -178,9 +178,9 @@ class _Child:
         self._close()
 
     def let_go(self) -> None:
-        """Forget the process, which is another one's child: with a pipe left open, it would outlive its parent."""
+        """Close the pipes to another process's child, which would otherwise outlive its parent."""
         self._close()
-        # Now its object knows as well that there is nobody to wait for.
+        # Marks the Popen object as finished, for it is not our child.
         self._process.poll()
 
     def _close(self) -> None:
@@ -198,7 +198,7 @@ class _Child:
     def _receive(self, deadline: float) -> bytes:
         (length,) = ANSWER_HEADER.unpack(self._read(ANSWER_HEADER.size, deadline))
         if length > _LONGEST_MESSAGE:
-            raise EOFError("no sense is to be expected from there any more")
+            raise EOFError("the process sent a message of an impossible length")
         return self._read(length, deadline)
 
     def _read(self, length: int, deadline: float) -> bytes:
@@ -232,11 +232,11 @@ def _packed(question: Any) -> bytes:
 
 
 def _environment() -> dict[str, str]:
-    """Return what the child needs to find the same modules as its parent."""
+    """Return the environment in which the child finds the same modules as its parent."""
     root = Path(orchestrator.__file__).parents[1]
     paths = [str(Path(path).absolute()) for path in [*sys.path, str(root)]]
     kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    # A set has the same order in every child: the same question has the same answer.
+    # Sets have the same order in every child, so that the same question always has the same answer.
     return {**kept, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONHASHSEED": "0"}
 
 
