@@ -1,4 +1,4 @@
-"""The contract with plugin authors: resources, properties, attributes, and the registries that find them.
+"""The plugin contract: resource types, properties, attributes, constraints, clients, and their registries.
 
-Nothing here may import the store or a queue: a plugin is handed values and returns values.
+Nothing here may import the store or a queue: a plugin receives values and returns values.
 """

@@ -1,4 +1,4 @@
-"""Which API versions a properties group allows: one version, a span, or a range such as ``>=2.1,<3``.
+"""API versions that a properties group allows: one version, a span, or a range such as ``>=2.1,<3``.
 
 Versions are compared by their numbers, part by part: 2.9 comes before 2.10, and 2.1 is 2.1.0.
 """
@@ -12,17 +12,17 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 _VERSION: Final = re.compile(r"v?\d+(\.\d+)*")
-#: What a range is made of; ``===`` compares texts, and is left out.
+#: One clause of a range; ``===``, which compares texts, is not supported.
 _BOUND: Final = re.compile(r"\s*(>=|<=|>|<|!=|==|~=)\s*\d+(\.\d+)*(\.\*)?\s*")
 _FORMS: Final = 'a version such as "2.1", a span such as "2.1-2.90" or a range such as ">=2.1,<3"'
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedVersions:
-    """The versions that one declared text stands for; both ends of a span are among them.
+    """The versions that one declared text describes, including both ends of a span.
 
     Raises:
-        ValueError: the text is none that is understood, or no version satisfies it.
+        ValueError: the text has none of the forms, or no version satisfies it.
     """
 
     text: str
@@ -55,10 +55,10 @@ class AllowedVersions:
 
 
 def is_allowed(version: str, allowed: Iterable[AllowedVersions]) -> bool:
-    """Tell whether a version that a client plugin speaks is allowed; an empty text (there are none) never is.
+    """Return whether the API version of a client plugin is allowed; an empty text (no versions) never is.
 
     Raises:
-        ValueError: it is no version.
+        ValueError: the text is no version.
     """
     if not version:
         return False

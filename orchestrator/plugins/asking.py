@@ -1,4 +1,4 @@
-"""What constraints see of clients, and what clients say of what they looked up."""
+"""Look-ups in other systems: the interface that constraints use, and the errors of clients."""
 
 from typing import Final, Protocol
 
@@ -8,7 +8,7 @@ _SHOWN_IDS: Final = 5
 
 
 class EntityNotFound(IsothermError):
-    """The external system has nothing of this kind with this name or id."""
+    """The other system has no entity of this kind with this name or id."""
 
     def __init__(self, entity: str, name: str) -> None:
         super().__init__(entity, name)
@@ -19,7 +19,7 @@ class EntityNotFound(IsothermError):
 
 
 class AmbiguousName(IsothermError):
-    """Several things of this kind have this name: which is meant is for a person to say."""
+    """Several entities of this kind have this name: the user must give an id."""
 
     def __init__(self, entity: str, name: str, ids: tuple[str, ...] = ()) -> None:
         super().__init__(entity, name, ids)
@@ -33,18 +33,24 @@ class AmbiguousName(IsothermError):
 
 
 class Finds(Protocol):
-    """A client, as far as it looks things up: :class:`orchestrator.plugins.clients.ClientPlugin`."""
+    """The look-ups of a client; implemented by :class:`orchestrator.plugins.clients.ClientPlugin`."""
 
     @property
     def api_version(self) -> str:
-        """The version of the interface that is spoken now."""
+        """The API version that the client uses."""
 
     def find(self, entity: str, name: str, *, use_cache: bool = False) -> str:
-        """Return the id of what has this id or name."""
+        """Return the id of the entity with this id or name.
+
+        Raises:
+            EntityNotFound: there is none.
+            AmbiguousName: there are several.
+            Exception: the system could not be queried.
+        """
 
 
 class AskedClients(Protocol):
-    """The clients that may be asked: :class:`orchestrator.plugins.clients.ProjectClients`."""
+    """Clients by name; implemented by :class:`orchestrator.plugins.clients.ProjectClients`."""
 
     def get(self, name: str) -> Finds:
         """Return the client called ``name``."""

@@ -1,7 +1,7 @@
-"""Client plugins: how Isotherm speaks to one external system, for resource types and for constraints.
+"""Client plugins: clients of other systems, for resource types and constraints.
 
 A package adds one by an entry point in the group ``isotherm.clients``. A client is built once for each process and
-context, when it is first needed, from what the settings say under ``[clients.NAME]``.
+project, when first needed, from the settings under ``[clients.NAME]``.
 """
 
 import threading
@@ -42,44 +42,44 @@ class ClientMisconfigured(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class ClientContext:
-    """Whose eyes a client sees with."""
+    """The project that a client works for, and the process's settings."""
 
     project: str
-    #: Those of the process, for clients whose system is part of the installation itself; None: those it has anyway.
+    #: The settings of the process, for clients whose system is part of the installation itself; may be None.
     settings: Settings | None = field(default=None, repr=False, compare=False)
 
 
 class RemembersYes(Protocol):
-    """What a client asks before the system itself: :class:`cache.constraints.cache.ConstraintCache`."""
+    """A cache of successful look-ups; implemented by :class:`cache.constraints.cache.ConstraintCache`."""
 
     def get(self, entity: str, name: str, scope: tuple[str, ...], ask: Callable[[], str]) -> str:
-        """Return what is remembered, else what ``ask`` answers."""
+        """Return the cached id, else the result of ``ask``."""
 
     def refresh(self, entity: str, name: str, scope: tuple[str, ...], ask: Callable[[], str]) -> str:
-        """Return what ``ask`` answers, and remember that."""
+        """Return the result of ``ask``, and cache it."""
 
     def forget(self, entity: str, name: str, scope: tuple[str, ...]) -> None:
-        """Remember nothing of this name."""
+        """Remove the entry of this name."""
 
 
 class ClientPlugin(ABC):
     """Base of client plugins; one serves all threads of a process."""
 
     name: ClassVar[str]
-    #: One sentence for people.
+    #: One sentence for users.
     description: ClassVar[str] = ""
-    #: What the settings may say; ``options`` is converted by it, and every name of it is a key there.
+    #: The schema of the settings; ``options`` is converted by it and has all its names as keys.
     options_schema: ClassVar[Mapping[str, Property]] = {}
-    #: The client plugin whose settings it has; empty: its own.
+    #: The client plugin whose settings it uses; empty: its own.
     settings_of: ClassVar[str] = ""
-    #: The kinds of things that can be looked up, by the names that sentences use; empty: it looks nothing up.
+    #: The kinds of entities that can be looked up, by their names in messages; empty: none.
     entities: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Hold a client to its contract, and its options to their schema, as soon as its class is there.
+        """Check the contract, and the schema of the options, when the class is defined.
 
         Raises:
-            PluginMistake: with everything that is wrong.
+            PluginMistake: it has mistakes; with all of them.
         """
         super().__init_subclass__(**kwargs)
         mistakes = (
@@ -91,7 +91,7 @@ class ClientPlugin(ABC):
     def __init__(
         self, context: ClientContext, options: Mapping[str, Any], cache: RemembersYes | None = None
     ) -> None:
-        """Keep what is needed; do not connect yet.
+        """Keep the arguments; must not connect yet.
 
         Raises:
             ClientMisconfigured: the options contradict each other; see :meth:`misconfigured`.
@@ -101,29 +101,29 @@ class ClientPlugin(ABC):
 
     @property
     def api_version(self) -> str:
-        """The version of the interface that is spoken now, such as ``2.1``; empty where there are none.
+        """The API version that the client uses, such as ``2.1``; empty for systems without versions.
 
-        May ask the system; what it raises is judged by the predicates below.
+        May query the system; its exceptions are classified by the predicates below.
         """
         return ""
 
     def scope(self, entity: str) -> tuple[str, ...]:  # noqa: ARG002  # for those who override it
-        """Return what an answer depends on besides the project: the address, the region, the user.
+        """Return what look-ups depend on besides the project: the address, the region, the user.
 
-        Askers whose project or scope differs never share an answer.
+        Cache entries are shared only within one project and scope.
         """
         return ()
 
     def find(self, entity: str, name: str, *, use_cache: bool = False) -> str:
-        """Return the id of what has this id or name; the cache may answer only if ``use_cache``.
+        """Return the id of the entity with this id or name, with ``use_cache`` perhaps from the cache.
 
-        Without ``use_cache`` what is remembered is brought up to date.
+        Without ``use_cache`` the system is queried, and the cache refreshed.
 
         Raises:
             EntityNotFound: there is none.
             AmbiguousName: there are several.
-            PluginMistake: this client knows no such things, or :meth:`look_up` returned no id.
-            Exception: the system could not be asked.
+            PluginMistake: the client does not look up entities of this kind, or :meth:`look_up` returned no id.
+            Exception: the system could not be queried.
         """
         if entity not in self.entities:
             raise PluginMistake(f"client {self.name!r} was asked for {entity!r}, which it does not know")
@@ -142,78 +142,78 @@ class ClientPlugin(ABC):
             return ask()
         scope = (self.context.project, *self.scope(entity))
         with outside():
-            answer = self._cache.get if use_cache else self._cache.refresh
-            return answer(entity, name, scope, ask)
+            look_up = self._cache.get if use_cache else self._cache.refresh
+            return look_up(entity, name, scope, ask)
 
     def forget(self, entity: str, name: str) -> None:
-        """Let nobody be told any more what the cache remembers of this id or name.
+        """Remove the cache's entry of this id or name.
 
-        Whoever has just made, renamed or deleted something says so by this.
+        Resource types call this after they created, renamed or deleted an entity.
         """
         if self._cache is not None:
             self._cache.forget(entity, name, (self.context.project, *self.scope(entity)))
 
     @abstractmethod
     def look_up(self, entity: str, name: str) -> str:
-        """Ask the system, each time, and return the id of what has this id or name.
+        """Query the system and return the id of the entity with this id or name; nothing is cached here.
 
         Raises:
             EntityNotFound: there is none.
             AmbiguousName: there are several.
-            Exception: the system could not be asked.
+            Exception: the system could not be queried.
         """
 
     def probe(self) -> str:
-        """Ask the system, as cheaply as can be, whether it answers; return what was found, for people.
+        """Check, as cheaply as possible, that the system responds; return a text for operators, without secrets.
 
-        Empty where that cannot be told. No secret may be in it.
+        Empty if the client cannot check it.
 
         Raises:
-            Exception: it does not answer, or does not let this client in.
+            Exception: the system does not respond, or refuses this client.
         """
         return ""
 
     def is_not_found(self, error: Exception) -> bool:
-        """Tell whether an error says that something does not exist."""
+        """Return whether an error means that an object does not exist."""
         return isinstance(error, EntityNotFound)
 
     def is_conflict(self, error: Exception) -> bool:  # noqa: ARG002  # as above
-        """Tell whether an error says that something exists already, or is in no state for what was asked."""
+        """Return whether an error means that an object exists already, or that its state does not allow the request."""
         return False
 
     def is_over_limit(self, error: Exception) -> bool:  # noqa: ARG002  # as above
-        """Tell whether an error says that a quota, or a rate of requests, is used up."""
+        """Return whether an error means that a quota or a rate limit is exceeded."""
         return False
 
     def is_retryable(self, error: Exception) -> bool:  # noqa: ARG002  # as above
-        """Tell whether the same request may succeed later."""
+        """Return whether the same request may succeed later."""
         return False
 
-    def close(self) -> None:  # noqa: B027  # most have nothing to let go of
-        """Let go of connections."""
+    def close(self) -> None:  # noqa: B027  # most have nothing to close
+        """Close connections."""
 
     @classmethod
     def section(cls) -> str:
-        """Return under which name the settings have its options."""
+        """Return the name of its section in the settings."""
         return cls.settings_of or cls.name
 
     @classmethod
     def misconfigured(cls, option: str, message: str, hint: str = "") -> ClientMisconfigured:
-        """Return the error that an option is wrong."""
+        """Return an error about a wrong option."""
         return ClientMisconfigured(
             [Problem(message=message, path=f"settings.clients.{cls.section()}.{option}", hint=hint)]
         )
 
 
 class ClientPlugins(Mapping[str, type[ClientPlugin]]):
-    """The client plugins there are, by name; immutable."""
+    """Client plugins by name; immutable."""
 
     def __init__(self, plugins: Mapping[str, type[ClientPlugin]]) -> None:
         self._plugins = dict(plugins)
 
     @classmethod
     def load(cls, namespace: str = NAMESPACE) -> "ClientPlugins":
-        """Return the installed client plugins; they are looked for once per process.
+        """Return the installed client plugins, which are loaded once per process.
 
         Raises:
             PluginMistake: one cannot be imported, is no client plugin, has another name than its entry point, or its
@@ -225,7 +225,7 @@ class ClientPlugins(Mapping[str, type[ClientPlugin]]):
         """Return the client plugin called ``name``.
 
         Raises:
-            NotFound: there is none; the sentence names the nearest.
+            NotFound: there is none; the message names the nearest.
         """
         try:
             return self._plugins[name]
@@ -253,7 +253,7 @@ class ProjectClients:
         self._lock = threading.Lock()
 
     def get(self, name: str) -> ClientPlugin:
-        """Return the client called ``name``, built when it is first asked for.
+        """Return the client called ``name``, built when first needed.
 
         Raises:
             NotFound: there is no such client plugin.
@@ -265,11 +265,11 @@ class ProjectClients:
             return self._built[name]
 
     def is_retryable(self, error: Exception) -> bool:
-        """Tell whether one of the clients that were built says that the same request may succeed later."""
+        """Return whether one of the clients built so far classifies an error as retryable."""
         return any(client.is_retryable(error) for client in list(self._built.values()))
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close all clients' connections."""
         with self._lock:
             for client in self._built.values():
                 client.close()
@@ -277,7 +277,7 @@ class ProjectClients:
 
 
 class Clients:
-    """The clients of one process, by project; safe for threads. Make it after a fork, not before."""
+    """The clients of one process, by project; safe for threads. Create it after a fork, not before."""
 
     def __init__(
         self,
@@ -285,13 +285,12 @@ class Clients:
         plugins: Mapping[str, type[ClientPlugin]] | None = None,
         caches: Callable[[str], RemembersYes | None] | None = None,
     ) -> None:
-        """Keep what is needed.
+        """Keep the arguments.
 
         Args:
-            settings: What clients are built from.
-            plugins: Those there are, instead of those installed.
-            caches: Returns the cache of a client by its name, or None if nothing is to be remembered; those that the
-                settings describe, if not given.
+            settings: The settings that clients are built from.
+            plugins: The client plugins; by default, those installed.
+            caches: Returns the cache of a client by its name, or None to disable it; by default, as the settings say.
         """
         self._settings = settings
         self._plugins = None if plugins is None else ClientPlugins(plugins)
@@ -307,7 +306,7 @@ class Clients:
             return self._projects[project]
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close all clients' connections."""
         with self._lock:
             for clients in self._projects.values():
                 clients.close()
@@ -323,23 +322,23 @@ class Clients:
         except ClientMisconfigured as error:
             if section in said:
                 raise
-            # Nothing is said of it, at least not under this name.
+            # It has no settings, at least not under this name.
             near = Nearest().among(section, [other for other in said if other not in plugins])
             slip = f"there is settings.clients.{near}: is it meant?" if near else ""
-            hint = slip or f"nothing is said of it under [clients.{section}], see docs/clients.md"
+            hint = slip or f"it has no settings under [clients.{section}], see docs/clients.md"
             raise ClientMisconfigured([replace(problem, hint=hint) for problem in error.problems]) from error
 
 
-def options_of(kind: type[ClientPlugin], said: Mapping[str, Any], project: str) -> dict[str, Any]:
-    """Return a client's options for a project: what the settings say for it, else what they say for all.
+def options_of(kind: type[ClientPlugin], section: Mapping[str, Any], project: str) -> dict[str, Any]:
+    """Return a client's options for a project: those of the project, else those for all.
 
     Raises:
-        ClientMisconfigured: with everything that is wrong.
+        ClientMisconfigured: options are wrong or missing; with all of them.
     """
-    projects = said.get(PROJECTS, {})
+    projects = section.get(PROJECTS, {})
     if not isinstance(projects, Mapping) or not isinstance(projects.get(project, {}), Mapping):
         raise kind.misconfigured(PROJECTS, "expected a table of tables: the options of each project")
-    given = {name: value for name, value in said.items() if name != PROJECTS} | projects.get(project, {})
+    given = {name: value for name, value in section.items() if name != PROJECTS} | projects.get(project, {})
     if faults := check_properties(kind.options_schema, given):
         own = projects.get(project, {})
         raise ClientMisconfigured([_problem(kind, fault, project, own) for fault in faults])
@@ -354,7 +353,7 @@ def _problem(kind: type[ClientPlugin], fault: PropertyError, project: str, own: 
 
 
 def option_fault(fault: PropertyError) -> tuple[str, str]:
-    """Return what people are told of a wrong option, and the hint; never its value, which may be a password."""
+    """Return the message and the hint about a wrong option, without its value, which may be a password."""
     if isinstance(fault, UnknownProperty):
         return "there is no such option", fault.hint
     veiled = fault.veil(fault.path)
@@ -370,14 +369,14 @@ def _load(namespace: str) -> ClientPlugins:
 
 
 def refuse_unfit(name: str, kind: type[ClientPlugin]) -> None:
-    """Refuse a client plugin that is not called as its entry point is, or that nothing can be made of.
+    """Check that a client plugin has the name of its entry point, and no abstract methods.
 
     Raises:
-        PluginMistake: it is one.
+        PluginMistake: it has another name, or lacks methods.
     """
     described = f"client plugin {name!r} ({kind.__module__}:{kind.__qualname__})"
-    said = getattr(kind, "name", None)
-    if said != name:
-        raise PluginMistake(f"{described} must have the name of its entry point, not {said!r}")
+    own_name = getattr(kind, "name", None)
+    if own_name != name:
+        raise PluginMistake(f"{described} must have the name of its entry point, not {own_name!r}")
     if missing := sorted(getattr(kind, "__abstractmethods__", ())):
         raise PluginMistake(f"{described} must have the methods: {', '.join(missing)}")

@@ -1,4 +1,4 @@
-"""The constraint caches of one process, made from the settings: one for each client plugin."""
+"""Constraint caches of one process, built from the settings: one for each client plugin."""
 
 import threading
 
@@ -9,7 +9,7 @@ from orchestrator.errors import InvalidInput, Problem
 
 
 class ConstraintCaches:
-    """Caches by the names of client plugins, each made when it is first asked for; safe for threads."""
+    """Caches by client plugin, each built when first needed; safe for threads."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -17,10 +17,10 @@ class ConstraintCaches:
         self._lock = threading.Lock()
 
     def of(self, client: str) -> ConstraintCache | None:
-        """Return the cache of a client; None where the settings want nothing to be remembered.
+        """Return the cache of a client; None if the settings disable it.
 
         Raises:
-            InvalidInput: no cache can be made of the settings; its problem names the one that is wrong.
+            InvalidInput: a setting is wrong; the problem names it.
         """
         with self._lock:
             if client not in self._made:
@@ -28,19 +28,19 @@ class ConstraintCaches:
             return self._made[client]
 
     def made(self) -> list[ConstraintCache]:
-        """Return those that have been asked for, by name."""
+        """Return the caches built so far, sorted by name."""
         with self._lock:
             return [cache for _, cache in sorted(self._made.items()) if cache is not None]
 
 
 def make_constraint_cache(settings: Settings, client: str) -> ConstraintCache | None:
-    """Return a new cache for a client; None where the settings want nothing to be remembered.
+    """Return a new cache for a client; None if the settings disable it.
 
     Raises:
-        InvalidInput: no cache can be made of the settings; its problem names the one that is wrong.
+        InvalidInput: a setting is wrong; the problem names it.
     """
     common = settings.constraint_cache
-    # What is not given for the client is as for all.
+    # Settings that are not given for the client are those for all.
     own = common.clients[client].model_dump(exclude_none=True) if client in common.clients else {}
     if not own.get("enabled", common.enabled):
         return None
@@ -50,7 +50,7 @@ def make_constraint_cache(settings: Settings, client: str) -> ConstraintCache | 
         return ConstraintCache(
             client,
             backend=backend,
-            # Where another kind of store is says nothing of this one.
+            # The address of another kind of backend does not apply.
             url=own.get("url", settings.cache_url if same else ""),
             arguments=own.get("arguments", common.arguments if same else {}),
             expiration_seconds=own.get("expiration_seconds", common.expiration_seconds),
@@ -58,7 +58,7 @@ def make_constraint_cache(settings: Settings, client: str) -> ConstraintCache | 
             lock_seconds=common.lock_seconds,
         )
     except CacheMisconfigured as error:
-        # A client that names a backend of its own has to say all else of it too.
+        # A client with a backend of its own needs the other settings of it, too.
         of_client = error.argument in own or not same
         raise InvalidInput([_problem(client if of_client else "", error)]) from error
 

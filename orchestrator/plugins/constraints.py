@@ -1,7 +1,7 @@
-"""What a value must hold: ranges, lengths, patterns, lists of allowed values.
+"""Constraints on values: ranges, lengths, patterns, lists of allowed values.
 
 Properties of resource types and parameters of templates use the same classes. A constraint is a small frozen
-value; it converts nothing: it is asked about values that already have their type.
+value; it converts nothing: it checks values that already have their type.
 """
 
 import re
@@ -16,16 +16,16 @@ from orchestrator.plugins.asking import AskedClients
 from orchestrator.sandbox.child import Fault
 from orchestrator.sandbox.process import TOO_LATE, Sandbox
 
-#: Longer texts are cut in sentences for people.
+#: Longer texts are cut in messages.
 _SHOWN_LENGTH = 60
-#: Longer lists of allowed values are cut in sentences for people.
+#: Longer lists of allowed values are cut in messages.
 _SHOWN_VALUES = 20
-#: The types of values whose equality a set finds.
+#: The types of values that are looked up in a set.
 _HASHABLE = (str, int, float, bool)
 
 
 def shown(value: object) -> str:
-    """Return ``value`` for a sentence: scalars as written, cut when long; of lists and maps only the kind."""
+    """Return ``value`` for a message: scalars as written, cut when long; of lists and maps only the kind."""
     match value:
         case None:
             return "null"
@@ -39,7 +39,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 4]}...{text[-1]}"
 
 
-#: What a pattern of a plugin may take to match one text.
+#: The time limit for matching one text with a plugin's pattern.
 PATTERN_SECONDS: Final = 1.0
 _PATTERN_MEMORY_MIB: Final = 256
 _SANDBOX: Final = Sandbox("orchestrator.template.pattern_matching")
@@ -49,49 +49,49 @@ _REPEATED: Final = re.compile(r"[*+?{]")
 
 
 def is_plain(pattern: str) -> bool:
-    """Tell whether the time that a pattern takes can only grow with the text's length, and not faster.
+    """Return whether a pattern certainly matches in time linear in the text's length.
 
-    So it is with one repetition at most, and neither groups nor alternatives; of others nobody knows without a proof.
+    That holds with at most one repetition, and neither groups nor alternatives; of other patterns it is unknown.
     """
     text = _CHARACTERS.sub("c", _ESCAPED.sub("e", pattern))
     return not any(mark in text for mark in "(|") and len(_REPEATED.findall(text)) <= 1
 
 
 class Unanswered(Exception):
-    """A constraint cannot say whether it holds; the sentence says why, and shows no value."""
+    """A constraint could not be evaluated; the message has the reason, and shows no value."""
 
 
 @dataclass(frozen=True)
 class Constraint(ABC):
     """Base of every constraint."""
 
-    #: Replaces the sentence that says what is wrong, when given.
+    #: Replaces the message about a wrong value, when given.
     description: str = field(default="", kw_only=True)
 
-    #: Of ``string number boolean list map``, the kinds of value it can be asked about.
+    #: The kinds of values that it can check, of ``string number boolean list map``.
     valid_for: ClassVar[frozenset[str]] = frozenset({"string", "number", "boolean", "list", "map"})
 
-    #: Whether a package brings what answers, which may not be installed, or ask another system.
+    #: Whether a plugin implements it, which may not be installed, or query another system.
     is_custom: ClassVar[bool] = False
 
     @property
     def needs_nothing(self) -> bool:
-        """Whether it can be asked here: it needs no plugin that is missing."""
+        """Whether it can be checked in this process: it needs no plugin that is missing."""
         return True
 
     def check(self, value: Any, *, secret: bool = False, clients: AskedClients | None = None) -> str | None:
-        """Return a sentence that says what is wrong with ``value``, or None when nothing is.
+        """Return a sentence about what is wrong with ``value``, or None if it satisfies the constraint.
 
-        The sentence may name the value unless that is a ``secret``: then it says no more than the rule. Without
-        ``clients``, no other system is asked: what only such a one knows is not found wrong.
+        The sentence may contain the value unless that is a ``secret``: then it is the rule alone. Without ``clients``,
+        no other system is queried, and constraints that need one are satisfied.
 
         Raises:
-            NotVerified: another system was to be asked, and does not tell.
+            NotVerified: another system could not be queried.
         """
         try:
             found = self.fault_by(value, clients)
         except Unanswered as error:
-            # Nobody knows whether the rule is broken, so neither it nor the description says what is wrong.
+            # Whether the rule is violated is unknown, so neither it nor the description would be true.
             return str(error)
         except NotVerified:
             if not secret:
@@ -102,15 +102,20 @@ class Constraint(ABC):
         return self.describe() if secret or self.description else f"{found}; it {self.rule()}"
 
     def describe(self) -> str:
-        """Return the rule in words, such as ``must be at least 1``; or the description if one was given."""
+        """Return the description if one was given, else the rule in words, such as ``must be at least 1``."""
         return self.description or self.rule()
 
     def doubt(self) -> str:
-        """Return the sentence that nobody can tell just now whether a value is right, without the value."""
+        """Return the sentence that a value could not be verified, without the value."""
         return f"nobody can tell whether it is right: it {self.rule()}"
 
     def fault_by(self, value: Any, clients: AskedClients | None) -> str | None:  # noqa: ARG002  # for those who ask
-        """Return what is wrong with ``value``, as :meth:`fault` does; other systems may be asked by ``clients``."""
+        """Return what is wrong with ``value``, as :meth:`fault` does, with queries of other systems by ``clients``.
+
+        Raises:
+            Unanswered: the constraint could not be evaluated.
+            NotVerified: another system could not be queried.
+        """
         return self.fault(value)
 
     @abstractmethod
@@ -119,16 +124,16 @@ class Constraint(ABC):
 
     @abstractmethod
     def fault(self, value: Any) -> str | None:
-        """Return what was found instead, beginning with the value or its measure, or None if all is well.
+        """Return what was found instead, beginning with the value or its measure, or None if the value is right.
 
         Raises:
-            Unanswered: that cannot be said.
+            Unanswered: the constraint could not be evaluated.
         """
 
 
 @dataclass(frozen=True)
 class Range(Constraint):
-    """A number lies between two bounds, which it may reach; a bound that is None does not bind.
+    """A number lies between two inclusive bounds, of which one may be None.
 
     Raises:
         ValueError: no bound is given, or the lower one is above the upper.
@@ -147,7 +152,7 @@ class Range(Constraint):
         return f"must be {_bounds(self.min, self.max)}"
 
     def fault(self, value: Any) -> str | None:
-        """Return the value when it is outside; NaN lies in no range."""
+        """Return the value if it is outside; NaN lies in no range."""
         if not _is_number(value):
             return f"{shown(value)} is not a number"
         above = self.min is None or value >= self.min
@@ -157,9 +162,9 @@ class Range(Constraint):
 
 @dataclass(frozen=True)
 class Length(Constraint):
-    """A text has so many characters, a list so many items, a map so many entries; both bounds may be reached.
+    """The number of a text's characters, a list's items or a map's entries lies between two inclusive bounds.
 
-    The sentence says the length and never the text, which is often a password.
+    Messages contain the length and never the text, which is often a password.
 
     Raises:
         ValueError: no bound is given, one is negative, or the lower one is above the upper.
@@ -176,7 +181,7 @@ class Length(Constraint):
             raise ValueError("a length cannot be negative")
 
     def describe(self) -> str:
-        """Return the rule in words that stand by themselves."""
+        """Return the description, or the rule as a sentence of its own."""
         bounds = _bounds(self.min, self.max)
         return self.description or f"must have a length {'' if bounds.startswith('from') else 'of '}{bounds}"
 
@@ -185,7 +190,7 @@ class Length(Constraint):
         return f"must be {_bounds(self.min, self.max)}"
 
     def fault(self, value: Any) -> str | None:
-        """Return the length when it is outside."""
+        """Return the length if it is outside."""
         if not isinstance(value, (Sequence, Mapping)):
             return f"{shown(value)} has no length"
         length = len(value)
@@ -221,7 +226,7 @@ class Modulo(Constraint):
         return f"must be a multiple of {self.step}{remainder}"
 
     def fault(self, value: Any) -> str | None:
-        """Return the value when it leaves another remainder."""
+        """Return the value if it leaves another remainder."""
         if not _is_number(value):
             return f"{shown(value)} is not a number"
         return None if value % self.step == self.offset else f"{value} does not fit"
@@ -229,14 +234,14 @@ class Modulo(Constraint):
 
 @dataclass(frozen=True)
 class AllowedValues(Constraint):
-    """A value is one of those listed; of a list, every item is. Nothing is converted before comparing.
+    """A value, or every item of a list, is one of those listed. Nothing is converted before comparing.
 
     Raises:
-        ValueError: nothing is allowed at all.
+        ValueError: the list is empty.
     """
 
     values: tuple[Any, ...]
-    #: The values that can be looked up at once: a long list against a long list of them must not take minutes.
+    #: The hashable values: comparing a long list with a long list of allowed values must not take minutes.
     _known: frozenset[tuple[bool, Any]] = field(init=False, repr=False, compare=False)
 
     valid_for = frozenset({"string", "number", "boolean", "list"})
@@ -254,7 +259,7 @@ class AllowedValues(Constraint):
         return f"must be one of {listed}" + (f" or {more} more" if more > 0 else "")
 
     def fault(self, value: Any) -> str | None:
-        """Return the first value that is not allowed, with the nearest that is."""
+        """Return the first value that is not allowed, with the nearest allowed one."""
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(item, _HASHABLE) and _key(item) in self._known:
                 continue
@@ -272,8 +277,8 @@ class AllowedValues(Constraint):
 class AllowedPattern(Constraint):
     """A text matches a regular expression (Python's) as a whole.
 
-    The pattern is its author's, but the text may be anybody's, and some patterns take years for some texts: those that
-    may are matched within bounds.
+    The pattern is a plugin author's, but the text may be a hostile user's, and some patterns take years for some texts:
+    such patterns are matched within bounds.
 
     Raises:
         ValueError: the pattern is no regular expression.
@@ -287,7 +292,7 @@ class AllowedPattern(Constraint):
         self.compile()
 
     def compile(self) -> None:
-        """Refuse a pattern that is no regular expression.
+        """Check that the pattern is a regular expression.
 
         Raises:
             ValueError: it is none.
@@ -301,7 +306,7 @@ class AllowedPattern(Constraint):
         """Return whether the whole of ``text`` matches.
 
         Raises:
-            Unanswered: that takes too long.
+            Unanswered: matching takes too long.
         """
         if is_plain(self.pattern):
             return re.fullmatch(self.pattern, text) is not None
@@ -321,7 +326,11 @@ class AllowedPattern(Constraint):
         return f"must match the pattern {self.pattern!r} as a whole"
 
     def fault(self, value: Any) -> str | None:
-        """Return the value when it does not match."""
+        """Return the value if it does not match.
+
+        Raises:
+            Unanswered: matching takes too long.
+        """
         if not isinstance(value, str):
             return f"{shown(value)} is not a text"
         return None if self.matches(value) else f"{shown(value)} does not match"
@@ -336,7 +345,7 @@ def _key(value: Any) -> tuple[bool, Any]:
 
 
 def _same(value: object, allowed: object) -> bool:
-    # True == 1 in Python, but a list that allows 1 does not allow true.
+    # In Python, True == 1, but a list that allows 1 does not allow true.
     return value == allowed and isinstance(value, bool) == isinstance(allowed, bool)
 
 

@@ -1,7 +1,7 @@
-"""Constraints that packages bring: the contract, where they are found, and how a template asks for one.
+"""Custom constraints: their contract, their registry, and the constraint that refers to one by name.
 
-A package adds a constraint by an entry point in the group ``isotherm.constraints``; the class's ``name`` is what
-templates call it.
+A package adds a constraint by an entry point in the group ``isotherm.constraints``; templates refer to it by the
+class's ``name``.
 """
 
 from abc import ABC, abstractmethod
@@ -23,44 +23,49 @@ NAMESPACE = "isotherm.constraints"
 
 
 class CustomConstraint(ABC):
-    """Base of custom constraints; made once for each process, without arguments, and asked by several threads."""
+    """Base of custom constraints; instantiated once per process, without arguments, and called by several threads."""
 
     name: ClassVar[str]
-    #: Whether it asks another system, by :meth:`fault_by`.
+    #: Whether :meth:`fault_by` queries another system.
     asks_outside: ClassVar[bool] = False
 
     @abstractmethod
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a value, in a sentence that begins with it, or None if nothing is; ask nobody.
+        """Return a sentence about what is wrong with a value, beginning with it, or None; query no other system.
 
-        The value is text, a number or a boolean; of a list, each item comes by itself. Of a secret, the sentence is
-        never shown.
+        The value is text, a number or a boolean; the items of a list are checked one by one. The sentence is not shown
+        if the value is a secret.
         """
 
     def fault_by(self, value: Any, clients: AskedClients) -> str | None:  # noqa: ARG002  # for those who ask
-        """Return the same where other systems may be asked, by the clients of the stack's project.
+        """Return the same as :meth:`fault`, with queries of other systems by the clients of the stack's project.
 
         Raises:
-            NotVerified: the other system does not tell.
+            NotVerified: the other system could not be queried.
         """
         return self.fault(value)
 
 
 class ClientConstraint(CustomConstraint):
-    """Base of constraints that demand that something exists in another system, by its id or name."""
+    """Base of constraints that require an entity with this id or name to exist in another system."""
 
     asks_outside = True
-    #: The client plugin that knows, and the kind of thing that is looked up.
+    #: The client plugin that looks it up, and the kind of entity.
     client: ClassVar[str]
     entity: ClassVar[str]
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a value whatever the other system knows."""
+        """Return what is wrong with a value, without querying the other system."""
         named = (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool))
         return None if named else f"{shown(value)} names no {self.entity}"
 
     def fault_by(self, value: Any, clients: AskedClients) -> str | None:
-        """Return what is wrong with a value by what the other system knows; the cache may answer in its place."""
+        """Return what is wrong with a value, after a look-up in the other system or the cache.
+
+        Raises:
+            NotVerified: the other system could not be queried.
+            PluginMistake: the client plugin does not look up such entities.
+        """
         if (found := self.fault(value)) is not None:
             return found
         try:
@@ -70,25 +75,25 @@ class ClientConstraint(CustomConstraint):
         except (NotVerified, PluginMistake):
             raise
         except Exception as error:
-            # Whatever it is, the value may be right.
+            # Whatever the error is, the value may be valid.
             message = f"nobody can tell whether the {self.entity} {shown(value)} exists: {_in_words(error)}"
             raise NotVerified(message) from error
         return None
 
 
 class CustomConstraints(Mapping[str, CustomConstraint]):
-    """The custom constraints there are, by name; immutable."""
+    """Custom constraints by name; immutable."""
 
     def __init__(self, constraints: Mapping[str, CustomConstraint]) -> None:
         self._constraints = dict(constraints)
 
     @classmethod
     def load(cls, namespace: str = NAMESPACE) -> "CustomConstraints":
-        """Return the installed constraints; they are looked for once per process.
+        """Return the installed constraints, which are loaded once per process.
 
         Raises:
-            PluginMistake: there are none (a source tree that is not installed), one cannot be imported or made, is no
-                custom constraint, has another name than its entry point, or its name is taken.
+            PluginMistake: there are none (a source tree that is not installed), one cannot be imported or
+                instantiated, is no custom constraint, has another name than its entry point, or its name is taken.
         """
         return _load(namespace)
 
@@ -96,7 +101,7 @@ class CustomConstraints(Mapping[str, CustomConstraint]):
         """Return the constraint called ``name``.
 
         Raises:
-            NotFound: there is none; the sentence names the nearest.
+            NotFound: there is none; the message names the nearest.
         """
         try:
             return self._constraints[name]
@@ -116,9 +121,9 @@ class CustomConstraints(Mapping[str, CustomConstraint]):
 
 @dataclass(frozen=True)
 class Custom(Constraint):
-    """A value satisfies the custom constraint called ``name``; of a list, every item does.
+    """A value, or every item of a list, satisfies the custom constraint called ``name``.
 
-    Where no such constraint is installed, no value does.
+    If no such constraint is installed, no value satisfies it.
     """
 
     name: str
@@ -132,7 +137,7 @@ class Custom(Constraint):
         return self.name in CustomConstraints.load()
 
     def unknown(self) -> str:
-        """Return the sentence that there is no such plugin here, with the nearest; empty if there is."""
+        """Return the message that the plugin is not installed, with the nearest name; empty if it is."""
         try:
             CustomConstraints.load().find(self.name)
         except NotFound as error:
@@ -144,27 +149,27 @@ class Custom(Constraint):
         return f"must satisfy the custom constraint {self.name!r}"
 
     def fault(self, value: Any) -> str | None:
-        """Return what the plugin says of the value without asking anybody; see :meth:`fault_by`."""
+        """Return the plugin's verdict on the value without querying other systems; see :meth:`fault_by`."""
         return self.fault_by(value, None)
 
     def fault_by(self, value: Any, clients: AskedClients | None) -> str | None:
-        """Return what the plugin says of the value, or of the first item of a list that it refuses.
+        """Return the plugin's verdict on the value, or on the first item of a list that it refuses.
 
         Raises:
             Unanswered: there is no such plugin.
-            NotVerified: it was to ask another system, which does not tell.
-            PluginMistake: it failed, or returned something else.
+            NotVerified: another system could not be queried.
+            PluginMistake: the plugin failed, or returned neither text nor None.
         """
         try:
             plugin = CustomConstraints.load().find(self.name)
         except NotFound as error:
             raise Unanswered(str(error)) from error
         items = value if isinstance(value, (list, tuple)) else (value,)
-        return next((found for item in items if (found := _said(plugin, item, clients)) is not None), None)
+        return next((found for item in items if (found := _verdict(plugin, item, clients)) is not None), None)
 
 
-def _said(plugin: CustomConstraint, value: Any, clients: AskedClients | None) -> str | None:
-    """Return what a plugin says, held to its contract."""
+def _verdict(plugin: CustomConstraint, value: Any, clients: AskedClients | None) -> str | None:
+    """Return a plugin's verdict on a value, after checking its type."""
     try:
         found: object = plugin.fault(value) if clients is None else plugin.fault_by(value, clients)
     except IsothermError:
@@ -194,7 +199,7 @@ def make_constraint(name: str, kind: type[CustomConstraint]) -> CustomConstraint
     """Return the constraint of an entry point.
 
     Raises:
-        PluginMistake: it cannot be made or called, or has another name than its entry point.
+        PluginMistake: it cannot be instantiated or called, or has another name than its entry point.
     """
     described = f"custom constraint {name!r} ({kind.__module__}:{kind.__qualname__})"
     refuse_mistakes(described, override_mistakes(kind, CustomConstraint))

@@ -1,4 +1,4 @@
-"""How a resource type declares its properties groups, and every mistake that can be made in it.
+"""Declarations of properties groups in resource types, and their validation.
 
 ::
 
@@ -7,7 +7,7 @@
         {API_VERSIONS: {CLIENT_PLUGIN: "nova", VERSIONS: ["2.26-2.90", ">=3"], PROPERTIES: [["tags"]]}},
     ]
 
-A path is always a list, from the property inwards; ``*`` stands for any item of a list. The groups hold all together.
+A path is always a list, from the property inwards; ``*`` is any item of a list. All groups must hold.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ from orchestrator.plugins.properties import Property, PropertyType
 
 Parsed = TypeVar("Parsed")
 
-#: Expressions inside expressions; nobody reads deeper ones, and a list that holds itself ends here too.
+#: The limit of nested expressions, which also stops at lists that contain themselves.
 _DEEPEST: Final = 32
 _OPERATORS: Final = tuple(map(str, Operator))
 _KINDS: Final = (*_OPERATORS, API_VERSIONS)
@@ -55,7 +55,7 @@ def properties_groups(
         accepts_anything: Whether it takes properties that are not in the schema.
 
     Raises:
-        PluginMistake: a group is malformed, names no property, or can never be of use; the sentence says which.
+        PluginMistake: a group is malformed, names no property, or excludes nothing or everything.
     """
     groups = parse_groups(declared)
     for number, group in enumerate(groups):
@@ -64,7 +64,7 @@ def properties_groups(
 
 
 def parse_groups(declared: Any) -> tuple[PropertiesGroup, ...]:
-    """Return the groups that are declared, whatever properties there are.
+    """Return the declared groups, without checking them against properties.
 
     Raises:
         PluginMistake: a group is malformed.
@@ -181,21 +181,21 @@ def _filled(declared: Any, where: str, what: str) -> Sequence[Any]:
 
 
 def _hint(name: str, names: Sequence[str]) -> str:
-    # Operators in lower case are the likeliest mistake, and near to nothing for difflib.
+    # Operators in lower case are the likeliest mistake, and difflib is case-sensitive.
     return Nearest().hint(name.upper(), names, f"there are: {', '.join(names)}")
 
 
 class _Check:
-    """One group against the properties of its type."""
+    """Checks a group against the properties of its type."""
 
     def __init__(self, where: str, schema: Mapping[str, Property], *, accepts_anything: bool) -> None:
         self._where, self._schema, self._accepts_anything = where, schema, accepts_anything
 
     def check(self, group: PropertiesGroup) -> None:
-        """Refuse paths that lead nowhere, and a group that is of no use.
+        """Check that all paths exist, and that the group excludes something but not everything.
 
         Raises:
-            PluginMistake: there is one.
+            PluginMistake: a check failed.
         """
         required = frozenset([path for path in group.paths if self._is_always_given(path)])
         if isinstance(group, Combination) and len(group.paths) <= MOST_PATHS:
@@ -206,7 +206,7 @@ class _Check:
         always = True
         for place, step in enumerate(path.steps):
             if children is None or (step not in children and not place and self._accepts_anything):
-                return False  # Anything may be there, or not.
+                return False  # Any property may be given, or not.
             if step not in children:
                 self._refuse(path, place, children)
             found = children[step]
@@ -244,7 +244,7 @@ class _Check:
 
 
 def _children(schema: Property) -> Mapping[str, Property] | None:
-    """Return what a path can go on with; None: anything, which only the given values show."""
+    """Return the possible next steps of a path; None: any, depending on the given values."""
     if schema.type is PropertyType.LIST:
         return {ANY_ITEM: schema.schema if isinstance(schema.schema, Property) else _ANYTHING}
     if schema.type is PropertyType.MAP and isinstance(schema.schema, Mapping):

@@ -1,4 +1,4 @@
-"""Properties groups as tables: which properties may be given together."""
+"""Tables of properties groups: which properties may be given together."""
 
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -16,24 +16,24 @@ from orchestrator.plugins.groups import (
     series,
 )
 
-#: A table has no more lines than this; a group of more combinations is told in words alone.
+#: The most rows of a table; groups with more combinations have no table.
 _MOST_ROWS: Final = 16
-#: Combinations of more properties than this are not looked at.
+#: The most properties of a group whose combinations are enumerated.
 MOST_PATHS: Final = 10
 
 
 def columns(group: PropertiesGroup, name: Callable[[GivenPath], str] = str) -> tuple[str, ...]:
-    """Return the head of the table whose lines :func:`rows` returns."""
+    """Return the header of the table whose rows :func:`rows` returns."""
     if isinstance(group, VersionedProperties):
         return (listed(group.paths, name), f"API version of {group.client_plugin}", "allowed")
     return (*map(name, group.paths), "allowed")
 
 
 def rows(group: PropertiesGroup) -> tuple[tuple[str, ...], ...]:
-    """Return a table of what may be given together: the lines, one for each combination.
+    """Return the rows of a group's table, one for each combination of its properties.
 
-    A group with many combinations has only the allowed ones here, and all the others in a last line; one with many
-    that are allowed has none.
+    A group with many combinations has rows for the allowed ones only, and a last row for all others; a group with many
+    allowed combinations has no table.
     """
     if isinstance(group, VersionedProperties):
         allowed = series(list(map(str, group.versions)), "or")
@@ -57,9 +57,9 @@ def rows(group: PropertiesGroup) -> tuple[tuple[str, ...], ...]:
 def combinations(
     group: Combination, required: frozenset[GivenPath] = frozenset()
 ) -> Iterator[frozenset[GivenPath]]:
-    """Yield every combination of the group's paths that can be given.
+    """Yield every possible combination of the group's paths.
 
-    Those that are ``required`` always are, and one that is inside another only with that.
+    It includes all ``required`` paths, and a path inside another one only together with that one.
     """
     free = [path for path in group.paths if path not in required]
     for flags in product((False, True), repeat=len(free)):
@@ -69,7 +69,7 @@ def combinations(
 
 
 def is_fine(group: Combination, given: frozenset[GivenPath]) -> bool:
-    """Tell whether a combination is allowed."""
+    """Return whether a combination is allowed."""
 
     def is_given(path: GivenPath) -> Given:
         return Given.YES if path in given else Given.NO

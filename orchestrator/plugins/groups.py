@@ -1,8 +1,7 @@
-"""Which properties of a resource go together: expressions over what is given, evaluated and put into words.
+"""Properties groups: rules on which properties of a resource may be given together, evaluated and described.
 
-A *properties group* is declared by a resource type (:mod:`orchestrator.plugins.group_declarations` reads it). It looks
-at which properties are given, never at their values. Nothing here asks anybody: which API version a client plugin
-speaks is a function that is passed in.
+Resource types declare groups (:mod:`orchestrator.plugins.group_declarations` reads them). A group depends on which
+properties are given, never on their values. The API version of a client plugin is a function that callers pass.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from orchestrator.sandbox.budget import outside
 
 
 class Operator(StrEnum):
-    """How operands are combined."""
+    """The operator of a combination."""
 
     #: Every operand holds.
     AND = "AND"
@@ -36,7 +35,7 @@ AND: Final = Operator.AND
 OR: Final = Operator.OR
 XOR: Final = Operator.XOR
 AT_MOST_ONE: Final = Operator.AT_MOST_ONE
-#: A group of its own: properties that some API versions only have.
+#: The key of a group of properties that only some API versions have.
 API_VERSIONS: Final = "API_VERSIONS"
 CLIENT_PLUGIN: Final = "CLIENT_PLUGIN"
 VERSIONS: Final = "VERSIONS"
@@ -57,7 +56,7 @@ class Given(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class GivenPath:
-    """Holds where the property at a path is given."""
+    """An operand that holds if the property at a path is given."""
 
     steps: tuple[str, ...]
 
@@ -67,7 +66,7 @@ class GivenPath:
         return (self,)
 
     def is_above(self, other: "GivenPath") -> bool:
-        """Tell whether ``other`` is inside this one, so that it is given only where this one is."""
+        """Return whether ``other`` is inside this path, so that it is given only if this one is."""
         return len(self.steps) < len(other.steps) and other.steps[: len(self.steps)] == self.steps
 
     def __str__(self) -> str:
@@ -76,14 +75,14 @@ class GivenPath:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Holds where so many of its operands do as its operator says."""
+    """An expression of operands; its operator determines how many of them must hold."""
 
     operator: Operator
     operands: tuple["Expression", ...]
 
     @property
     def paths(self) -> tuple[GivenPath, ...]:
-        """The paths it names, each once, in the order of the declaration."""
+        """The paths in it, each once, in the order of the declaration."""
         return tuple(dict.fromkeys(path for operand in self.operands for path in operand.paths))
 
 
@@ -92,7 +91,7 @@ Expression = GivenPath | Combination
 
 @dataclass(frozen=True, slots=True)
 class VersionedProperties:
-    """Properties that may be given only where the client plugin speaks one of these API versions."""
+    """Properties that may be given only if the client plugin uses one of these API versions."""
 
     client_plugin: str
     versions: tuple[AllowedVersions, ...]
@@ -100,7 +99,7 @@ class VersionedProperties:
 
 
 PropertiesGroup = Combination | VersionedProperties
-#: Returns the API version that the client plugin of a name speaks now.
+#: Returns the API version that the client plugin of a name uses.
 VersionOf = Callable[[str], str]
 
 
@@ -110,27 +109,27 @@ VersionOf = Callable[[str], str]
 def group_errors(
     groups: Iterable[PropertiesGroup], given: Mapping[str, Any], clients: AskedClients | None = None
 ) -> list[PropertyError]:
-    """Return what is wrong with what is given: at most one error for each group, in the order of the groups.
+    """Return the violated groups: at most one error for each, in the order of the groups.
 
-    Without ``clients``, groups that limit API versions are left out.
+    Without ``clients``, groups that limit API versions are skipped.
 
     Raises:
-        PropertyNotVerified: a client plugin cannot tell which API version it speaks.
-        PluginMistake: what it tells is no version.
+        PropertyNotVerified: the API version of a client plugin could not be determined.
+        PluginMistake: a client plugin returned an invalid version.
     """
-    version_of = None if clients is None else partial(_spoken, clients)
+    version_of = None if clients is None else partial(_version_of, clients)
     errors = (group_error(group, given, version_of) for group in groups)
     return [error for error in errors if error is not None]
 
 
-def _spoken(clients: AskedClients, name: str) -> str:
+def _version_of(clients: AskedClients, name: str) -> str:
     try:
         with outside():
             return clients.get(name).api_version
     except (NotVerified, PluginMistake):
         raise
     except Exception as error:
-        # Whatever it is, the properties may be right.
+        # Whatever the error is, the properties may be valid.
         why = str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
         message = f"nobody can tell which API version the client plugin {name!r} speaks: {why}"
         raise NotVerified(message) from error
@@ -139,18 +138,18 @@ def _spoken(clients: AskedClients, name: str) -> str:
 def group_error(
     group: PropertiesGroup, given: Mapping[str, Any], version_of: VersionOf | None = None
 ) -> PropertyError | None:
-    """Return what is wrong with what is given, or None if nothing is or it cannot be told yet.
+    """Return the error if the group is violated, or None if it holds or depends on values that are not known yet.
 
     Args:
         group: The group.
-        given: The properties as the template gives them, without defaults; ``UNKNOWN`` counts as given, and nobody
-            knows what is inside it.
-        version_of: Asked only where a group limits API versions and one of its properties is given. None: such
-            groups are left out.
+        given: The properties as the template gives them, without defaults; ``UNKNOWN`` counts as given, and anything
+            inside it as perhaps given.
+        version_of: Called only if a group limits API versions and one of its properties is given. None: such groups
+            are skipped.
 
     Raises:
         PropertyNotVerified: ``version_of`` raised NotVerified.
-        PluginMistake: what it returned is no version.
+        PluginMistake: it returned an invalid version.
     """
     if isinstance(group, VersionedProperties):
         return None if version_of is None else _version_error(group, given, version_of)
@@ -173,7 +172,7 @@ def group_error(
 
 
 def given_at(value: Any, steps: Sequence[str]) -> Given:
-    """Return whether there is a value at a path; null is none, an empty map, list or text is one."""
+    """Return whether there is a value at a path; null is no value, an empty map, list or text is one."""
     if value is None:
         return Given.NO
     if not steps:
@@ -188,7 +187,7 @@ def given_at(value: Any, steps: Sequence[str]) -> Given:
 
 
 def holds(expression: Expression, is_given: Callable[[GivenPath], Given]) -> Given:
-    """Return whether an expression holds; MAYBE where that depends on what is not known yet."""
+    """Return whether an expression holds; MAYBE if that depends on values that are not known yet."""
     if isinstance(expression, GivenPath):
         return is_given(expression)
     verdicts = [holds(operand, is_given) for operand in expression.operands]
@@ -207,10 +206,10 @@ def holds(expression: Expression, is_given: Callable[[GivenPath], Given]) -> Giv
 def loose_ends(
     expression: Expression, is_given: Callable[[GivenPath], Given]
 ) -> Iterator[tuple[GivenPath, Expression]]:
-    """Yield properties that are given to no effect, each with the alternative it belongs to.
+    """Yield given properties of an incomplete alternative, each with the alternative.
 
-    Where one alternative of XOR or AT_MOST_ONE holds, what is given of the others is half of something. It is no loose
-    end if the one that holds (or may) names it too, or something inside it.
+    If one alternative of XOR or AT_MOST_ONE holds, given properties of the others have no effect, unless the one that
+    holds (or may hold) contains them, too, or something inside them.
     """
     if isinstance(expression, GivenPath):
         return
@@ -238,21 +237,21 @@ def _version_error(
         return None
     message = f"expected {listed(found)} only with {versions_in_words(group)}"
     try:
-        spoken = version_of(group.client_plugin)
-        if is_allowed(spoken, group.versions):
+        version = version_of(group.client_plugin)
+        if is_allowed(version, group.versions):
             return None
     except NotVerified as error:
         raise PropertyNotVerified(PropertyError(_common(found), str(error))) from error
     except ValueError as error:
         raise PluginMistake(
-            f"the API version that the client plugin {group.client_plugin!r} tells: {error}"
+            f"the API version of the client plugin {group.client_plugin!r} is invalid: {error}"
         ) from error
-    now = f"version {spoken}" if spoken else "a system without versions"
+    now = f"version {version}" if version else "a system without versions"
     return PropertyError(_common(found), f"{message}, found {now}")
 
 
 def _common(paths: Sequence[GivenPath]) -> PropertyPath:
-    """Return the place in a template that all the paths have in common; items of lists have none."""
+    """Return the common prefix of the paths, up to the first step into a list."""
     first, *others = [path.steps for path in paths]
     common = 0
     for step in first:
@@ -270,7 +269,7 @@ def in_words(group: PropertiesGroup, name: Callable[[GivenPath], str] = str) -> 
 
     Args:
         group: The group.
-        name: How a path is written.
+        name: Formats a path.
     """
     if isinstance(group, VersionedProperties):
         return f"{listed(group.paths, name)} may be given only with {versions_in_words(group)}"
@@ -279,7 +278,7 @@ def in_words(group: PropertiesGroup, name: Callable[[GivenPath], str] = str) -> 
 
 
 def phrase(expression: Expression, name: Callable[[GivenPath], str] = str) -> str:
-    """Return what an expression asks for, such as ``exactly one of content and (both source and url)``."""
+    """Return an expression as a phrase, such as ``exactly one of content and (both source and url)``."""
     if isinstance(expression, GivenPath):
         return name(expression)
     operator, operands = expression.operator, expression.operands
@@ -306,7 +305,7 @@ def _operands(expression: Combination, name: Callable[[GivenPath], str]) -> str:
 
 
 def listed(paths: Iterable[GivenPath], name: Callable[[GivenPath], str] = str) -> str:
-    """Return paths as one writes them in a sentence."""
+    """Return paths as an enumeration for a sentence."""
     return series([name(path) for path in paths], "and") or "none of them"
 
 
@@ -316,7 +315,7 @@ def series(words: Sequence[str], last: str) -> str:
 
 
 def versions_in_words(group: VersionedProperties) -> str:
-    """Return which versions a group allows, and of what."""
+    """Return the versions that a group allows, and their client plugin, as a phrase."""
     several = "s" if len(group.versions) > 1 else ""
     allowed = series(list(map(str, group.versions)), "or")
     return f"API version{several} {allowed} of the client plugin {group.client_plugin!r}"

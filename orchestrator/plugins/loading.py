@@ -1,7 +1,7 @@
-"""How classes that packages bring are found: entry points, by name.
+"""Loading of plugin classes by entry points.
 
-Nothing is registered as a side effect of an import. A plugin that cannot be loaded stops the process: otherwise what
-needs it would fail later, in one process and not in the next.
+Nothing is registered as a side effect of an import. A plugin that cannot be loaded stops the process: otherwise its
+users would fail later, in one process and not in another.
 """
 
 from importlib.metadata import EntryPoint
@@ -16,12 +16,12 @@ Kind = TypeVar("Kind")
 
 
 def load_classes(namespace: str, kind: type[Kind], what: str) -> dict[str, type[Kind]]:
-    """Return the classes that the entry points of a group lead to, by name, in alphabetical order.
+    """Return the classes of the entry points in a group, by name, in alphabetical order.
 
     Args:
         namespace: The group.
-        kind: What each must be a subclass of.
-        what: What they are called in sentences.
+        kind: The required base class.
+        what: The name of such a plugin in messages.
 
     Raises:
         PluginMistake: there are none (a source tree that is not installed), one cannot be imported, is no such
@@ -45,10 +45,10 @@ def load_classes(namespace: str, kind: type[Kind], what: str) -> dict[str, type[
 
 
 def refuse_stranger(entry: EntryPoint, plugin: object, kind: type, what: str) -> None:
-    """Refuse what an entry point leads to if it is no subclass of ``kind``.
+    """Check that the object of an entry point is a subclass of ``kind``.
 
     Raises:
-        PluginMistake: it is none.
+        PluginMistake: it is not.
     """
     if not (isinstance(plugin, type) and issubclass(plugin, kind)):
         raise PluginMistake(

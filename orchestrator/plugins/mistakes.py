@@ -1,7 +1,6 @@
-"""What is wrong with a schema that a package brings, found when the class that has it is loaded.
+"""Mistakes in the schemas of plugins, found when the class is defined.
 
-Each is a sentence that begins with a path: ``properties_schema.networks.*.port``, where a star stands for every item of
-a list.
+Each is a sentence that begins with a path: ``properties_schema.networks.*.port``, where a star is every item of a list.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +9,7 @@ from typing import Any, Final
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.properties import EVERY_ATTRIBUTE, Attribute, Property, PropertyType
 
-#: What the schema of a map, and of a list, is.
+#: By type of property: the type of its ``schema``, and its name in messages.
 _CHILDREN: Final[Mapping[PropertyType, tuple[type, str]]] = {
     PropertyType.MAP: (Mapping, "a map of properties by name"),
     PropertyType.LIST: (Property, "the property that every item is"),
@@ -18,10 +17,10 @@ _CHILDREN: Final[Mapping[PropertyType, tuple[type, str]]] = {
 
 
 def refuse_mistakes(owner: str, mistakes: Iterable[str]) -> None:
-    """Refuse a class whose schemas are wrong; ``owner`` says which.
+    """Raise an error for all mistakes in the schemas of the class ``owner``, if there are any.
 
     Raises:
-        PluginMistake: with every mistake there is.
+        PluginMistake: there are; with all of them.
     """
     found = list(mistakes)
     if found:
@@ -29,13 +28,13 @@ def refuse_mistakes(owner: str, mistakes: Iterable[str]) -> None:
 
 
 def property_mistakes(schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Yield what is wrong with the properties of a schema, those inside others included."""
+    """Yield the mistakes in the properties of a schema, including nested ones."""
     for name, prop in schema.items():
         yield from _mistakes(prop, f"{path}.{name}")
 
 
 def attribute_mistakes(schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Yield what is wrong with the attributes of a schema."""
+    """Yield the mistakes in the attributes of a schema."""
     for name, attribute in schema.items():
         if name in EVERY_ATTRIBUTE:
             yield f"{path}.{name}: the name is reserved: it stands for all attributes of a resource"
@@ -56,7 +55,7 @@ def _mistakes(prop: Any, path: str) -> Iterator[str]:
     yield from _constraint_mistakes(prop, path)
     inner = list(_inner_mistakes(prop, path))
     yield from inner
-    # Where what is inside is wrong, what is said of a default would be, too.
+    # With mistakes in the nested schema, faults of the default would be misleading.
     for fault in prop.default_faults() if not inner else ():
         yield f"{path}: the default is wrong: {fault if fault.path else fault.message}"
 

@@ -1,7 +1,7 @@
-"""Properties and attributes of a resource type: their schemas, and how a given value becomes a typed one.
+"""Properties and attributes of a resource type: their schemas, and the conversion of given values to types.
 
 Checking and converting are one walk, so they cannot disagree: :func:`check_properties` collects every error,
-:func:`convert_properties` stops at the first. Values that are not known yet (``UNKNOWN``) pass untouched.
+:func:`convert_properties` stops at the first. Values that are not known yet (``UNKNOWN``) pass unchanged.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +19,7 @@ from orchestrator.plugins.support import SUPPORTED, SupportStatus
 
 
 class PropertyType(StrEnum):
-    """The types a property can have."""
+    """The type of a property."""
 
     STRING = "string"
     INTEGER = "integer"
@@ -30,21 +30,21 @@ class PropertyType(StrEnum):
     ANY = "any"
 
 
-#: Where a value is, seen from ``properties``: ``("networks", 0, "port")``.
+#: The path of a value in ``properties``: ``("networks", 0, "port")``.
 PropertyPath = tuple[str | int, ...]
 
 
 def dotted(path: PropertyPath) -> str:
-    """Return a path as people write it: ``networks[0].port``."""
+    """Return a path as text: ``networks[0].port``."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(steps).removeprefix(".")
 
 
 class PropertyError(ValueError):
-    """A property has a wrong value, is missing, or is not one of the type's; ``path`` says which, empty if several.
+    """A property at ``path`` has a wrong value, is missing, or is not in the schema; the path is empty for several.
 
-    Whoever names a part of the value in ``message`` or ``hint`` says the same without it in ``veiled``: that is what
-    people are told of a value that may be a secret. No sentence names the value of another property.
+    If ``message`` or ``hint`` contains a part of the value, ``veiled`` must be the same message without it: it is shown
+    if the value may be a secret. No message contains the value of another property.
     """
 
     def __init__(self, path: PropertyPath, message: str, hint: str = "", *, veiled: str = "") -> None:
@@ -60,7 +60,7 @@ class PropertyError(ValueError):
 
     @property
     def told(self) -> str:
-        """The error with the place it has in a resource's definition: ``properties.networks[0].port: ...``."""
+        """The message with its path in the resource's definition: ``properties.networks[0].port: ...``."""
         return f"{dotted(('properties', *self.path))}: {self._sentence}"
 
     @property
@@ -73,11 +73,11 @@ class MissingProperty(PropertyError):
 
 
 class UnknownProperty(PropertyError):
-    """A name is given that the schema has not."""
+    """A given name is not in the schema."""
 
 
 class PropertyNotVerified(NotVerified):
-    """A system that knows whether a property's value is right does not tell; ``fault`` says which property."""
+    """A property could not be verified, for another system could not be queried; ``fault`` has its path."""
 
     def __init__(self, fault: PropertyError) -> None:
         super().__init__(fault.told)
@@ -85,12 +85,12 @@ class PropertyNotVerified(NotVerified):
 
 
 class Walk(NamedTuple):
-    """How errors are taken, whether constraints are asked, and by which clients they may ask other systems."""
+    """Options of a conversion: the handler of errors, whether constraints are checked, and the clients for that."""
 
     report: Callable[[PropertyError], None]
     constraints: bool
     clients: AskedClients | None = None
-    #: Whether those are asked, too, that packages bring.
+    #: Whether custom constraints are checked, too.
     custom: bool = True
 
 
@@ -106,36 +106,36 @@ _CONVERTING_ONLY: Final = Walk(_raise, constraints=False)
 class Property:
     """The schema of one property; immutable, so that classes may share it.
 
-    What its parts contradict each other in is told when the class that has it is loaded, see
+    Contradictions in it are reported when the class that contains it is defined, see
     :mod:`orchestrator.plugins.mistakes`.
     """
 
     type: PropertyType
     description: str = ""
-    #: What a property that is not given becomes; None: there is no default.
+    #: The value of a property that is not given; None: there is no default.
     default: Any = None
     required: bool = False
-    #: A change is handled in place; otherwise it means replacement.
+    #: Whether a change is applied in place; otherwise it replaces the resource.
     update_allowed: bool = False
-    #: A change is refused.
+    #: Whether a change is refused.
     immutable: bool = False
-    #: Of a map: a schema for each child name. Of a list: the schema of every item. None: anything goes.
+    #: Of a map: a schema for each child name. Of a list: the schema of every item. None: any.
     schema: "Mapping[str, Property] | Property | None" = None
     constraints: tuple[Constraint, ...] = ()
     support_status: SupportStatus = SUPPORTED
-    #: Whether a value does anything; where none does, giving one is refused.
+    #: Whether the property has an effect; if not, giving a value is refused.
     implemented: bool = True
     _default: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         default = self.default
         if default is not None:
-            # A wrong one is told of when the class is loaded: nothing here knows the property's name.
+            # A wrong default is reported when the class is defined: the property's name is not known here.
             default = self.convert(default, (), Walk(lambda _: None, constraints=False))
         object.__setattr__(self, "_default", default)
 
     def default_faults(self) -> list[PropertyError]:
-        """Return what is wrong with the default; nobody else's constraints are asked, which may not be installed."""
+        """Return what is wrong with the default, except by custom constraints, which may not be installed."""
         faults: list[PropertyError] = []
         if self.default is not None:
             self.convert(self.default, (), Walk(faults.append, constraints=True, custom=False))
@@ -146,7 +146,7 @@ class Property:
         return deepcopy(self._default) if isinstance(self._default, (dict, list)) else self._default
 
     def convert(self, value: Any, path: PropertyPath, walk: Walk) -> Any:
-        """Return ``value``, perhaps a given null, with this type; ``UNKNOWN`` after reporting an error."""
+        """Return ``value``, which may be null, converted to this type; ``UNKNOWN`` after reporting an error."""
         if value is UNKNOWN:
             return value
         if value is None and self.type is not PropertyType.ANY:
@@ -186,28 +186,28 @@ class Property:
         return _SCALARS[self.type](value)
 
 
-#: The attributes that every resource has besides those of its type: all of those, as one map. No type has its own.
+#: The attributes of every resource: all attributes of its type, as one map. Types cannot define these names.
 EVERY_ATTRIBUTE: Final = frozenset({"*", "show"})
 
 
 class CacheMode(StrEnum):
-    """How long an attribute that was read is taken to be so."""
+    """How long the value of an attribute is kept."""
 
-    #: As long as the resource does not change; what is null is asked for again all the same.
+    #: As long as the resource does not change; a null is read again.
     LOCAL = "local"
-    #: Not at all: it is asked for whenever the resource is visited.
+    #: Not at all: the attribute is read whenever the resource is visited.
     NONE = "none"
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """One thing a resource tells about itself once it exists."""
+    """The schema of one attribute of an existing resource."""
 
     description: str
-    #: The type of its value; None where that depends. A value of another type is logged, and told all the same.
+    #: The type of its value; None if it varies. A value of another type is logged, and returned all the same.
     type: PropertyType | None = None
     support_status: SupportStatus = SUPPORTED
-    #: Of a stack in a stack, attributes are read whenever it is visited, whatever stands here.
+    #: Attributes of nested stacks are read at every visit, regardless of this.
     cache_mode: CacheMode = CacheMode.LOCAL
 
 
@@ -218,13 +218,13 @@ def check_properties(
     accepts_anything: bool = False,
     clients: AskedClients | None = None,
 ) -> list[PropertyError]:
-    """Return every error of ``given``: unknown and missing names, wrong types, constraints that do not hold.
+    """Return every error of ``given``: unknown and missing names, wrong types, violated constraints.
 
-    What is ``UNKNOWN``, or holds such a value, is not asked about its constraints. Without ``clients``, nothing is
-    asked of other systems.
+    Constraints are not checked on values that are or contain ``UNKNOWN``. Without ``clients``, no other system is
+    queried.
 
     Raises:
-        PropertyNotVerified: another system was to be asked, and does not tell.
+        PropertyNotVerified: another system could not be queried.
     """
     errors: list[PropertyError] = []
     _convert_map(schema, given, (), Walk(errors.append, constraints=True, clients=clients), accepts_anything)
@@ -242,13 +242,13 @@ def convert_properties(
     """Return typed properties in which every name of ``schema`` is a key, with defaults filled in.
 
     A name without value or default becomes None. Converting twice is not the same as once, since a given null
-    becomes an empty value: keep what was given, and convert that. With ``constraints=False`` none is asked, and
-    nothing is required: a deletion must not fail because a rule became stricter, or because nothing was made yet.
-    Without ``clients``, nothing is asked of other systems.
+    becomes an empty value: keep the given properties, and convert those. With ``constraints=False`` none is checked,
+    and nothing is required: a deletion must not fail because a rule became stricter, or because nothing was created.
+    Without ``clients``, no other system is queried.
 
     Raises:
         PropertyError: the first error found.
-        PropertyNotVerified: another system was to be asked, and does not tell.
+        PropertyNotVerified: another system could not be queried.
     """
     walk = _CONVERTING._replace(clients=clients) if constraints else _CONVERTING_ONLY
     return _convert_map(schema, given, (), walk, accepts_anything)
@@ -257,10 +257,10 @@ def convert_properties(
 def convert_by(
     schema: Mapping[str, Property], given: Mapping[str, Any], walk: Walk, *, accepts_anything: bool = False
 ) -> dict[str, Any]:
-    """Return what :func:`convert_properties` returns, with ``UNKNOWN`` in place of what ``walk`` was told is wrong.
+    """Return the same as :func:`convert_properties`, with ``UNKNOWN`` in place of values reported to ``walk``.
 
     Raises:
-        PropertyNotVerified: another system was to be asked, and does not tell.
+        PropertyNotVerified: another system could not be queried.
     """
     return _convert_map(schema, given, (), walk, accepts_anything)
 
@@ -291,7 +291,7 @@ def _convert_map(
             if walk.constraints and prop.required and prop.default is None:
                 expected = f"expected {_EXPECTED[prop.type]}, found nothing"
                 message = f"a value is required: {expected}"
-                # Its path may not be shown where the map around it may not.
+                # Contains the name: the path may not be shown if the map may be a secret.
                 veiled = f"a value of {name!r} is required: {expected}"
                 walk.report(MissingProperty((*path, name), message, veiled=veiled))
             converted[name] = prop.absent()
@@ -308,9 +308,9 @@ def _refuse_unusable(prop: Property, path: PropertyPath, walk: Walk) -> None:
     if not prop.implemented:
         walk.report(PropertyError(path, "it is not implemented, so nothing can be given", "take it away"))
     elif prop.support_status.is_refused:
-        told = prop.support_status
-        since = f" since {told.version}" if told.version else ""
-        walk.report(PropertyError(path, f"it is not supported{since}", told.advice or "take it away"))
+        status = prop.support_status
+        since = f" since {status.version}" if status.version else ""
+        walk.report(PropertyError(path, f"it is not supported{since}", status.advice or "take it away"))
 
 
 def _report_unknown(
@@ -328,7 +328,7 @@ def _report_unknown(
 
 
 class _Unfit(Exception):
-    """The value is not of the type, and nothing makes it one."""
+    """The value cannot be converted to the type."""
 
 
 def _to_text(value: Any) -> str:
@@ -373,7 +373,7 @@ _SCALARS: Final[Mapping[PropertyType, Callable[[Any], Any]]] = {
     PropertyType.NUMBER: _to_number,
     PropertyType.BOOLEAN: _to_boolean,
 }
-#: What a given null stands for where there is no default.
+#: By type: the value of a given null, where there is no default.
 _NULL: Final[Mapping[PropertyType, Any]] = {
     PropertyType.STRING: "",
     PropertyType.INTEGER: 0,

@@ -1,4 +1,4 @@
-"""Where resource types are found: entry points of installed packages, by the type's name."""
+"""Registry of resource types: the entry points of installed packages, by the type's name."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -16,18 +16,18 @@ NAMESPACE = "isotherm.resources"
 
 
 class ResourceTypes(Mapping[str, type[Resource]]):
-    """The resource types there are, by name; immutable."""
+    """Resource types by name; immutable."""
 
     def __init__(self, types: Mapping[str, type[Resource]]) -> None:
         self._types = dict(types)
 
     @classmethod
     def load(cls, namespace: str = NAMESPACE) -> "ResourceTypes":
-        """Return the installed types; they are looked for once per process.
+        """Return the installed types, which are loaded once per process.
 
         Raises:
             PluginMistake: there are none (a source tree that is not installed), a type cannot be imported, is
-                no resource type, its name is taken by another, or its groups name a client plugin that is not there.
+                no resource type, its name is taken, or its groups name a client plugin that is not installed.
         """
         return _load(namespace)
 
@@ -35,7 +35,7 @@ class ResourceTypes(Mapping[str, type[Resource]]):
         """Return the type called ``name``.
 
         Raises:
-            NotFound: there is none; the sentence names the nearest.
+            NotFound: there is none; the message names the nearest.
         """
         try:
             return self._types[name]
@@ -63,10 +63,10 @@ def _load(namespace: str) -> ResourceTypes:
 
 
 def refuse_unknown_clients(name: str, kind: type[Resource]) -> None:
-    """Refuse a type whose groups name a client plugin that is not installed; none is imported for that.
+    """Check that the client plugins in a type's groups are installed, without importing them.
 
     Raises:
-        PluginMistake: there is no such plugin; the sentence names the nearest.
+        PluginMistake: one is not; the message names the nearest.
     """
     installed = entry_points(group=CLIENTS).names
     for group in kind.properties_groups:

@@ -1,7 +1,7 @@
-"""The contract of a resource type: declare schemas, implement ``handle_<action>`` and ``check_<action>_complete``.
+"""Contract of a resource type: declare schemas, implement ``handle_<action>`` and ``check_<action>_complete``.
 
-The engine calls one step at a time, in any process on any machine, and writes down what the step left behind
-before the next: nothing may be kept in memory between two steps. A step that died half-way is run again.
+The engine calls one step at a time, in any process on any machine, and stores the resource's state before the next:
+nothing may be kept in memory between two steps. An interrupted step is run again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,129 +31,128 @@ from orchestrator.plugins.translation import Rule, rule_mistakes
 class CannotTell(Enum):
     """The type of :data:`CANNOT_TELL`."""
 
-    CANNOT_TELL = "nobody looked"
+    CANNOT_TELL = "not observed"
 
 
-#: What :meth:`Resource.observe` answers where it does not know; None would say that the object is gone.
+#: The result of :meth:`Resource.observe` where the state is unknown; None means that the object does not exist.
 CANNOT_TELL: Final = CannotTell.CANNOT_TELL
 
 
 class _Kept(Enum):
-    KEPT = "the token stays as it is"
+    KEPT = "the token is unchanged"
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A step's answer "not finished": look again after ``seconds``, or earlier when woken (a signal came)."""
+    """The result of an unfinished step: check again after ``seconds``, or earlier when woken (by a signal)."""
 
     seconds: float
-    #: What to go on with, where an action has several parts; as it is, that with which it went on so far.
+    #: The next token, where an action has several parts; by default the present one.
     token: Any = _Kept.KEPT
 
     def next_token(self, token: Any) -> Any:
-        """Return the token to go on with, where it was ``token`` so far."""
+        """Return the next token, given the present one."""
         return token if self.token is _Kept.KEPT else self.token
 
 
 class ResourceFailure(Exception):
-    """What a plugin raises when the action has failed for good; the text becomes the resource's reason.
+    """A permanent failure of the action, raised by a plugin; the message becomes the resource's reason.
 
-    Reasons are stored and shown as they are: no text of an exception holds a secret.
+    Reasons are stored and shown unchanged: messages of exceptions must not contain secrets.
     """
 
 
 class RetryableFailure(ResourceFailure):
-    """What a plugin raises when doing the same again may help: it is tried again, later each time."""
+    """A failure after which the step is retried, with growing delays."""
 
 
 class NothingDone(RetryableFailure):
-    """What a plugin raises when doing the same again may help, and certainly nothing came of this try.
+    """A failure after which the step is retried, and which certainly had no effect.
 
-    Raised by :meth:`Resource.handle_create`, it spares the next try the question of :meth:`Resource.find`.
+    Raised by :meth:`Resource.handle_create`, it lets the next attempt skip :meth:`Resource.find`.
     """
 
 
 @dataclass(slots=True, kw_only=True)
 class ResourceState:
-    """What the row remembers of a resource between two steps; a plugin changes it, the engine stores it."""
+    """The state of a resource between two steps: plugins change it, the engine stores it in the resource's row."""
 
     uuid: str
-    #: The id in the outside world; a plugin sets it as soon as it is known.
+    #: The object's id in the other system; a plugin sets it as soon as it is known.
     physical_id: str | None = None
-    #: The node that it is on; a plugin sets it before it makes anything there.
+    #: The node that it is on; a plugin sets it before it creates anything there.
     on_node: str | None = None
-    #: Private facts a plugin keeps (encrypted where a key is configured); plain types only.
+    #: Private data of the plugin (encrypted where a key is configured); plain types only.
     data: dict[str, Any] = field(default_factory=dict)
     #: From the template at first, then changed by signals.
     metadata: dict[str, Any] = field(default_factory=dict)
     action: str = "INIT"
     status: str = "COMPLETE"
-    #: Seconds since the epoch, by the database's clock: when the action under way was first claimed.
+    #: Seconds since the epoch, by the database's clock: when the present action was first claimed.
     started_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyChanges:
-    """What an update changes: property name -> value before, value after (None where it is not given)."""
+    """The changes of an update: the properties before and after it (None where a property is not given)."""
 
     before: Mapping[str, Any]
     after: Mapping[str, Any]
 
     @property
     def names(self) -> frozenset[str]:
-        """The properties whose value differs."""
+        """The names of the properties whose values differ."""
         names = {*self.before, *self.after}
         return frozenset(name for name in names if self.before.get(name) != self.after.get(name))
 
 
 class Resource:
-    """Base of every resource type; each method says what it promises, and does nothing by default.
+    """Base of every resource type; methods do nothing by default.
 
     ``handle_<action>`` starts the action and returns a *token*: plain types (None, text, numbers, lists, maps)
-    that are stored and given to ``check_<action>_complete``, which answers True when the action is complete, or
+    that are stored and given to ``check_<action>_complete``, which returns True when the action is complete, or
     a :class:`Wait`. Both raise :class:`ResourceFailure` (or any exception) when the action has failed.
     """
 
-    #: One sentence for people, shown by ``isotherm resource-type show``.
+    #: One sentence for users, shown by ``isotherm resource-type show``.
     description: ClassVar[str] = ""
-    #: How far the type can be relied on.
+    #: Whether the type is supported, deprecated, unsupported or hidden.
     support_status: ClassVar[SupportStatus] = SUPPORTED
-    #: A HOT template that shows the type in use, for the documentation; without one, the least that will do is made up.
-    #: It names no files, and is shown only if it is valid and has a resource of this type.
+    #: A HOT template that shows the type in use, for the documentation; without one, a minimal template is generated.
+    #: It refers to no files, and is shown only if it is valid and has a resource of this type.
     example: ClassVar[str] = ""
     properties_schema: ClassVar[Mapping[str, Property]] = {}
-    #: Which properties go together, in the form that :mod:`orchestrator.plugins.group_declarations` reads and
-    #: docs/properties-groups.md explains. Checked against the properties when the class is defined.
+    #: Rules on which properties may be given together, in the form that :mod:`orchestrator.plugins.group_declarations`
+    #: reads and docs/properties-groups.md explains. Checked against the properties when the class is defined.
     properties_groups_schema: ClassVar[Sequence[Mapping[Any, Any]]] = ()
-    #: The same as it was read.
+    #: The parsed groups.
     properties_groups: ClassVar[tuple[PropertiesGroup, ...]] = ()
     attributes_schema: ClassVar[Mapping[str, Attribute]] = {}
-    #: What templates may say under ``update_policy``; nothing, unless a type says otherwise.
+    #: The schema of ``update_policy`` in templates; by default, it must be empty.
     update_policy_schema: ClassVar[Mapping[str, Property]] = {}
-    #: Any property and any attribute name is accepted (``OS::Heat::None``).
+    #: Whether any property and any attribute name is accepted (``OS::Heat::None``).
     accepts_anything: ClassVar[bool] = False
-    #: Raise when the meaning of stored state changes, so that an update visits resources made by older code.
+    #: Increase when the meaning of stored state changes, so that an update visits resources created by older code.
     type_version: ClassVar[int] = 1
-    #: Whether what is under way for one definition need not be ended before the resource is given another: see
-    #: :meth:`is_outdated`.
+    #: Whether the resource can be given another definition while an action is in progress: see :meth:`is_outdated`.
     supersedes: ClassVar[bool] = False
     #: Whether an update that changes no property is carried out all the same.
     always_updates: ClassVar[bool] = False
-    #: Whether every update puts another in its place, whatever else it changes; a rollback does not.
+    #: Whether every update replaces the resource, even without changes; a rollback does not.
     renewed_by_updates: ClassVar[bool] = False
     #: The name of the property that refers to another resource whose *current* metadata this one reads (a wait
     #: condition reads its handle's signals); see :attr:`watched_metadata`.
     watches: ClassVar[str | None] = None
-    #: The names of attributes that this type asks, by itself, of the resources that its properties refer to, as far as
-    #: those have them (a message asks configs for their text, where the template gives it only their ids):
-    #: ``self.stack.resource(NAME).attributes()`` has them.
+    #: The names of attributes that this type itself reads of the resources that its properties refer to, as far as they
+    #: have them (a multipart message reads the texts of configs, where the template gives only their ids):
+    #: ``self.stack.resource(NAME).attributes()`` returns them.
     reads: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Hold a type to its contract, and its schemas to what they promise each other, as soon as its class is there.
+        """Check the contract, the schemas and the translation rules when the class is defined.
 
         Raises:
-            PluginMistake: with everything that is wrong.
+            PluginMistake: they have mistakes; with all of them.
         """
         super().__init_subclass__(**kwargs)
         owner = f"{cls.__module__}:{cls.__qualname__}"
@@ -176,11 +175,11 @@ class Resource:
 
     @classmethod
     def _translation_mistakes(cls) -> Iterator[str]:
-        """Yield what is wrong with the rules that hold where nothing is given."""
+        """Yield the mistakes in the translation rules that apply if no property is given."""
         try:
             nothing = convert_properties(cls.properties_schema, {}, constraints=False)
             yield from rule_mistakes(cls.properties_schema, cls.translation_rules(nothing))
-        except Exception as error:  # noqa: BLE001 (the boundary to other people's code)
+        except Exception as error:  # noqa: BLE001 (the boundary to plugins)
             yield f"translation_rules fails where no property is given: {type(error).__name__}: {error}"
 
     def __init__(
@@ -204,14 +203,14 @@ class Resource:
         self.settings = settings
         #: Seconds since the epoch, by the database's clock, when this step was claimed.
         self.now = now
-        #: The clients of other systems, as the stack's project has them; set by the engine.
+        #: The clients of other systems for the stack's project; set by the engine.
         self.clients: ProjectClients = Clients(settings).of(stack.project)
-        #: What lifecycle plugins said of the resource as the operation began, by the plugin's name; set by the engine,
-        #: and read from the store when it is first looked at. Nobody can change it.
+        #: The annotations that lifecycle plugins returned at the beginning of the operation, by the plugin's name; set
+        #: by the engine, read from the store when first needed, and immutable.
         self.annotations: Mapping[str, Mapping[str, Any]] = FrozenDict()
-        #: What the template says under ``update_policy``, by that schema; set by the engine, empty in a deletion.
+        #: The template's ``update_policy``, converted by its schema; set by the engine, empty in a deletion.
         self.update_policy: Mapping[str, Any] = {}
-        #: The metadata, as it is now, of the resource that :attr:`watches` points at.
+        #: The current metadata of the resource that :attr:`watches` refers to.
         self.watched_metadata: Mapping[str, Any] = watched_metadata or {}
 
     def client(self, name: str) -> ClientPlugin:
@@ -226,178 +225,241 @@ class Resource:
     # -- creating ----------------------------------------------------------------------------------------------
 
     def handle_create(self) -> Any:
-        """Begin to make the object; set ``self.state.physical_id`` once it is known; return a token."""
+        """Begin to create the object; set ``self.state.physical_id`` once it is known; return a token.
+
+        Raises:
+            ResourceFailure: it failed.
+        """
 
     def check_create_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the object is ready."""
+        """Return whether the object is ready.
+
+        Raises:
+            ResourceFailure: the creation failed.
+        """
         return True
 
     def find(self) -> str | None:
-        """Return the physical id of what an interrupted create of *this* row may have made, or None.
+        """Return the physical id of the object that an interrupted create of *this* row may have created, or None.
 
-        Asked before ``handle_create`` whenever an earlier attempt may have got anywhere; ``self.state.uuid`` is the
-        idempotency token to look for. When an id is returned, it is stored, and ``handle_create`` is not called:
+        Called before ``handle_create`` if an earlier attempt may have had an effect; ``self.state.uuid`` is the
+        idempotency token to look for. If an id is returned, it is stored, and ``handle_create`` is not called:
         :meth:`check_create_complete` is, with the token that :meth:`resume_create` returns.
         """
 
     def resume_create(self) -> Any:
-        """Return the token with which to go on after :meth:`find` found the object of an interrupted create."""
+        """Return the token to continue with after :meth:`find` found the object of an interrupted create."""
 
     # -- adopting ----------------------------------------------------------------------------------------------
 
     def handle_adopt(self) -> Any:
-        """Take over the object ``self.state.physical_id``, which somebody else has made and :meth:`observe` has seen.
+        """Adopt the existing object ``self.state.physical_id``, which :meth:`observe` has found; return a token.
 
-        ``self.state.data`` and ``self.state.metadata`` are what the adopt file says; the properties are the template's.
-        Nothing of the object is changed. Return a token. May run more than once.
+        ``self.state.data`` and ``self.state.metadata`` come from the adopt file, the properties from the template. Must
+        not change the object. May run more than once.
+
+        Raises:
+            ResourceFailure: it failed.
         """
 
     def check_adopt_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the object is taken over."""
+        """Return whether the object is adopted.
+
+        Raises:
+            ResourceFailure: the adoption failed.
+        """
         return True
 
     # -- updating ----------------------------------------------------------------------------------------------
 
     def needs_replace(self, changes: PropertyChanges) -> bool:
-        """Tell whether these changes need a new object even though each property may be updated in place."""
+        """Return whether these changes need a replacement even though each property may be updated in place."""
         return False
 
     def handle_update(self, changes: PropertyChanges) -> Any:
-        """Begin to change the object in place to ``self.properties``; return a token."""
+        """Begin to update the object in place to ``self.properties``; return a token.
+
+        Raises:
+            ResourceFailure: it failed.
+        """
 
     def check_update_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the change is complete."""
+        """Return whether the update is complete.
+
+        Raises:
+            ResourceFailure: the update failed.
+        """
         return True
 
     def is_outdated(self, token: Any) -> bool:
-        """Tell whether the action that goes on with ``token`` was begun for another definition than the present one.
+        """Return whether the action with this token was begun for another definition than the present one.
 
-        Asked of types that supersede: their action is then begun anew.
+        Called for types that supersede: an outdated action is begun again.
         """
         return False
 
     def needs_replace_failed(self) -> bool:
-        """Tell whether another object must take the place of this one, which failed; else it is changed in place."""
+        """Return whether a failed resource must be replaced; otherwise it is updated in place."""
         return True
 
     # -- deleting ----------------------------------------------------------------------------------------------
 
     def handle_delete(self) -> Any:
-        """Begin to delete the object; one that is already gone is no error; return a token.
+        """Begin to delete the object, which may be gone already; return a token.
 
-        ``self.properties`` are those last applied. ``self.state.physical_id`` may be None: an interrupted or
-        failed create may have made something all the same, which :meth:`find` (asked before) did not see.
+        ``self.properties`` are those last applied. ``self.state.physical_id`` may be None: an interrupted or failed
+        create may have created an object that :meth:`find`, which is called before, did not find.
+
+        Raises:
+            ResourceFailure: it failed.
         """
 
     def check_delete_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the object is gone."""
+        """Return whether the object is deleted.
+
+        Raises:
+            ResourceFailure: the deletion failed.
+        """
         return True
 
     def handle_retain(self) -> None:
-        """Let go of an object that stays in the world when its resource goes."""
+        """Detach an object that is kept when its resource is deleted."""
 
-    # -- as it is ----------------------------------------------------------------------------------------------
+    # -- actions without a new definition ----------------------------------------------------------------------
 
-    # ``self.properties`` are those last applied. Nothing but ``self.state`` is written down of what these leave behind.
+    # ``self.properties`` are those last applied. Only ``self.state`` is stored after these actions.
 
     def handle_check(self) -> Any:
-        """Begin to look whether the object is in order, beyond what :meth:`observe` tells; return a token.
+        """Begin to check the object beyond what :meth:`observe` returns; return a token.
 
         Raises:
-            ResourceFailure: it is not; the text says what is wrong.
+            ResourceFailure: the check failed; the message has the reason.
         """
 
     def check_check_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the look is over; what :meth:`observe` then finds is compared with the properties."""
+        """Return whether the check is complete; then the result of :meth:`observe` is compared with the properties.
+
+        Raises:
+            ResourceFailure: the check failed; the message has the reason.
+        """
         return True
 
     def handle_suspend(self) -> Any:
-        """Begin to bring the object to rest, so that it can be resumed; one at rest is no error; return a token.
+        """Begin to suspend the object, which may be suspended already; return a token.
 
-        Changes and deletions may come while it is at rest: a deletion must then do, and before a change it is resumed.
+        A suspended object may be deleted, but is resumed before an update.
+
+        Raises:
+            ResourceFailure: it failed.
         """
 
     def check_suspend_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the object is at rest."""
+        """Return whether the object is suspended.
+
+        Raises:
+            ResourceFailure: that failed.
+        """
         return True
 
     def handle_resume(self) -> Any:
-        """Begin to bring the object back from rest; one that never was suspended in the end is no error."""
+        """Begin to resume the object, which may not be suspended; return a token.
+
+        Raises:
+            ResourceFailure: it failed.
+        """
 
     def check_resume_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the object is back."""
+        """Return whether the object is resumed.
+
+        Raises:
+            ResourceFailure: that failed.
+        """
         return True
 
     def handle_snapshot(self) -> Any:
         """Begin to take a snapshot of the object; return a token.
 
-        The token with which it is complete is the *entry* that the snapshot keeps of this resource, and that
-        :meth:`handle_restore` and :meth:`handle_delete_snapshot` are given, also when the object is gone; None keeps
-        nothing, and neither of them is called.
+        The last token is the *entry* that the snapshot keeps for this resource: :meth:`handle_restore` and
+        :meth:`handle_delete_snapshot` receive it, even when the object no longer exists. If it is None, nothing is
+        kept, and neither of them is called.
+
+        Raises:
+            ResourceFailure: it failed.
         """
 
     def check_snapshot_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the snapshot is there."""
+        """Return whether the snapshot is complete.
+
+        Raises:
+            ResourceFailure: the snapshot failed.
+        """
         return True
 
     def handle_restore(self, entry: Any) -> Any:
-        """Begin to bring the object back to a snapshot; return a token. Doing it again does no harm.
+        """Begin to restore the object from a snapshot; return a token. Must be idempotent.
 
-        The object, which may be another one than that of the snapshot, is what the snapshot's definition says already.
+        The object may be another one than that of the snapshot; it has the snapshot's definition already.
+
+        Raises:
+            ResourceFailure: it failed.
         """
 
     def check_restore_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the object is back."""
+        """Return whether the object is restored.
+
+        Raises:
+            ResourceFailure: that failed.
+        """
         return True
 
     def handle_delete_snapshot(self, entry: Any) -> None:
-        """Delete what was made for a snapshot, whose resource may be gone; what is gone already is no error.
+        """Delete the objects of a snapshot; they, and the resource, may be gone already.
 
-        The entry of a snapshot that never was complete is the last token there was.
+        The entry of an incomplete snapshot is the last token.
 
-        Runs where the coordinator does, with whatever is known of the resource in ``self.state``, which is not stored.
+        Runs in the coordinator. ``self.state`` contains what is known of the resource, and is not stored afterwards.
         """
 
-    # -- telling -----------------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------------------
 
     def reference_id(self) -> str | None:
-        """What ``{get_resource: name}`` resolves to; the physical id unless a type says otherwise."""
+        """Return the value of ``{get_resource: name}``; by default the physical id."""
         return self.state.physical_id
 
     def attribute(self, name: str) -> Any:
-        """Return the attribute ``name`` (one of the schema's) as it is now: plain types, None if unknown.
+        """Return the current value of an attribute of the schema: plain types, None if unknown.
 
-        What it raises fails those who need the attribute, not this resource, unless another try may help.
+        An exception fails the resources that read the attribute, not this one, unless it is retryable.
         """
 
     def observe(self) -> Mapping[str, Any] | CannotTell | None:
-        """Return the properties as they really are in the world, or None if the object does not exist.
+        """Return the actual properties of the object, or None if it does not exist.
 
-        A property that is not among them is one that nobody can see; a check compares the others with
-        ``self.properties``. ``CANNOT_TELL``, unless a type says otherwise: it does not look.
+        Properties that cannot be observed are left out; a check compares the others with ``self.properties``. By
+        default ``CANNOT_TELL``: the type does not support it.
         """
         return CANNOT_TELL
 
-    # -- being told --------------------------------------------------------------------------------------------
+    # -- signals -----------------------------------------------------------------------------------------------
 
     def handle_signal(self, details: Mapping[str, Any]) -> str:
-        """Take a signal: change ``self.state.metadata`` and return a sentence for the event history.
+        """Handle a signal: change ``self.state.metadata`` and return a sentence for the event history.
 
-        May run more than once for one signal, and while another step of this resource runs: it only reads what it
-        is given, and changes nothing but the metadata.
+        May run more than once for one signal, and while another step of this resource runs: it must change nothing but
+        the metadata.
 
         Raises:
             ResourceFailure: the signal is refused; nothing is stored.
         """
         raise ResourceFailure(f"resources of type {self.type_name} take no signals")
 
-    # -- being placed ------------------------------------------------------------------------------------------
+    # -- placement ---------------------------------------------------------------------------------------------
 
     @classmethod
     def asks_of_node(cls, properties: Mapping[str, Any]) -> Asks | None:
-        """Return what a resource with these properties asks of the node it is to be on; None: it is on none.
+        """Return the requirements on a node of a resource with these properties; None: it needs no node.
 
-        What is not known yet is ``UNKNOWN``, and nothing is converted yet.
+        The properties are not converted, and values that are not known yet are ``UNKNOWN``.
         """
         return None
 
@@ -405,36 +467,36 @@ class Resource:
 
     @classmethod
     def translation_rules(cls, properties: Mapping[str, Any]) -> Sequence[Rule]:
-        """Return the old names of properties, and names that stand for ids; :mod:`orchestrator.plugins.translation`.
+        """Return the translation rules of properties; see :mod:`orchestrator.plugins.translation`.
 
-        ``properties`` have their types; nothing is translated yet, and what is not known is ``UNKNOWN``.
+        ``properties`` are converted but not translated; values that are not known yet are ``UNKNOWN``.
         """
         return ()
 
     @classmethod
     def validate(cls, properties: Mapping[str, Any]) -> None:
-        """Check what the schemas cannot say; values not known yet are ``UNKNOWN``.
+        """Check rules that schemas cannot express; values that are not known yet are ``UNKNOWN``.
 
-        Asked when the whole stack is examined, and again just before an action begins, when all is known.
+        Called when the whole stack is validated, and again before an action begins, when all values are known.
 
         Raises:
-            PropertyError: with the path of the property at fault.
+            PropertyError: a property is wrong; with its path.
         """
 
     @classmethod
     def validate_written(cls, properties: Mapping[str, Any]) -> None:
-        """Check what nobody may write in a template, although it may be what a reference in it comes to.
+        """Check rules for values that are written in a template but not for the results of references.
 
-        Asked when the whole stack is examined, after :meth:`validate`; what references come to is ``UNKNOWN`` then.
+        Called when the whole stack is validated, after :meth:`validate`; the results of references are ``UNKNOWN``.
 
         Raises:
-            PropertyError: with the path of the property at fault.
+            PropertyError: a property is wrong; with its path.
         """
 
     @classmethod
     def is_retryable(cls, error: Exception) -> bool:
-        """Tell whether an exception other than :class:`ResourceFailure` is worth another try.
+        """Return whether a step that raised an exception other than :class:`ResourceFailure` is retried.
 
-        What a client of this resource calls retryable is tried again in any case.
+        Exceptions that a client of this resource classifies as retryable are retried in any case.
         """
         return False

@@ -1,7 +1,7 @@
-"""The contract of groups whose size signals change, and of the policies that take these signals.
+"""Contract of scalable groups, and of scaling policies that change their size on signals.
 
-A policy and its group decide together; the engine writes down what they decided before it changes anything, so that
-it can be gone on with by whoever comes next.
+A policy and its group decide together; the engine stores the decision before it changes anything, so that another
+process can continue.
 """
 
 from collections.abc import Mapping
@@ -14,47 +14,47 @@ from orchestrator.plugins.stack_resource import StackResource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """What a policy makes of a signal."""
+    """A scaling policy's decision on a signal."""
 
     #: A sentence for the event history.
     sentence: str
-    #: The new size; None: the group stays as it is.
+    #: The new size; None: no change.
     size: int | None = None
 
 
 class ScalableResource(StackResource):
-    """Base of stacks whose number of members signals change."""
+    """Base of groups whose number of members scaling policies change."""
 
     def current_size(self) -> int:
-        """Return how many members there are to be now."""
+        """Return the present desired number of members."""
         raise NotImplementedError
 
     def within_bounds(self, size: int) -> int:
-        """Return the allowed size that is nearest."""
+        """Return the allowed size nearest to ``size``."""
         raise NotImplementedError
 
     def cooldown_left(self) -> float:
-        """Return how many seconds no policy may change the size, because one just did."""
+        """Return the remaining cooldown in seconds, in which no policy may change the size."""
         raise NotImplementedError
 
     def is_as_asked(self) -> bool:
-        """Tell whether the stack has the members that it is to have; not so, if who changed the size died over it."""
+        """Return whether the stack has the desired members; it lacks them if a resize was interrupted."""
         raise NotImplementedError
 
     def resize(self, size: int) -> None:
-        """Change the private data, and nothing else: from then on, ``child()`` says what has that size."""
+        """Store the new size in the private data and change nothing else: ``child()`` returns a stack of this size."""
         raise NotImplementedError
 
 
 class ScalingResource(Resource):
-    """Base of resources that take signals to change the size of a group."""
+    """Base of scaling policies: resources that change the size of a group on signals."""
 
     #: The name of the property that refers to the group.
     scales: ClassVar[str]
 
     def scaling(self, group: ScalableResource, details: Mapping[str, Any]) -> Scaling:
-        """Return what a signal comes to; where it changes the size, take that down in the metadata.
+        """Return the decision on a signal; record a change of the size in the metadata.
 
-        May run more than once for one signal; it changes nothing else.
+        May run more than once for one signal; changes nothing else.
         """
         raise NotImplementedError

@@ -1,8 +1,8 @@
-"""The contract of resource types that are stacks themselves: templates used as types, groups, stacks in stacks.
+"""Contract of resource types that are nested stacks: templates used as types, groups, stacks in stacks.
 
-Such a type says what its stack is to be (:meth:`StackResource.child`); the engine makes that stack, changes it and
-deletes it. The resource waits without a worker: the child's end wakes it. A child under way may be given another
-definition at any moment, so nothing that was begun for an old one is waited for.
+Such a type defines its stack (:meth:`StackResource.child`); the engine creates, updates and deletes it. The resource
+waits without a worker until the child's operation ends. A child's definition may be replaced while an operation is in
+progress, so operations for an old definition are not waited for.
 """
 
 import hashlib
@@ -17,29 +17,29 @@ from orchestrator.definition import AttributePath, follow
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND
 from orchestrator.plugins.resource import PropertyChanges, Resource, ResourceFailure, Wait
 
-#: Where a resource's data hold, until it is adopted, the entries of what is in its stack.
+#: The key in a resource's data of the adopt entries for its stack, until it is adopted.
 ENTRIES: Final = "adopted"
-#: What a snapshot's entry of such a resource calls the snapshot of its stack.
+#: The key in a snapshot's entry of the snapshot of the nested stack.
 INSIDE: Final = "snapshot_of_its_stack"
-#: How long a resource waits for its stack at most before it looks by itself; its stack's end wakes it.
+#: The longest time between two looks at the nested stack; the end of its operation wakes the resource earlier.
 LOOK_AGAIN_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """What the stack that a resource is, is to be."""
+    """The desired definition of a nested stack."""
 
-    #: The template: its text, or its parts as plain values, in which nothing is called.
+    #: The template: its text, or its parts as plain values without calls.
     template: str | Mapping[str, Any]
-    #: What problems in it call it.
+    #: The name of the template in problems.
     file: str
     #: The values of its parameters.
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    #: Where in the properties they come from, each by its name: to know which of them are secrets.
+    #: The path in the properties of the map that the parameters come from: it determines which of them are secrets.
     parameters_from: tuple[str | int, ...] = ()
-    #: Minutes that an operation on it may take; None: as long as there is left for the stack it is in, never longer.
+    #: The time limit of an operation on it, in minutes, never more than the parent stack has left; None: that.
     timeout_minutes: float | None = None
-    #: Attributes of the resources in it that are asked for from outside: each the resource's name, and the path.
+    #: Attributes of its resources that are read from outside: each a resource's name, and the path.
     asks: tuple[AttributePath, ...] = ()
 
     @property
@@ -52,21 +52,20 @@ class Child:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
-    """What is known of a child before anything exists: enough to find mistakes in it, and to count its resources."""
+    """A child as far as it is known before it exists: enough to validate it, and to count its resources."""
 
     #: Values that are not known yet may be ``UNKNOWN``, anywhere in parameters and in a template of plain values.
     child: Child
-    #: How often each of its resources will be there (a group shows one of its members).
+    #: How many copies of each of its resources there will be (a group has one of its members here).
     times: int = 1
-    #: Where in the properties the template's resources come from, for problems: ``("resource_def",)``.
+    #: The path in the properties that the template's resources come from, for problems: ``("resource_def",)``.
     place: tuple[str | int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildState:
-    """How a child is doing."""
+    """The state of a child."""
 
-    #: What the child is called.
     name: str
     action: str
     status: str
@@ -74,13 +73,13 @@ class ChildState:
     #: The operation in force.
     traversal_id: str
     is_deleted: bool = False
-    #: All is there that its definition wants, though not all could be taken away that it does not want.
+    #: Everything in its definition exists, but some resource that is no longer in it could not be deleted.
     is_unclean: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A resource of a child: the one in force, where a name has several rows."""
+    """A resource of a child: the current one, where a name has several rows."""
 
     name: str
     type: str
@@ -90,18 +89,18 @@ class Member:
     physical_id: str | None
     #: What ``get_resource`` resolves to; None until the resource exists.
     reference_id: str | None
-    #: What was asked for of it, by path.
+    #: The values of the attributes that :attr:`Child.asks` names, by path.
     attributes: Mapping[AttributePath, Any]
     #: Seconds since the epoch.
     created_at: float
-    #: Of what was asked for, what could not be read, and why.
+    #: Of these attributes, those that could not be read, with the reason.
     unread: Mapping[AttributePath, str] = field(default_factory=dict)
 
     def at(self, path: AttributePath) -> Any:
-        """Return what was asked for under ``path``: its reference id if that is empty; None if it was not asked for.
+        """Return the value at ``path``: the reference id if it is empty; None if the attribute was not requested.
 
         Raises:
-            ResourceFailure: it could not be read.
+            ResourceFailure: the attribute could not be read.
         """
         if not path:
             return self.reference_id
@@ -114,198 +113,214 @@ class Member:
 
 
 class ChildStack(Protocol):
-    """The one stack that a resource is, as its type may handle it. Every call may be repeated without harm."""
+    """The nested stack of a resource, as its type can operate it. Every call may be repeated without harm."""
 
     @property
     def id(self) -> str:
-        """The child's id, also before there is one: it is the row's."""
+        """The child's id, which is that of the resource's row, even before the child exists."""
 
     @property
     def seconds_left(self) -> float:
-        """How long the operation may still take in which the resource is made or changed."""
+        """The time that is left for the operation that creates or changes the resource."""
 
     def state(self) -> ChildState | None:
-        """Return how the child is doing; None if it was never made."""
+        """Return the child's state; None if it was never created."""
 
     def become(self, child: Child) -> str:
-        """Begin to make the child, or to change it, whatever it is doing now; return the operation's id.
+        """Begin to create or update the child, even while an operation is in progress; return the operation's id.
 
         Raises:
-            ResourceFailure: the definition has mistakes, or the limits of the tree are passed; nothing was touched.
+            ResourceFailure: the definition is invalid, or a limit of nested stacks is exceeded; nothing was changed.
         """
 
     def adopt(self, child: Child, entries: Mapping[str, Any]) -> str:
-        """Begin to make the child of objects that are there already; return the operation's id.
+        """Begin to create the child from existing objects; return the operation's id.
 
         ``entries`` are those of an adopt file, by resource name.
 
         Raises:
-            ResourceFailure: the definition or an entry has mistakes; nothing was touched.
+            ResourceFailure: the definition or an entry is invalid; nothing was changed.
         """
 
     def operate(self, action: str) -> str:
-        """Begin to do something with the child as it is, a ``CHECK`` for example; return the operation's id.
+        """Begin an action on the child that keeps its definition, such as ``CHECK``; return the operation's id.
 
         Raises:
-            ResourceFailure: the child does not lend itself to it now.
+            ResourceFailure: the child's state does not allow the action.
         """
 
     def take_snapshot(self) -> tuple[str, str]:
         """Begin to take a snapshot of the child; return the operation's id, and the snapshot's.
 
         Raises:
-            ResourceFailure: the child does not lend itself to it now.
+            ResourceFailure: the child's state does not allow it.
         """
 
     def has_snapshot(self, snapshot_id: str) -> bool:
-        """Tell whether a snapshot of the child is complete."""
+        """Return whether a snapshot of the child is complete."""
 
     def restore(self, child: Child, snapshot_id: str) -> str:
-        """Begin to bring the child, which is to be what ``child`` says, back to a snapshot; return the operation's id.
+        """Begin to restore the child, whose definition is ``child``, from a snapshot; return the operation's id.
 
         Raises:
-            ResourceFailure: there is no such snapshot any more, or the child does not lend itself to it now.
+            ResourceFailure: the snapshot no longer exists, or the child's state does not allow it.
         """
 
     def delete(self) -> str | None:
         """Begin to delete the child; return the operation's id, None if there is nothing to delete.
 
-        What it made stays in the world if its parent is abandoned.
+        If its parent is abandoned, the objects of its resources are kept.
         """
 
     def release(self) -> None:
-        """Let the child stand by itself from now on."""
+        """Detach the child: it becomes a stack without a parent."""
 
     def members(self) -> Sequence[Member]:
         """Return the child's resources, oldest first."""
 
     def outputs(self) -> Mapping[str, Any]:
-        """Return the child's outputs; one that cannot be told is None."""
+        """Return the child's outputs; one that cannot be resolved is None."""
 
     def output(self, name: str) -> Any:
         """Return one output of the child; None if it has none of that name.
 
         Raises:
-            ResourceFailure: it cannot be told.
+            ResourceFailure: it cannot be resolved.
         """
 
 
 def member_path(path: AttributePath) -> AttributePath | None:
-    """Return what ``resource.NAME.REST`` asks of which resource in a stack: the name, then the rest; None if nothing.
+    """Return the resource and its attribute that ``resource.NAME.REST`` refers to; None for any other path.
 
-    The steps may be written in one text, or each for itself.
+    The steps may be written in one text, or separately.
     """
     first = str(path[0])
     if not first.startswith("resource."):
         return None
-    asked = (*first.split(".")[1:], *path[1:])
-    if len(asked) > 2 and asked[1] == "resource":
-        # That one is a stack too, and is asked for one of its resources in turn.
-        return (asked[0], f"resource.{asked[2]}", *asked[3:])
-    return asked
+    steps = (*first.split(".")[1:], *path[1:])
+    if len(steps) > 2 and steps[1] == "resource":
+        # A resource of a nested stack of this resource.
+        return (steps[0], f"resource.{steps[2]}", *steps[3:])
+    return steps
 
 
 def asked_of_members(wanted: Sequence[AttributePath]) -> tuple[AttributePath, ...]:
-    """Return, of what is asked of a stack, what it must ask of its resources by name."""
+    """Return the attributes of resources in a stack that the ``wanted`` attributes of the stack refer to."""
     paths = (member_path(tuple(path)) for path in wanted)
     return tuple(sorted({path for path in paths if path is not None and len(path) > 1}, key=repr))
 
 
 class StackResource(Resource):
-    """Base of resource types that are stacks.
+    """Base of resource types that are nested stacks.
 
     A subclass implements :meth:`child`, :meth:`blueprint`, and :meth:`attribute` or :meth:`attribute_at`.
     """
 
-    #: The engine need not carry an action to its end before it gives this resource another definition.
+    #: The resource can be given another definition while an action is in progress.
     supersedes: ClassVar[bool] = True
-    #: An update is always passed on: the child finds out itself what there is to do.
+    #: Updates are always carried out: the child determines its own changes.
     always_updates: ClassVar[bool] = True
 
     #: Set by the engine.
     stacks: ChildStack
-    #: The attributes that others ask of this resource: each a name of an attribute, and a path into it.
+    #: The attributes of this resource that others read: each an attribute's name, and a path into it.
     wanted: Sequence[AttributePath] = ()
 
     def child(self) -> Child:
-        """Return what the child is to be, by ``self.properties``, ``self.state`` and ``self.wanted``.
+        """Return the child's definition, computed from ``self.properties``, ``self.state`` and ``self.wanted``.
 
-        The same answer for the same: an update of a child that is so already touches nothing.
+        Must be deterministic: updating a child that has this definition already changes nothing.
         """
         raise NotImplementedError
 
     @classmethod
     def blueprint(cls, name: str, properties: Mapping[str, Any]) -> Blueprint | None:
-        """Return what a resource called ``name`` will be made of, as far as known; None if nothing is.
+        """Return the child of a resource called ``name``, as far as it is known; None if nothing is known.
 
-        ``properties`` are converted; those not known yet are ``UNKNOWN``, as a whole or inside.
+        ``properties`` are converted; values that are not known yet are ``UNKNOWN``, as a whole or in part.
         """
         raise NotImplementedError
 
     def attribute_at(self, path: AttributePath) -> Any:
-        """Return what is asked for under ``path``: of a resource in the stack, or of an attribute of this one."""
-        asked = member_path(path)
-        if asked is None:
-            return follow(self.attribute(str(path[0])), path[1:])
-        member = next((each for each in self.stacks.members() if each.name == asked[0]), None)
-        return None if member is None else member.at(asked[1:])
+        """Return the value at ``path``: an attribute of a resource in the stack, or of this resource.
 
-    # -- what the engine calls ---------------------------------------------------------------------------------
+        Raises:
+            ResourceFailure: the resource's attribute could not be read.
+        """
+        inner = member_path(path)
+        if inner is None:
+            return follow(self.attribute(str(path[0])), path[1:])
+        member = next((each for each in self.stacks.members() if each.name == inner[0]), None)
+        return None if member is None else member.at(inner[1:])
+
+    # -- called by the engine ----------------------------------------------------------------------------------
 
     def begin(self, child: Child, **more: Any) -> dict[str, Any]:
-        """Let the child become what ``child`` says; return the token with which to wait for it, ``more`` inside."""
+        """Begin to give the child this definition; return the token to wait with, including ``more``.
+
+        Raises:
+            ResourceFailure: the definition is invalid, or a limit of nested stacks is exceeded.
+        """
         operation = self.stacks.become(child)
         self.state.physical_id = self.stacks.id
         return {**more, "operation": operation, "definition": self.fingerprint(child)}
 
     @staticmethod
     def fingerprint(child: Child) -> str:
-        """Return what tells one definition of a child from another."""
+        """Return a digest of a child's definition."""
         parts = [child.source, child.file, child.parameters, sorted(child.asks, key=repr)]
         return hashlib.sha256(msgpack.packb(parts)).hexdigest()
 
     def is_outdated(self, token: Any) -> bool:
-        """Tell whether what a token waits for was begun for another definition than this resource has now."""
+        """Return whether the token's operation was begun for another definition than the present one."""
         return bool(token["definition"] != self.fingerprint(self.child()))
 
     def find(self) -> str | None:
-        """Return the child's id if there is one."""
+        """Return the child's id if the child exists."""
         state = self.stacks.state()
         return None if state is None or state.is_deleted else self.stacks.id
 
     def handle_create(self) -> Any:
-        """Begin to make the child."""
+        """Begin to create the child."""
         return self.begin(self.child())
 
     def resume_create(self) -> Any:
-        """Go on with what an interrupted create has made: the child becomes what it is to be now."""
+        """Continue an interrupted create: the child is updated to its present definition."""
         return self.begin(self.child())
 
     def handle_update(self, changes: PropertyChanges) -> Any:
-        """Begin to change the child."""
+        """Begin to update the child."""
         return self.begin(self.child())
 
     def check_create_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the child is complete."""
+        """Return whether the child is complete.
+
+        Raises:
+            ResourceFailure: its operation failed, or the child no longer exists.
+        """
         return self.is_complete(token)
 
     def check_update_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the child is complete."""
+        """Return whether the child is complete.
+
+        Raises:
+            ResourceFailure: its operation failed, or the child no longer exists.
+        """
         return self.is_complete(token)
 
     def is_complete(self, token: Mapping[str, Any]) -> bool | Wait:
-        """Tell whether the child has become what it was to become.
+        """Return whether the child has reached its definition.
 
         Raises:
-            ResourceFailure: that failed, or the child is gone.
+            ResourceFailure: its operation failed, or the child no longer exists.
         """
         return self.has_ended(token)
 
     def has_ended(self, token: Mapping[str, Any]) -> bool | Wait:
-        """Tell whether the operation of a token is complete, which is the only thing that was to be done.
+        """Return whether the token's operation has ended.
 
         Raises:
-            ResourceFailure: it failed, or the child is gone.
+            ResourceFailure: it failed, or the child no longer exists.
         """
         state = self.stacks.state()
         if state is None or state.is_deleted:
@@ -319,28 +334,40 @@ class StackResource(Resource):
         return True
 
     def needs_replace_failed(self) -> bool:
-        """Tell whether a failed resource must be replaced: not while its stack is there, which can be mended."""
+        """Return whether a failed resource must be replaced: not while its stack exists, which can be updated."""
         return self.find() is None
 
     def handle_adopt(self) -> Any:
-        """Begin to make a stack of what is there already."""
+        """Begin to create the child from existing objects.
+
+        Raises:
+            ResourceFailure: the definition or an adopt entry is invalid.
+        """
         child = self.child()
         operation = self.stacks.adopt(child, self.state.data.get(ENTRIES) or {})
         self.state.data.pop(ENTRIES, None)
         return {"operation": operation, "definition": self.fingerprint(child)}
 
     def check_adopt_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the stack is complete."""
+        """Return whether the child is complete.
+
+        Raises:
+            ResourceFailure: its operation failed, or the child no longer exists.
+        """
         return self.has_ended(token)
 
-    # -- as it is ----------------------------------------------------------------------------------------------
+    # -- actions without a new definition ----------------------------------------------------------------------
 
     def handle_check(self) -> Any:
         """Begin to check the child."""
         return {"operation": self.stacks.operate(CHECK)}
 
     def check_check_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the child was found in order."""
+        """Return whether the check of the child has ended.
+
+        Raises:
+            ResourceFailure: it failed, or the child no longer exists.
+        """
         return self.has_ended(token)
 
     def handle_suspend(self) -> Any:
@@ -348,7 +375,11 @@ class StackResource(Resource):
         return {"operation": self.stacks.operate(SUSPEND)}
 
     def check_suspend_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the child is suspended."""
+        """Return whether the child is suspended.
+
+        Raises:
+            ResourceFailure: that failed, or the child no longer exists.
+        """
         return self.has_ended(token)
 
     def handle_resume(self) -> Any:
@@ -356,7 +387,11 @@ class StackResource(Resource):
         return {"operation": self.stacks.operate(RESUME)}
 
     def check_resume_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the child is back."""
+        """Return whether the child is resumed.
+
+        Raises:
+            ResourceFailure: that failed, or the child no longer exists.
+        """
         return self.has_ended(token)
 
     def handle_snapshot(self) -> Any:
@@ -365,18 +400,26 @@ class StackResource(Resource):
         return {"operation": operation, INSIDE: snapshot}
 
     def check_snapshot_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the snapshot of the child is there."""
-        answer = self.has_ended(token)
-        if answer is True and not self.stacks.has_snapshot(token[INSIDE]):
+        """Return whether the snapshot of the child is complete.
+
+        Raises:
+            ResourceFailure: it failed, or another operation superseded it.
+        """
+        ended = self.has_ended(token)
+        if ended is True and not self.stacks.has_snapshot(token[INSIDE]):
             raise ResourceFailure("another operation came before the snapshot of its stack was complete")
-        return answer
+        return ended
 
     def handle_restore(self, entry: Any) -> Any:
-        """Begin to bring the child back to a snapshot."""
+        """Begin to restore the child from a snapshot."""
         return {"operation": self.stacks.restore(self.child(), entry[INSIDE])}
 
     def check_restore_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the child is back."""
+        """Return whether the child is restored.
+
+        Raises:
+            ResourceFailure: that failed, or the child no longer exists.
+        """
         return self.has_ended(token)
 
     # -- deleting ----------------------------------------------------------------------------------------------
@@ -386,7 +429,11 @@ class StackResource(Resource):
         return {"operation": self.stacks.delete()}
 
     def check_delete_complete(self, token: Any) -> bool | Wait:
-        """Tell whether the child is gone."""
+        """Return whether the child is deleted.
+
+        Raises:
+            ResourceFailure: its deletion failed.
+        """
         state = self.stacks.state()
         if state is None or state.is_deleted:
             return True
@@ -395,7 +442,7 @@ class StackResource(Resource):
         return Wait(LOOK_AGAIN_SECONDS)
 
     def handle_retain(self) -> None:
-        """Let the child live on as a stack of its own."""
+        """Keep the child as a stack without a parent."""
         self.stacks.release()
 
     def reference_id(self) -> str | None:

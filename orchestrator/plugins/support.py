@@ -1,4 +1,4 @@
-"""How far a type, a property or an attribute can be relied on, and what to use instead."""
+"""Support status of resource types, properties and attributes: supported, deprecated, unsupported or hidden."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,35 +8,35 @@ from orchestrator.errors import PluginMistake
 
 
 class Support(StrEnum):
-    """What becomes of whoever uses something."""
+    """The support status of a type, a property or an attribute."""
 
-    #: Nothing.
+    #: It works.
     SUPPORTED = "supported"
-    #: It works, with a warning: it will go.
+    #: It works, with a warning: it will be removed.
     DEPRECATED = "deprecated"
-    #: It is refused: it does not work here, or does not any more.
+    #: It is refused: it does not work, or no longer does.
     UNSUPPORTED = "unsupported"
-    #: It works, so that old templates do, but is left out of lists and documents.
+    #: It works, for old templates, but is left out of lists and documents.
     HIDDEN = "hidden"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportStatus:
-    """How far something can be relied on, since when, and what it was before.
+    """A support status with its version, and the status before it.
 
     Raises:
-        PluginMistake: what is supported has a substitute, or was that already before.
+        PluginMistake: a supported status has a substitute, or equals the previous one.
     """
 
     status: Support = Support.SUPPORTED
-    #: What to do instead, for people: ``use network``.
+    #: Advice to users: ``use network``.
     message: str = ""
-    #: The version of its package since which that is so.
+    #: The version of the package since which the status applies.
     version: str = ""
-    #: What it was before that.
+    #: The status before.
     previous: "SupportStatus | None" = None
-    #: Of a type, the name of the one that takes its place: the same objects under another name. A resource whose type
-    #: changes to it, or back, is changed in place, so each of the two must be able to work on what the other made.
+    #: Of a type, the name of the type that replaces it and manages the same objects. A resource whose type changes to
+    #: it, or back, is updated in place, so each of the two must be able to manage objects that the other created.
     substitute: str = ""
 
     def __post_init__(self) -> None:
@@ -52,23 +52,23 @@ class SupportStatus:
 
     @property
     def is_refused(self) -> bool:
-        """Whether nobody may use it."""
+        """Whether templates that use it are refused."""
         return self.status is Support.UNSUPPORTED
 
     @property
     def is_offered(self) -> bool:
-        """Whether people who look for something like it are told of it."""
+        """Whether suggestions may name it."""
         return self.status is Support.SUPPORTED
 
     @property
     def is_outdated(self) -> bool:
-        """Whether whoever uses it is warned: it is deprecated, or was when it was hidden."""
+        """Whether its use gives a warning: it is deprecated, or was before it was hidden."""
         was_deprecated = self.previous is not None and self.previous.status is Support.DEPRECATED
         return self.status is Support.DEPRECATED or (self.is_hidden and was_deprecated)
 
     @property
     def advice(self) -> str:
-        """What to do instead, for people; empty if nothing is known."""
+        """Advice to users on what to use instead; may be empty."""
         instead = f"use {self.substitute}" if self.substitute else ""
         return self.message or instead
 
@@ -76,12 +76,12 @@ class SupportStatus:
         """Return the status in words, such as ``deprecated since 5.0: use network``; empty while it is supported."""
         if self.status is Support.SUPPORTED:
             return ""
-        # What is hidden was something else for those who use it all the same.
-        told = self.previous if self.is_hidden and self.is_outdated and self.previous else self
-        since = f" since {told.version}" if told.version else ""
-        advice = self.advice or told.advice
-        return f"{told.status}{since}" + (f": {advice}" if advice else "")
+        # A hidden status is described by the one before: old templates still use what it applies to.
+        shown = self.previous if self.is_hidden and self.is_outdated and self.previous else self
+        since = f" since {shown.version}" if shown.version else ""
+        advice = self.advice or shown.advice
+        return f"{shown.status}{since}" + (f": {advice}" if advice else "")
 
 
-#: Of what can be relied on.
+#: The default status.
 SUPPORTED: Final = SupportStatus()

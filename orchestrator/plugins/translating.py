@@ -1,4 +1,4 @@
-"""Rules of translation applied to the properties of a resource: see :mod:`orchestrator.plugins.translation`."""
+"""Application of translation rules to the properties of a resource; see :mod:`orchestrator.plugins.translation`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,19 +31,19 @@ from orchestrator.plugins.translation import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translated:
-    """What rules made of properties."""
+    """Translated properties."""
 
-    #: By their types, every name of the schema among them.
+    #: Converted; every name of the schema is a key.
     properties: dict[str, Any]
-    #: Those that were given, under the names that they have now.
+    #: The given properties, under their new names.
     given: Mapping[str, Any]
-    #: The paths of those that read as null now, of which nothing wrong is told.
+    #: The paths of deleted properties, whose faults are not reported.
     deleted: frozenset[RulePath] = frozenset()
-    #: Where the value at a place was written, if not there.
+    #: By place: where its value was written, if at another place.
     origins: Mapping[PropertyPath, PropertyPath] = field(default_factory=dict)
 
     def written_at(self, place: PropertyPath) -> PropertyPath:
-        """Return where the value at a place was written."""
+        """Return the place where the value at a place was written."""
         return _origin(self.origins, place)
 
 
@@ -56,12 +56,12 @@ def translate(
 ) -> Translated:
     """Apply rules to converted ``properties``, of which ``given`` were given; neither is changed.
 
-    What is wrong is told to ``walk``, where the value was given: under its old name. With its clients names are
-    resolved; where it asks no constraints, those that lead to nothing stay.
+    Errors are reported to ``walk`` with the path where the value was written: under its old name. With its clients,
+    names are resolved; if it checks no constraints, names that do not exist are kept.
 
     Raises:
-        PluginMistake: a rule is about a property that there is not.
-        PropertyNotVerified: a client does not tell what a name stands for.
+        PluginMistake: a rule refers to a property that does not exist.
+        PropertyNotVerified: a name could not be looked up.
     """
     work = _Work(schema, _copied(properties), _copied(given), walk)
     ordered = sorted(rules, key=lambda rule: rule.rank)
@@ -74,7 +74,7 @@ def translate(
 
 
 class _Slot(NamedTuple):
-    """Where a property is: the map that holds it, the same map as it was given, its name, and its place."""
+    """The location of a property: the map that contains it, that map as given, its name, and its path."""
 
     held: dict[str, Any]
     given: dict[str, Any]
@@ -87,7 +87,7 @@ class _Slot(NamedTuple):
 
     @property
     def is_given(self) -> bool:
-        """Whether somebody gave a value; null is none, but what is not known yet is one."""
+        """Whether a value is given; null is no value, ``UNKNOWN`` is one."""
         return self.given.get(self.name) is not None
 
     def set(self, value: Any) -> None:
@@ -100,15 +100,15 @@ class _Slot(NamedTuple):
 
 @dataclass(slots=True)
 class _Work:
-    """Properties that are being translated."""
+    """Properties under translation."""
 
     schema: Mapping[str, Property]
     properties: dict[str, Any]
     given: dict[str, Any]
     walk: Walk
-    #: Where the value at a place was given, if not there.
+    #: By place: where its value was written, if at another place.
     origins: dict[PropertyPath, PropertyPath] = field(default_factory=dict)
-    #: By client, entity and name: the id, or why there is none.
+    #: By client, entity and name: the id, or the error.
     answers: dict[tuple[str, str, str], str | EntityNotFound | AmbiguousName] = field(default_factory=dict)
 
     def apply(self, rule: Rule) -> None:
@@ -132,14 +132,14 @@ class _Work:
         yield from _slots(self.properties, self.given, path, ())
 
     def _open(self, path: RulePath) -> None:
-        """Make the maps around a property, as far as nobody gave them."""
+        """Add the maps that contain a property, as far as they are not given."""
         held, given = self.properties, self.given
         for length, name in enumerate(path[:-1], 1):
-            around = property_at(self.schema, path[:length])
-            if around is None or around.type is not PropertyType.MAP:
+            container = property_at(self.schema, path[:length])
+            if container is None or container.type is not PropertyType.MAP:
                 return
             if held.get(name) is None:
-                held[name] = around.convert({}, (), Walk(lambda _: None, constraints=False))
+                held[name] = container.convert({}, (), Walk(lambda _: None, constraints=False))
             if not isinstance(given.get(name), dict):
                 given[name] = {}
             if not isinstance(held[name], dict):
@@ -182,7 +182,7 @@ class _Work:
         self.origins[slot.place] = source.place
         source.clear()
         slot.set(value)
-        # It keeps the rules of its new name as well; what is wrong is told where it was written.
+        # The value must satisfy the schema of its new name, too; errors have the path where it was written.
         slot.held[slot.name] = value if found is None else found.convert(value, source.place, self.walk)
 
     def _resolved(self, rule: Resolve, value: Any, place: PropertyPath) -> Any:
@@ -202,7 +202,7 @@ class _Work:
         return value
 
     def _found(self, rule: Resolve, name: str, place: PropertyPath) -> str | EntityNotFound | AmbiguousName:
-        assert self.walk.clients is not None  # noqa: S101  # else nobody comes here
+        assert self.walk.clients is not None  # noqa: S101  # see apply
         try:
             return self.walk.clients.get(rule.client).find(rule.entity, name, use_cache=True)
         except (EntityNotFound, AmbiguousName) as error:
@@ -241,7 +241,7 @@ def _item(given: Any, index: int) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """Return a value whose maps and lists are nobody else's."""
+    """Return a copy of a value with its maps and lists."""
     if isinstance(value, Mapping):
         return {key: _copied(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

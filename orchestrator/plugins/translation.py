@@ -1,9 +1,8 @@
-"""Old names of properties, and names in place of ids: what a type lists so that templates may use them.
+"""Translation rules: old names of properties, and names in place of ids, as resource types declare them.
 
 A type returns rules from ``Resource.translation_rules``; :mod:`orchestrator.plugins.translating` applies them, in the
-order Add, Replace, Resolve, Delete, whatever the order they are listed in. What a type is given, what its groups and
-its ``validate`` see, and what an update compares is what the rules leave: an old name exchanged for the new one is no
-change.
+order Add, Replace, Resolve, Delete, whatever the order they are listed in. Actions, properties groups, ``validate`` and
+the comparison of an update see translated properties: replacing an old name by the new one is no change.
 
 A path leads from the properties down through maps and into every item of lists: ``("networks", "port")``.
 """
@@ -23,7 +22,7 @@ RulePath = tuple[str, ...]
 
 
 class Nothing:
-    """The type of what stands where no literal is given: any value, also None, may be one."""
+    """The type of the marker for a missing literal: any value, including None, may be a literal."""
 
 
 _NOTHING: Final = Nothing()
@@ -31,21 +30,21 @@ _NOTHING: Final = Nothing()
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Base of the rules; ``path`` is the property that a rule is about."""
+    """Base of the rules; ``path`` is the property that a rule changes."""
 
     path: RulePath
-    #: Which rules come first.
+    #: Rules of lower ranks are applied first.
     rank: ClassVar[int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Add(Rule):
-    """A list gets more items: ``values``, or what ``source`` holds (each item, if that is a list itself).
+    """Appends items to a list: ``values``, or the value of ``source`` (its items, if it is a list itself).
 
-    What ``source`` holds moves: it reads as null from then on.
+    The value moves: ``source`` is null afterwards.
 
     Raises:
-        PluginMistake: it is not said which.
+        PluginMistake: neither or both are given.
     """
 
     values: tuple[Any, ...] = ()
@@ -59,13 +58,13 @@ class Add(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class Replace(Rule):
-    """A property takes the value of another one, its old name; or a literal, whatever was given.
+    """Replaces a property by the value of another one, its old name, or by a literal.
 
-    The other is at ``source``, or stands beside it in the same map as ``sibling``. What it holds moves: it reads as
-    null from then on. Nobody may give both.
+    The other is at ``source``, or in the same map as ``sibling``. Its value moves: it is null afterwards. Templates may
+    not give both.
 
     Raises:
-        PluginMistake: it is not said which.
+        PluginMistake: not exactly one of the three is given.
     """
 
     source: RulePath = ()
@@ -80,9 +79,9 @@ class Replace(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class Resolve(Rule):
-    """A name becomes the id that the client plugin ``client`` finds for it, as does each item of a list of names.
+    """Replaces a name, or each item of a list of names, by the id that the client plugin ``client`` finds for it.
 
-    Only where clients are there: where a template is looked at without them, names stay names.
+    Validation without clients keeps the names.
     """
 
     client: str
@@ -92,13 +91,13 @@ class Resolve(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class Delete(Rule):
-    """A property reads as null, whatever was given, and nothing that is wrong with it is told."""
+    """Replaces a property by null; problems with its value are not reported."""
 
     rank = 3
 
 
 def rule_mistakes(schema: Mapping[str, Property], rules: Iterable[Rule]) -> Iterator[str]:
-    """Yield what is wrong with rules for a schema, in sentences."""
+    """Yield a sentence about each mistake in the rules for a schema."""
     for rule in rules:
         found = property_at(schema, rule.path)
         described = f"{type(rule).__name__} of {'.'.join(rule.path)}"

@@ -1,9 +1,8 @@
-"""Whether the properties of a resource are right: asked here, and nowhere else.
+"""Validation of a resource's properties.
 
-Twice of each resource: when its stack is examined, where much is not known yet and every fault is wanted; and just
-before an action begins, where everything is known and the first fault ends it. Each time the schema comes first, with
-its constraints, and the type's translation rules; then the type's groups, which say what goes together; and then what
-the type itself says.
+It runs twice: when the stack is validated, where some values are not known yet and all faults are collected; and before
+an action begins, where all values are known and the first fault ends it. Each time the order is: the schema with its
+constraints and the type's translation rules, then the type's properties groups, then its ``validate``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,13 +26,13 @@ from orchestrator.plugins.translating import Translated, translate
 def property_faults(
     kind: type[Resource], given: Mapping[str, Any], *, clients: AskedClients | None = None
 ) -> list[PropertyError]:
-    """Return everything that is wrong with ``given``, as far as it is known; nothing if all of it may be right.
+    """Return all faults of ``given``, as far as its values are known.
 
-    What ``given`` has to say to what its type alone knows is asked only where nothing else is wrong. Without
-    ``clients``, no other system is asked.
+    The type's own ``validate`` is called only if there is no other fault. Without ``clients``, no other system is
+    queried.
 
     Raises:
-        PropertyNotVerified: another system was to be asked, and does not tell.
+        PropertyNotVerified: another system could not be queried.
     """
     faults: list[PropertyError] = []
     made = _made(kind, given, Walk(faults.append, constraints=True, clients=clients))
@@ -51,7 +50,7 @@ def property_faults(
 
 
 def schema_faults(kind: type[Resource], given: Mapping[str, Any]) -> list[PropertyError]:
-    """Return what is wrong with ``given`` by the schema and the translation rules alone; nobody is asked."""
+    """Return the faults of ``given`` by the schema and the translation rules alone, without querying other systems."""
     faults: list[PropertyError] = []
     made = _made(kind, given, Walk(faults.append, constraints=True))
     return list(_standing(faults, made))
@@ -60,13 +59,13 @@ def schema_faults(kind: type[Resource], given: Mapping[str, Any]) -> list[Proper
 def valid_properties(
     kind: type[Resource], given: Mapping[str, Any], *, clients: AskedClients | None = None
 ) -> dict[str, Any]:
-    """Return ``given`` as a type sees its properties, once they are known to be right.
+    """Return ``given`` validated, converted and translated, as the type receives its properties.
 
-    Without ``clients``, no other system is asked.
+    Without ``clients``, no other system is queried.
 
     Raises:
         PropertyError: the first fault found.
-        PropertyNotVerified: another system was to be asked, and does not tell.
+        PropertyNotVerified: another system could not be queried.
     """
     made = _sound(kind, given, constraints=True, clients=clients)
     if errors := group_errors(kind.properties_groups, made.given, clients):
@@ -81,19 +80,19 @@ def valid_properties(
 def typed_properties(
     kind: type[Resource], given: Mapping[str, Any], *, clients: AskedClients | None = None
 ) -> dict[str, Any]:
-    """Return ``given`` as a type sees its properties, whatever rules they break: nothing is required either.
+    """Return ``given`` converted and translated without checking constraints and required properties.
 
-    With ``clients``, names become ids where a translation rule says so; one that leads to nothing any more stays.
+    With ``clients``, translation rules replace names by ids; a name that no longer exists is kept.
 
     Raises:
-        PropertyError: a value is none of its type.
-        PropertyNotVerified: a client does not tell what a name stands for.
+        PropertyError: a value cannot be converted to its type.
+        PropertyNotVerified: a name could not be looked up.
     """
     return _sound(kind, given, constraints=False, clients=clients).properties
 
 
 def outdated_properties(kind: type[Resource], given: Mapping[str, Any]) -> list[PropertyError]:
-    """Return what is given under names that work, but should not be used any more; each says so in a sentence."""
+    """Return an error for each given property that is deprecated, to be shown as a warning."""
     return list(_outdated(kind.properties_schema, given, ()))
 
 
@@ -104,7 +103,7 @@ def _sound(
     try:
         made = _made(kind, given, Walk(faults.append, constraints=constraints, clients=clients))
     except PropertyNotVerified:
-        # What is wrong for certain needs no other try.
+        # A certain fault needs no retry.
         certain = [fault for fault in faults if not isinstance(fault, MissingProperty)]
         if certain:
             raise certain[0] from None
@@ -123,7 +122,7 @@ def _made(kind: type[Resource], given: Mapping[str, Any], walk: Walk) -> Transla
 
 
 def _as_written(error: PropertyError, made: Translated) -> PropertyError:
-    """Return what a type says of its properties as said of those that were written, perhaps under old names."""
+    """Return an error about a translated property with the path of the property as written, perhaps an old name."""
     place = made.written_at(error.path)
     if place == error.path:
         return error
@@ -131,16 +130,16 @@ def _as_written(error: PropertyError, made: Translated) -> PropertyError:
 
 
 def _standing(faults: Sequence[PropertyError], made: Translated) -> Iterator[PropertyError]:
-    """Yield the faults that translation leaves, each once: nothing is missing that an old name brought."""
-    told = set()
+    """Yield the faults that remain after translation, each once: a property given by an old name is not missing."""
+    seen = set()
     for fault in faults:
         if isinstance(fault, MissingProperty) and _value_at(made.properties, fault.path) is not None:
             continue
         names = tuple(step for step in fault.path if isinstance(step, str))
         if any(names[: len(path)] == path for path in made.deleted):
             continue
-        if (fault.path, fault.message) not in told:
-            told.add((fault.path, fault.message))
+        if (fault.path, fault.message) not in seen:
+            seen.add((fault.path, fault.message))
             yield fault
 
 
