@@ -1,4 +1,4 @@
-"""Validation: whether a job is sound, every finding in one go.
+"""Validation of jobs: all problems with a template and its environments are found in one pass.
 
-Stores nothing; only :mod:`orchestrator.validation.external` calls other systems.
+Stores nothing; only :mod:`orchestrator.validation.external` queries other systems.
 """

@@ -1,4 +1,4 @@
-"""What a sound template uses that should not be used any more: a warning for each place, and nothing is refused."""
+"""Warnings about deprecated types, properties and attributes in a valid template."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -15,12 +15,12 @@ from orchestrator.template.locations import is_template
 from orchestrator.validation.examiner import Examined
 from orchestrator.validation.rules import Types
 
-#: More warnings than this are not read, but are stored with each traversal.
+#: The most warnings that are returned: they are stored with each traversal.
 MOST_WARNINGS: Final = 50
 
 
 def outdated_warnings(examined: Examined, types: Types) -> tuple[Problem, ...]:
-    """Return the warnings about a template and those it uses, in the order of its resources; not too many."""
+    """Return the warnings about a template and its nested templates, in the order of resources, up to the limit."""
     outdated = {name: kind for name, kind in types.items() if _has_outdated(kind)}
     if not outdated:
         return ()
@@ -32,19 +32,19 @@ def outdated_warnings(examined: Examined, types: Types) -> tuple[Problem, ...]:
 
 
 def _warnings(examined: Examined, outdated: Types) -> Iterator[Problem]:
-    """Yield the warnings about a template; ``outdated`` are the types with anything to warn of."""
-    asked = {name: outdated[actual] for name, actual in examined.types.items() if actual in outdated}
+    """Yield the warnings about a template; ``outdated`` are the types with deprecations."""
+    kinds = {name: outdated[actual] for name, actual in examined.types.items() if actual in outdated}
     for name, definition in examined.template.resources.items():
         actual = examined.types[name]
-        if name in asked:
-            yield from _of_type(examined, definition, actual, asked[name])
-        if asked:
-            yield from _of_attributes(examined, definition, asked)
+        if name in kinds:
+            yield from _of_type(examined, definition, actual, kinds[name])
+        if kinds:
+            yield from _of_attributes(examined, definition, kinds)
         if name in examined.nested:
             inner = _warnings(examined.nested[name], outdated)
-            yield from inner if is_template(actual) else _from_outside(examined, definition, inner)
-    for output in examined.template.outputs.values() if asked else ():
-        yield from _of_attributes(examined, output, asked)
+            yield from inner if is_template(actual) else _at_properties(examined, definition, inner)
+    for output in examined.template.outputs.values() if kinds else ():
+        yield from _of_attributes(examined, output, kinds)
 
 
 def _of_type(
@@ -62,30 +62,30 @@ def _of_type(
             return
         given = definition.resolve_properties(examined.blank)
     except ResolveError:
-        # Which is told elsewhere.
+        # Reported by the examiner.
         return
     for fault in outdated_properties(kind, given):
-        told = definition.tellable(fault, examined.parameters.hidden)
-        yield template.problem((*definition.path, words.properties, *told.path), told.message)
+        shown = definition.tellable(fault, examined.parameters.hidden)
+        yield template.problem((*definition.path, words.properties, *shown.path), shown.message)
 
 
 def _of_attributes(
     examined: Examined,
     holder: ResourceDefinition | OutputDefinition,
-    asked: Mapping[str, type[Resource]],
+    kinds: Mapping[str, type[Resource]],
 ) -> Iterator[Problem]:
     for name, attribute in sorted(holder.required_attributes, key=repr):
-        schema = asked[name].attributes_schema.get(str(attribute[0])) if name in asked else None
+        schema = kinds[name].attributes_schema.get(str(attribute[0])) if name in kinds else None
         if schema is not None and schema.support_status.is_outdated:
-            said = schema.support_status.describe()
-            message = f"the attribute {cut(str(attribute[0]))!r} of resource {name!r} is {said}"
+            status = schema.support_status.describe()
+            message = f"the attribute {cut(str(attribute[0]))!r} of resource {name!r} is {status}"
             yield examined.template.problem(holder.place_of(name, attribute), message)
 
 
-def _from_outside(
+def _at_properties(
     examined: Examined, definition: ResourceDefinition, inner: Iterator[Problem]
 ) -> Iterator[Problem]:
-    """Yield warnings about a template that nobody wrote as some about the properties that it is made of."""
+    """Yield warnings about a generated template at the properties that it was generated from."""
     place = (*definition.path, definition.dialect.properties)
     position = examined.template.problem(place, "")
     for each in inner:
@@ -93,7 +93,7 @@ def _from_outside(
 
 
 def _has_outdated(kind: type[Resource]) -> bool:
-    """Whether there is anything about a type to warn of."""
+    """Whether a type, or a property or attribute of it, is deprecated."""
     statuses = [kind.support_status, *(each.support_status for each in kind.attributes_schema.values())]
     return any(each.is_outdated for each in statuses) or _any_outdated(kind.properties_schema.values())
 

@@ -1,7 +1,7 @@
-"""Find everything that is wrong with a template under an environment, in one go; nothing is stored, nobody is asked.
+"""Examination of a template under an environment: all problems are found in one pass; properties are checked offline.
 
-A mistake stops only what depends on it: a resource with a wrong reference is not asked about its properties, and a
-parameter without a value leaves open whatever it decides.
+A mistake stops only the checks that depend on it: the properties of a resource with a wrong reference are not checked,
+and values that depend on a parameter without a value stay open.
 """
 
 from collections.abc import Mapping
@@ -49,37 +49,37 @@ from orchestrator.validation.rules import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """A template under an environment, and what it would make."""
+    """An examined template: its environment, parameters, types and nested templates."""
 
     template: Template
     environment: Environment
     parameters: Parameters
-    #: What the type of each resource stands for: another type, or the key of a template.
+    #: By resource: its actual type after aliases, an installed type or the key of a template.
     types: Mapping[str, str]
-    #: The stack before anything exists: every resource is there, no value of it is known. So is whatever else calls
-    #: refer to; that it does not exist is a problem of its own.
+    #: The stack before anything exists: it has every resource, with unknown values, and any other name that calls refer
+    #: to, whose absence is a problem of its own.
     blank: StackDefinition
-    #: By resource: the template that it is made of.
+    #: By resource: its nested template.
     nested: Mapping[str, "Examined"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a template is among those that use each other."""
+    """The place of a template in the tree of nested templates."""
 
-    #: The stack's name, id and project; of a stack in a stack, only the project is known.
+    #: The stack's name, id and project; of a nested stack, only the project is known.
     stack: StackDefinition
     pseudo: Mapping[str, Any]
-    #: The directory of the template's file, as seen from the root template's; "" for the root's own.
+    #: The directory of the template's file, relative to the root template's; empty for the root's own.
     base: str = ""
-    #: The keys of this template and those above, outermost first; nothing for the outermost.
+    #: The keys of this template and of the enclosing ones, outermost first; empty for the outermost.
     within: tuple[str, ...] = ()
-    #: The name of the outermost template's file, where this is the template that the examination begins with.
+    #: The name of the outermost template's file, if the examination begins with this template.
     root: str | None = None
 
 
 class Examiner:
-    """Examines one root template and those it uses; what is wrong gathers in ``problems``."""
+    """Examines a root template and its nested templates; adds what is wrong to ``problems``."""
 
     def __init__(
         self,
@@ -91,11 +91,11 @@ class Examiner:
         values_required: bool,
         clients: AskedClients | None = None,
     ) -> None:
-        """Keep what is needed.
+        """Keep the arguments.
 
-        With ``offline``, constraints are left out whose plugin is not installed here. By ``clients``, other systems
-        are asked about parameters; about properties see :mod:`orchestrator.validation.external`. Without
-        ``values_required`` a parameter of the root template may have no value.
+        With ``offline``, constraints whose plugin is not installed are skipped. ``clients`` query other systems about
+        parameters; for properties see :mod:`orchestrator.validation.external`. Without ``values_required``, parameters
+        of the root template may have no value.
         """
         self.problems: list[Problem] = []
         self._types, self._settings, self._files = types, settings, files
@@ -105,7 +105,12 @@ class Examiner:
         self._nearest = Nearest()
 
     def examine(self, draft: Draft, environment: Environment, place: Place) -> Examined:
-        """Examine a template and, as far as they can be read, the templates it uses."""
+        """Examine a template and, as far as they can be read, its nested templates.
+
+        Raises:
+            NotVerified: another system could not be queried about a parameter.
+            InvalidInput: the time limit of the evaluation is exceeded.
+        """
         if place.root is not None:
             self._nested.begin(draft, place.root)
         settled = draft.settle(environment, pseudo=place.pseudo, offline=self._offline, clients=self._clients)
@@ -115,12 +120,12 @@ class Examiner:
         if self._values_required and place.root is not None:
             self.problems += settled.missing
         examined = self._examined(template, environment, settled.parameters, place)
-        asked = self._asked_types(examined)
+        types = self._referenced_types(examined)
         for definition in template.resources.values():
             check_time(partial(template.problem, definition.path))
-            self._check(examined, definition, asked)
+            self._check(examined, definition, types)
         for output in template.outputs.values():
-            self.problems += attribute_problems(template, output, asked, self._nearest)
+            self.problems += attribute_problems(template, output, types, self._nearest)
         return examined
 
     def _examined(
@@ -150,17 +155,17 @@ class Examiner:
         check_time(partial(template.problem, definition.path))
         return environment.registry.actual(definition.type, (definition.name,))
 
-    def _asked_types(self, examined: Examined) -> dict[str, AskedType]:
-        asked = {}
+    def _referenced_types(self, examined: Examined) -> dict[str, AskedType]:
+        types = {}
         for name, actual in examined.types.items():
             if name in examined.nested and is_template(actual):
                 attributes = attributes_of_nested(examined.nested[name].template)
-                asked[name] = AskedType(name=actual, attributes=attributes)
+                types[name] = AskedType(name=actual, attributes=attributes)
             elif actual in self._types:
                 kind = self._types[actual]
-                # What a stack tells depends on what is in it.
+                # The attributes of a stack depend on its resources.
                 anything = kind.accepts_anything or issubclass(kind, StackResource)
-                asked[name] = AskedType(
+                types[name] = AskedType(
                     name=actual,
                     attributes=kind.attributes_schema,
                     accepts_anything=anything,
@@ -170,10 +175,10 @@ class Examiner:
                         if attribute.support_status.is_refused
                     },
                 )
-        return asked
+        return types
 
     def _check(
-        self, examined: Examined, definition: ResourceDefinition, asked: Mapping[str, AskedType]
+        self, examined: Examined, definition: ResourceDefinition, types: Mapping[str, AskedType]
     ) -> None:
         template, actual = examined.template, examined.types[definition.name]
         kind = self._types.get(actual)
@@ -181,7 +186,7 @@ class Examiner:
         self.problems += policy_problems(template, definition, kind)
         if kind is None and not is_template(actual) and definition.type:
             self.problems.append(type_problem(template, definition, actual, self._types, self._nearest))
-        self.problems += attribute_problems(template, definition, asked, self._nearest)
+        self.problems += attribute_problems(template, definition, types, self._nearest)
         if kind is not None and definition.external_id is None:
             self.problems += property_problems(
                 template,
@@ -196,7 +201,7 @@ class Examiner:
     def _examine_nested(
         self, examined: Examined, definition: ResourceDefinition, place: Place
     ) -> Examined | None:
-        """Examine the template that a resource is made of; None, after taking down why, if it cannot be."""
+        """Examine the nested template of a resource; None, after recording a problem, if that is impossible."""
         template, key = examined.template, examined.types[definition.name]
         where = (*definition.path, definition.dialect.type)
         check_time(partial(template.problem, where))
@@ -224,7 +229,7 @@ class Examiner:
     def _examine_generated(
         self, examined: Examined, definition: ResourceDefinition, kind: type[StackResource], place: Place
     ) -> Examined | None:
-        """Examine the template that a resource's type makes, as far as it is known; None if nothing is."""
+        """Examine the template that a resource's type generates, as far as it is known; None if nothing is known."""
         template, hidden = examined.template, examined.parameters.hidden
         where = (*definition.path, definition.dialect.type)
         blueprint = _blueprint_of(definition, kind, examined.blank)
@@ -252,12 +257,12 @@ class Examiner:
         finally:
             found = self.problems
             if not isinstance(blueprint.child.template, str):
-                found = [_as_seen_outside(problem, definition, blueprint) for problem in found]
+                found = [_at_properties(problem, definition, blueprint) for problem in found]
             self.problems = [*outer, *dict.fromkeys(found)]
 
 
 def _inside(examined: Examined, definition: ResourceDefinition, place: Place, key: str, base: str) -> Place:
-    """Return the place of the template that a resource is made of."""
+    """Return the place of a resource's nested template."""
     project = {name: place.pseudo[name] for name in ("OS::project_id",)}
     return Place(
         stack=replace(examined.blank, name="", id="", parent=parent_of(definition, examined.blank)),
@@ -270,29 +275,29 @@ def _inside(examined: Examined, definition: ResourceDefinition, place: Place, ke
 def _blueprint_of(
     definition: ResourceDefinition, kind: type[StackResource], blank: StackDefinition
 ) -> Blueprint | None:
-    """Return what a type says its stack will be; None if that is not known, or the properties are wrong."""
+    """Return the blueprint of a resource's nested stack; None if it is not known, or the properties are wrong."""
     try:
         if definition.properties_expression.is_call:
             return None
         given = definition.resolve_properties(blank)
         if schema_faults(kind, given):
-            # Which is told elsewhere.
+            # Reported with the resource's properties.
             return None
         return kind.blueprint(definition.name, typed_properties(kind, given))
     except (ResolveError, PropertyError):
         return None
 
 
-def _as_seen_outside(problem: Problem, definition: ResourceDefinition, blueprint: Blueprint) -> Problem:
-    """Return a problem with a template that nobody wrote as one with the properties that it was made of."""
+def _at_properties(problem: Problem, definition: ResourceDefinition, blueprint: Blueprint) -> Problem:
+    """Return a problem with a generated template as one with the properties that it was generated from."""
     place = (*definition.path, definition.dialect.properties, *blueprint.place)
-    # The first two steps are the section, and the name that the type made up.
+    # The first two steps are the section, and the name that the type generated.
     inner = tuple(problem.path.split(".")[2:])
     return definition.positions.problem((*place, *inner), problem.message, problem.hint)
 
 
 class _Parameters(dict[str, Any]):
-    """Parameters among which everything is found: that one is missing was told by whoever looked for it."""
+    """Parameters with a value for every name: missing ones are reported as wrong references."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -302,7 +307,7 @@ class _Parameters(dict[str, Any]):
 
 
 class _Resources(dict[str, ResourceProxy]):
-    """Resources to be made, among which everything is found; see :class:`_Parameters`."""
+    """Resources with a proxy for every name; see :class:`_Parameters`."""
 
     def __missing__(self, name: str) -> ResourceProxy:
         return ResourceProxy(name=name)

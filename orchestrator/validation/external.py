@@ -1,7 +1,6 @@
-"""What other systems say of a template in which nothing else is wrong: many are asked at the same time.
+"""Checks of properties against other systems, run concurrently for a template without other problems.
 
-Whoever writes a template waits for the slowest answers, not for their sum; and nobody is asked about a template that
-is refused anyway.
+The time is that of the slowest queries, not their sum; a template that is refused anyway causes no queries.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,51 +18,51 @@ from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.validation.examiner import Examined
 from orchestrator.validation.rules import Types, property_problems
 
-#: How many requests are under way at a time; a client's own limit may be lower.
+#: The limit of concurrent queries; a client's own limit may be lower.
 AT_ONCE: Final = 16
 
 
 def outside_problems(examined: Examined, types: Types, clients: ProjectClients) -> list[Problem]:
-    """Return what other systems say is wrong with the properties of all resources, in the template's order.
+    """Return the problems with the properties of all resources according to other systems, in the template's order.
 
-    What ``examined`` says without asking anybody is known to be right already, and to be evaluated in time.
+    ``examined`` must have no problems already, and must be known to be evaluated in time.
 
     Raises:
-        NotVerified: one of them does not tell.
+        NotVerified: a system could not be queried.
     """
-    asked = list(_asking(examined, {name: kind for name, kind in types.items() if asks_outside(kind)}))
-    if not asked:
+    checked = list(_checked(examined, {name: kind for name, kind in types.items() if asks_outside(kind)}))
+    if not checked:
         return []
 
-    def ask(within: Examined, definition: ResourceDefinition, kind: type[Resource]) -> list[Problem]:
+    def check(within: Examined, definition: ResourceDefinition, kind: type[Resource]) -> list[Problem]:
         stack, hidden = within.blank, within.parameters.hidden
         return list(property_problems(within.template, definition, kind, stack, hidden, clients=clients))
 
     pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="asking")
     try:
         with outside():
-            answers = [pool.submit(ask, *each) for each in asked]
-            return [problem for answer in answers for problem in answer.result()]
+            checks = [pool.submit(check, *each) for each in checked]
+            return [problem for each in checks for problem in each.result()]
     finally:
-        # After one did not answer, nobody waits for those that were not asked yet.
+        # After a failed query, those that have not begun are cancelled.
         pool.shutdown(cancel_futures=True)
 
 
-def _asking(
+def _checked(
     examined: Examined, types: Types
 ) -> Iterator[tuple[Examined, ResourceDefinition, type[Resource]]]:
-    """Yield the resources of these types, each with the template it is in."""
+    """Yield the resources of these types, each with its template."""
     for name, definition in examined.template.resources.items():
         kind = types.get(examined.types[name])
         if kind is not None and definition.external_id is None:
             yield examined, definition, kind
         if name in examined.nested:
-            yield from _asking(examined.nested[name], types)
+            yield from _checked(examined.nested[name], types)
 
 
 def asks_outside(kind: type[Resource]) -> bool:
-    """Tell whether another system may have to be asked whether properties of this type are right."""
-    # Which rules there are depends on the properties: any of them may resolve a name.
+    """Return whether validating properties of this type may query another system."""
+    # The rules depend on the properties: any of them may resolve a name.
     translates = any("translation_rules" in vars(base) for base in kind.__mro__ if base is not Resource)
     if translates or any(isinstance(group, VersionedProperties) for group in kind.properties_groups):
         return True

@@ -1,6 +1,6 @@
-"""Whether a job is sound: its sizes, environments, template, references, types and properties, in one go.
+"""Validation of a job: its sizes, environments, template, references, types and properties, in one pass.
 
-Nothing is stored. Other systems are asked only through the clients that the caller hands over.
+Nothing is stored. Other systems are queried only through the clients that the caller passes.
 """
 
 import uuid
@@ -48,16 +48,15 @@ def examine_job(
     stack_id: str = "",
     was_accepted: bool = False,
 ) -> Examined:
-    """Check everything about a job that can be checked: language, values, references, cycles, types, properties.
+    """Validate a job: language, values, references, cycles, types, properties.
 
-    ``stack_id`` is that of a stack that is there already; ``was_accepted``: it had this definition once, whatever the
-    settings allow by now. Without ``clients``, constraints that ask other systems are
-    left out, and if ``offline`` those whose plugin is not installed here; without ``values_required``, parameters
-    may have no value.
+    ``stack_id`` is that of an existing stack; ``was_accepted`` means that the stack had this definition before, so that
+    settings on event sinks do not apply. Without ``clients``, constraints that query other systems are skipped, and if
+    ``offline`` those whose plugin is not installed; without ``values_required``, parameters may have no value.
 
     Raises:
         InvalidInput: with every problem found.
-        NotVerified: another system was to be asked, and does not tell.
+        NotVerified: another system could not be queried.
     """
     limits = Limits.of(settings)
     problems = [*_size_problems(job, limits)]
@@ -70,7 +69,7 @@ def examine_job(
     problems += faults
     if not was_accepted and not isinstance(job, NestedJob):
         problems += sink_problems(environment.event_sinks, settings, offline=offline)
-    # What a wrong one would have said is not missing.
+    # A value that an invalid environment contains is not missing.
     values_required = values_required and not faults
     examiner = Examiner(
         types,
@@ -105,9 +104,9 @@ def examine_job(
 
 
 def environment_of(job: StackJob, limits: Limits) -> tuple[Environment, list[Problem]]:
-    """Return what a job says of its template's parameters and types, as far as it is right, and what is not.
+    """Return the merged environment of a job, from its valid parts, and the problems with the others.
 
-    Of a stack in a stack, that is what is said of the outermost one, without the values of its parameters.
+    For a nested stack, it is the environment of the outermost stack, without the values of its parameters.
     """
     environment, nodes = Environment(), 0
     problems = [*_environment_problems(job, limits)]
@@ -139,7 +138,7 @@ def root_file_of(job: StackJob) -> str:
 
 
 def _environment_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
-    """Yield what keeps the environments from being read at all: each keeps the limits, but together they do not."""
+    """Yield a problem for each limit that the environments exceed together."""
     if len(job.environments) > limits.max_files:
         message = f"there are {len(job.environments)} environments; at most {limits.max_files} are allowed"
         yield Problem(path="environments", message=message, hint="raise the setting max_template_files")
@@ -169,7 +168,7 @@ def _size_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
             weight_of(value)
         except TooMuch as error:
             yield Problem(path=dotted(("parameters", name)), message=f"this value {error}")
-    # Those of a stack in a stack were counted with the outermost one's.
+    # The files of a nested stack were counted with those of the outermost one.
     size = 0 if isinstance(job, NestedJob) else sum(map(len, job.files.values()))
     if size > MOST_BYTES:
         message = f"all files together have {size} characters; at most {MOST_BYTES} are allowed"

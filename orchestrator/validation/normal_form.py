@@ -1,4 +1,4 @@
-"""A template in its normal form, for people who read or compare templates: from texts, without a database."""
+"""Normal forms of templates for reading and comparing, computed from texts without a database."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ from orchestrator.validation.job import environment_of
 
 
 def normal_form(source: str, *, file: str, settings: Settings) -> dict[str, Any]:
-    """Return a template as the engine reads it; ``file`` is what problems call it.
+    """Return a template in normal form; ``file`` is its name in problems.
 
-    Neither the values of its parameters nor the files that it names are asked for.
+    Neither the values of its parameters nor the files that it refers to are needed.
 
     Raises:
-        InvalidInput: it cannot be read; with every problem found.
+        InvalidInput: the template is invalid; with every problem found.
     """
     limits = Limits.of(settings)
     with evaluation(limits):
@@ -32,12 +32,12 @@ def normal_form(source: str, *, file: str, settings: Settings) -> dict[str, Any]
 
 
 def decided_form(job: StackJob, settings: Settings) -> dict[str, Any]:
-    """Return a job's template as its conditions leave it under the values that its parameters have.
+    """Return a job's template in normal form, with its conditions evaluated with the values of its parameters.
 
-    Parameters on which nothing of that depends may have no value.
+    Parameters that no condition depends on may have no value.
 
     Raises:
-        InvalidInput: it cannot be read, a value is wrong, or something cannot be decided; with every problem found.
+        InvalidInput: the template or a value is invalid, or a condition cannot be evaluated; with every problem found.
     """
     limits = Limits.of(settings)
     with evaluation(limits):

@@ -1,4 +1,4 @@
-"""Validate a template under its environment, without a database or other systems, and report what it declares."""
+"""Validation report of a template under its environment, without a database or other systems."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,13 +20,13 @@ from orchestrator.views.stacks import TemplateView
 
 
 def validate_job(job: StackJob, settings: Settings) -> TemplateView:
-    """Check a template under its environment without asking anybody, and return what it declares.
+    """Validate a template under its environment without other systems, and return a view of its declarations.
 
-    Parameters may have no value; what depends on them is left open. Constraints that ask other systems are left out,
-    and so are those that are not installed here, of which it warns.
+    Parameters may have no value; values that depend on them stay open. Constraints that query other systems are
+    skipped; so are those that are not installed, with a warning.
 
     Raises:
-        InvalidInput: with every problem found.
+        InvalidInput: the template is invalid; with every problem found.
     """
     with evaluation(Limits.of(settings)):
         types = ResourceTypes.load()
@@ -54,7 +54,7 @@ def validate_job(job: StackJob, settings: Settings) -> TemplateView:
 
 
 def _left_out(template: Template) -> Iterator[Problem]:
-    """Yield a warning for each constraint of a parameter that is not installed here: its name may be wrong."""
+    """Yield a warning for each constraint of a parameter that is not installed: its name may be wrong."""
     for schema in template.parameters.values():
         for constraint in schema.constraints:
             if isinstance(constraint, Custom) and not constraint.needs_nothing:

@@ -1,4 +1,4 @@
-"""What can be wrong with a template that can be read: one function for each kind of finding, each of them pure."""
+"""Validation rules: a function for each kind of problem with a parsed template; all are pure."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,19 +23,19 @@ from orchestrator.template.template import Template
 
 Types = Mapping[str, type[Resource]]
 
-#: Longer lists of attributes are cut in sentences for people.
+#: Longer lists of attributes are cut in messages.
 _SHOWN_ATTRIBUTES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedType:
-    """What must be known of a resource's type to check whoever refers to it."""
+    """The facts about a resource's type that references to the resource are checked with."""
 
-    #: What people call it.
+    #: The name of the type in messages.
     name: str
     attributes: Collection[str]
     accepts_anything: bool = False
-    #: Of the attributes that nobody may ask for: what to do instead.
+    #: The unsupported attributes, with advice on what to use instead.
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -74,7 +74,7 @@ def support_problems(
 def policy_problems(
     template: Template, definition: ResourceDefinition, kind: type[Resource] | None
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the deletion policy and the update policy of a resource."""
+    """Yield the problems with the deletion policy and the update policy of a resource."""
     words = definition.dialect
     if definition.deletion_policy == SNAPSHOT:
         message = f"a resource of type {cut(definition.type)!r} leaves no snapshot behind when it is deleted"
@@ -95,12 +95,12 @@ def policy_problems(
 def attribute_problems(
     template: Template,
     holder: ResourceDefinition | OutputDefinition,
-    asked: Mapping[str, AskedType],
+    types: Mapping[str, AskedType],
     nearest: Nearest,
 ) -> Iterator[Problem]:
-    """Yield a problem for each attribute that is asked of a resource whose type does not have it."""
+    """Yield a problem for each reference to an attribute that the resource's type does not have."""
     for name, attribute in sorted(holder.required_attributes, key=repr):
-        kind, wanted = asked.get(name), attribute[0]
+        kind, wanted = types.get(name), attribute[0]
         if kind is not None and (refused := kind.refused.get(str(wanted))) is not None:
             message = f"the attribute {cut(str(wanted))!r} of resource {name!r} is not supported"
             yield template.problem(holder.place_of(name, attribute), message, refused)
@@ -126,10 +126,10 @@ def property_problems(
     *,
     clients: AskedClients | None = None,
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the properties of a resource, as far as their values are known.
+    """Yield the problems with the properties of a resource, as far as their values are known.
 
     Raises:
-        NotVerified: another system was to be asked by ``clients``, and does not tell.
+        NotVerified: another system could not be queried by ``clients``.
     """
     place = (*definition.path, definition.dialect.properties)
     try:
@@ -138,11 +138,11 @@ def property_problems(
         yield error.problem
         return
     except PropertyNotVerified as error:
-        told = definition.tellable(error.fault, hidden)
-        raise NotVerified(template.problem((*place, *told.path), told.message, told.hint)) from error
+        shown = definition.tellable(error.fault, hidden)
+        raise NotVerified(template.problem((*place, *shown.path), shown.message, shown.hint)) from error
     for fault in faults:
-        told = definition.tellable(fault, hidden)
-        yield template.problem((*place, *told.path), told.message, told.hint)
+        shown = definition.tellable(fault, hidden)
+        yield template.problem((*place, *shown.path), shown.message, shown.hint)
 
 
 def _faults_of(
