@@ -1,4 +1,4 @@
-"""Where an operator's own code joins in: lifecycle plugins and event sinks.
+"""Extension points for operators' own code: lifecycle plugins and event sinks.
 
 Knows nothing of workers or the store.
 """

@@ -1,4 +1,4 @@
-"""Errors that hooks cause, each naming the hook.
+"""Errors of hooks, each naming the hook.
 
 ::
 
@@ -6,7 +6,7 @@
     ├── HookNotLoaded       an installed hook cannot be used: the process must not start
     ├── Refusal             what a lifecycle plugin raises to refuse an operation
     ├── LifecycleRefused    a lifecycle plugin refused an operation before anything was touched
-    └── ReadOnly            a hook tried to change what it was shown
+    └── ReadOnly            a hook tried to change a frozen value
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ class HookError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One reason why hooks cannot be used; no value of a setting is told."""
+    """One reason why hooks cannot be used; it never shows a value of a setting."""
 
     message: str
-    #: Where it stands in the settings, such as ``settings.lifecycle.limits.total``; empty if it is not theirs.
+    #: The path in the settings, such as ``settings.lifecycle.limits.total``; empty if the settings are not the cause.
     path: str = ""
-    #: What to do about it; may be empty.
+    #: The remedy; may be empty.
     hint: str = ""
     #: The names of the hooks at fault.
     hooks: tuple[str, ...] = ()
@@ -46,11 +46,11 @@ class HookNotLoaded(HookError):
 
 
 class Refusal(HookError):
-    """What a lifecycle plugin raises to refuse an operation: its words are what people read."""
+    """Raised by a lifecycle plugin to refuse an operation; its message is shown to the user."""
 
 
 class LifecycleRefused(HookError):
-    """A lifecycle plugin refused an operation; ``plugin`` is its name, ``reason`` what it said."""
+    """A lifecycle plugin refused an operation; ``plugin`` is its name, ``reason`` its message."""
 
     def __init__(self, plugin: str, reason: str) -> None:
         # The result backend rebuilds an error from its args, so every field must be one.
@@ -62,4 +62,4 @@ class LifecycleRefused(HookError):
 
 
 class ReadOnly(HookError, TypeError):
-    """A hook tried to change what it was shown; nothing was changed."""
+    """A hook tried to change a frozen value; nothing was changed."""

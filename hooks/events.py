@@ -1,7 +1,7 @@
-"""Event sinks: told what happened to stacks and resources, after it was committed.
+"""Event sinks: they receive the events of stacks and resources, after they were committed.
 
-A sink that is down or slow to learn misses nothing for good: the history in the store is what counts, and an
-event's id tells where to read on.
+A sink that is down or slow misses nothing for good: the history in the store is the record, and an
+event's id marks where to continue.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,14 +21,14 @@ NAMESPACE = "isotherm.event_sinks"
 class Event:
     """One entry of the history."""
 
-    #: Ascending; the same however often the event is handed on.
+    #: Ascending; the same however often the event is delivered.
     id: int
     #: Seconds since the epoch, by the database's clock.
     at: float
     stack_id: str
     stack_name: str
     project: str
-    #: The operation that it happened in, by the id that lifecycle plugins are told.
+    #: The operation that it happened in: the id that lifecycle plugins receive.
     operation_id: str
     #: The resource's name; empty for an event of the stack itself.
     resource: str
@@ -40,49 +40,52 @@ class Event:
     action: str
     status: str
     reason: str = ""
-    #: What the outside world calls the resource; None while there is none.
+    #: The resource's physical id; None while it has none.
     physical_id: str | None = None
-    #: Why there is an event although the state did not change: ``retry`` (a step went wrong, and is tried again),
-    #: ``lost`` (whoever was at it was not heard of any more, and others go on); else empty.
+    #: Why there is an event although the state did not change: ``retry`` (a step failed, and is tried again),
+    #: ``lost`` (the process at work is gone, and another continues); else empty.
     cause: str = ""
-    #: The process of the engine that was at it; empty where none was.
+    #: The process of the engine that did it; empty where none did.
     worker: str = ""
 
 
 class EventSink(Hook):
     """Base of event sinks.
 
-    One process at a time hands events to a sink, one call after the other, each in a thread of its own. What it was
-    handed is on record, so that the next process goes on after it. A sink that raised, or took too long, is closed; a
-    new one is made that goes on from what is on record.
+    One process at a time delivers events to a sink, one call after the other, each in a thread of its own.
+    The delivered
+    position is on record, so that the next process continues after it. A sink that raised, or took too long,
+    is closed; a
+    new one is made that continues from the record.
     """
 
     noun = "event sink"
-    #: Whether the environment of a stack may name it, as ``{type: NAME, ...}``. Such a sink is told of that stack and
-    #: of those in it only; of each by an object of its own, which is made anew whenever there is something to tell.
+    #: Whether the environment of a stack may name it, as ``{type: NAME, ...}``. Such a sink receives the events
+    #: of that
+    #: stack and its nested stacks only; an object per stack, made anew whenever there are events to deliver.
     in_environments: ClassVar[bool] = False
-    #: What else may stand there; the sink is made with that instead of ``Options``. None: what the settings may say.
+    #: The options allowed in an environment; the sink is made with these instead of ``Options``. None: the same.
     EnvironmentOptions: ClassVar[type[HookOptions] | None] = None
 
     def consume(self, events: Sequence[Event]) -> None:
-        """Take events in the order of their ids; the same event may come again, in order.
+        """Receive events in the order of their ids; the same event may come again, in order.
 
         Raises:
-            Exception: they were not taken, or perhaps not all; they come again after a while.
+            Exception: some or all were not received; they are delivered again after a while.
         """
 
     def save(self) -> bytes:
-        """Return what :meth:`restore` is to be given, as of the events consumed so far; it is kept with their mark."""
+        """Return the state for :meth:`restore`, as of the last consumed event; recorded with the position."""
         return b""
 
     def kept(self) -> None:
-        """Hear that what was saved last is on record: those events do not come again, whatever dies."""
+        """Called when the last saved state is on record: its events are not delivered again, whatever process dies."""
 
     def restore(self, state: bytes) -> None:
-        """Go on from what was saved last, by this or another process; called before the first ``consume``."""
+        """Continue from the last saved state of this or another process; called before the first ``consume``."""
 
     def close(self) -> None:
-        """Let go of connections; another process takes over, or this one ends."""
+        """Close connections; another process takes over, or this one ends."""
 
 
 def find_event_sinks(
@@ -92,13 +95,13 @@ def find_event_sinks(
     in_environments: Sequence[str] = (),
     passes_by: Collection[str] | None = None,
 ) -> Installed[EventSink]:
-    """Return every installed sink, and what is wrong with each.
+    """Return every installed sink, and its faults.
 
     Args:
-        said: What the settings say of them, by name.
+        said: The sinks' settings, by name.
         namespace: The entry point group.
-        in_environments: The names of those that environments of stacks may name.
-        passes_by: As of :func:`hooks.loading.installed.find_hooks`.
+        in_environments: The names of the sinks that environments of stacks may use.
+        passes_by: See :func:`hooks.loading.installed.find_hooks`.
     """
     installed = find_hooks(namespace, EventSink, said, section="event_sinks", passes_by=passes_by)
     strays = [
@@ -118,27 +121,27 @@ def load_event_sinks(
     """Return the enabled sinks, ordered by name.
 
     Args:
-        said: What the settings say of them, by name.
+        said: The sinks' settings, by name.
         namespace: The entry point group.
-        in_environments: The names of those that environments of stacks may name.
+        in_environments: The names of the sinks that environments of stacks may use.
 
     Raises:
-        HookNotLoaded: some of them cannot be used; it says of each what is wrong.
+        HookNotLoaded: some of them cannot be used; the message names the faults of each.
     """
     installed = find_event_sinks(said, namespace, in_environments=in_environments, passes_by=in_environments)
     return installed.enabled()
 
 
 def _environment_fault(hooks: Sequence[InstalledHook[EventSink]], name: str, path: str) -> Fault | None:
-    """Return what is wrong with a name of a sink that environments may name; None if nothing is."""
+    """Return the fault of a sink's name that environments are to use; None if it has none."""
     fit = {each.name for each in hooks if each.kind is not None and each.kind.in_environments}
     if name in fit or any(each.name == name and each.kind is None for each in hooks):
-        # What cannot be loaded is told by itself.
+        # A hook that cannot be loaded has faults of its own.
         return None
-    is_there = any(each.name == name for each in hooks)
+    is_installed = any(each.name == name for each in hooks)
     message = (
         f"the event sink {name!r} is not made for environments"
-        if is_there
+        if is_installed
         else f"no event sink {name!r} is installed"
     )
     return Fault(path=path, message=message, hint=nearest(name, fit), hooks=(name,))

@@ -1,15 +1,15 @@
-"""What every kind of hook has in common: a name, options, and what the settings may say of it."""
+"""Hooks of every kind: a name, options, and common settings."""
 
 from typing import Any, ClassVar, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-#: No call of a hook may take longer than a day, whatever anybody says.
+#: The limit of every hook's time-out: a day.
 MOST_SECONDS: Final = 86_400
 
 
 class HookOptions(BaseModel):
-    """Base of the options of hooks: a hook's own class of this kind says what its settings may say."""
+    """Base of the options of hooks; a hook's own subclass declares its settings."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -17,25 +17,25 @@ class HookOptions(BaseModel):
 class Hook:
     """Base of all hooks; an instance serves all threads of a process."""
 
-    #: What logs and errors call it: the class's name, or the entry point's once it is loaded from one.
+    #: The name in logs and errors: the class's, or the entry point's once it is loaded from one.
     name: str = ""
-    #: What people call hooks of this kind.
+    #: What this kind of hook is called in messages.
     noun: ClassVar[str] = "hook"
-    #: One sentence for people.
+    #: One sentence, shown to operators.
     description: ClassVar[str] = ""
-    #: Whether it is at work once it is installed; if not, the settings must say so.
+    #: Whether it is enabled once installed; if not, the settings must enable it.
     enabled_by_default: ClassVar[bool] = True
-    #: What the settings may say of it, besides what they may say of every hook.
+    #: The class of its own settings, besides those of every hook.
     Options: ClassVar[type[HookOptions]] = HookOptions
     options: Any = None
-    #: No call of it takes longer: it is given up then, as if it had failed. The settings may say another.
+    #: The time-out of a call, after which it is given up as failed. The settings may override it.
     time_limit_seconds: float = 30.0
 
     def __init__(self, options: Any = None) -> None:
         """Keep the options, an instance of ``Options``; do not connect yet.
 
         Raises:
-            ValueError: the options contradict each other; each line is a sentence for people and holds no secret.
+            ValueError: the options contradict each other; each line is a sentence for operators, without secrets.
         """
         self.options = self.Options() if options is None else options
 
@@ -49,7 +49,7 @@ AnyHook = TypeVar("AnyHook", bound=Hook)
 
 
 class HookSettings(BaseModel):
-    """What the settings may say of every hook; whatever else they say are the hook's own options."""
+    """The settings of every hook; all others are the hook's own options."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 

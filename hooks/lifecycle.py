@@ -1,8 +1,8 @@
-"""Lifecycle plugins: asked before a stack operation, told after it.
+"""Lifecycle plugins: called before a stack operation, which they may refuse, and after it.
 
-A plugin is shown frozen values, never an object of the engine: there is nothing in its hands that could change a
-stack, and it outlives the engine's refactoring. Both calls may come more than once for one operation, in any
-process: the operation's id tells.
+A plugin receives frozen values, never an object of the engine: nothing in them can change a
+stack, and they outlive the engine's refactoring. Both calls may come more than once for one operation, in any
+process: the operation's id identifies it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,55 +24,55 @@ COMPLETE: Final = "complete"
 FAILED: Final = "failed"
 #: Another operation took the stack before this one was over.
 SUPERSEDED: Final = "superseded"
-#: It never began: a plugin refused it, another operation was faster, or its process died before.
+#: It never began: a plugin refused it, another operation came first, or its process died before.
 REFUSED: Final = "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotations:
-    """What a plugin says about a stack and its resources: plain types that msgpack knows.
+    """A plugin's remarks on a stack and its resources: plain types that msgpack can pack.
 
-    They are stored with the stack when the operation begins, in the place of what the same plugin said before.
+    They are stored with the stack when the operation begins, and replace the same plugin's earlier ones.
     Resource types read those of their resource as ``self.annotations``.
     """
 
-    #: Sentences for people, who may go on all the same.
+    #: Warnings shown to the user, who may go on all the same.
     warnings: Sequence[str] = ()
-    #: Of the stack as a whole.
+    #: On the stack as a whole.
     stack: Mapping[str, Any] = field(default_factory=FrozenDict)
-    #: Of single resources, by name.
+    #: On single resources, by name.
     resources: Mapping[str, Mapping[str, Any]] = field(default_factory=FrozenDict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleContext:
-    """One operation on one stack, whatever the stack is."""
+    """One operation on one stack."""
 
-    #: The same however often a plugin is called for this operation, before and after it, in whatever process.
+    #: The same for every call about this operation, before and after it, in whatever process.
     operation_id: str
     project: str
-    #: Before the operation: what is under way on the outermost stack, such as ROLLBACK for what a stack in it does
-    #: because of that; empty if nothing is. Of an outermost stack it is the action itself.
+    #: Before the operation: the operation of the outermost stack, such as ROLLBACK for its consequences in a nested
+    #: stack; empty if there is none. For an outermost stack it is the action itself.
     root_action: str = ""
-    #: Before the operation: how long it may take at most once it has begun; None where nobody says, as in a preview.
+    #: Before the operation: the most time it may take once begun; None where that is unknown, as in a preview.
     timeout_seconds: float | None = None
     #: After the operation: complete, failed, superseded or refused; empty before.
     outcome: str = ""
-    #: After the operation: why it ended as it did.
+    #: After the operation: the reason of its end.
     reason: str = ""
-    #: After the operation: what this plugin answered before it; None if it answered nothing, or not in time.
+    #: After the operation: this plugin's answer before it; None if it gave none, or not in time.
     annotations: Annotations | None = None
 
 
 class LifecyclePlugin(Hook):
-    """Base of lifecycle plugins: override what you need, the rest does nothing.
+    """Base of lifecycle plugins: override what is needed; by default nothing happens.
 
     ``action`` is CREATE, UPDATE, DELETE, ROLLBACK, CHECK, SUSPEND, RESUME, SNAPSHOT, RESTORE, ADOPT or ABANDON.
-    ``stack`` is what the stack is to be, ``current_stack`` what it is at that moment: None while there is none.
+    ``stack`` is the new definition, ``current_stack`` the present one: None while there is none.
     """
 
     noun = "lifecycle plugin"
-    #: Lower ones are asked earlier and told later; equal ones go by name.
+    #: Lower ones are called earlier before an operation and later after it; equal ones in the order of their names.
     ordinal: int = 100
     #: The names of plugins that come later than this one, whatever their ordinals.
     before: ClassVar[Collection[str]] = ()
@@ -86,10 +86,10 @@ class LifecyclePlugin(Hook):
         current_stack: FrozenStack | None,  # noqa: ARG002  # as above
         action: str,  # noqa: ARG002  # as above
     ) -> Annotations | None:
-        """Run before anything is written or touched; None leaves standing what this plugin said before.
+        """Run before anything is written; None leaves this plugin's earlier annotations as they are.
 
         Raises:
-            Refusal: the operation must not begin; any other exception refuses it as well.
+            Refusal: the operation must not begin; any other exception refuses it too.
         """
         return None
 
@@ -103,8 +103,8 @@ class LifecyclePlugin(Hook):
     ) -> None:
         """Undo or record, once the operation has ended, however it did; also when a later plugin refused it.
 
-        Called in the reverse order, for those plugins alone whose ``do_pre_op`` has answered, or may have: it did not
-        end in time, or its process died. What it raises is logged and kept, and changes nothing.
+        Called in reverse order, only for plugins whose ``do_pre_op`` has returned, or may have: it timed
+        out, or its process died. An exception is logged and recorded, and changes nothing.
         """
 
     def do_preview(
@@ -114,7 +114,7 @@ class LifecyclePlugin(Hook):
         current_stack: FrozenStack | None,  # noqa: ARG002  # as above
         action: str,  # noqa: ARG002  # as above
     ) -> Annotations | None:
-        """Say what ``do_pre_op`` would, for somebody who only wants to see; change nothing anywhere.
+        """Return what ``do_pre_op`` would, for a preview; has no side effects.
 
         Raises:
             Refusal: the operation would be refused.
@@ -128,12 +128,12 @@ def find_lifecycle_plugins(
     *,
     passes_by: Collection[str] | None = None,
 ) -> Installed[LifecyclePlugin]:
-    """Return every installed plugin: those at work first, in their order; and what is wrong with each.
+    """Return every installed plugin, the enabled ones first and in order, with its faults.
 
     Args:
-        said: What the settings say of them, by name.
+        said: The plugins' settings, by name.
         namespace: The entry point group.
-        passes_by: As of :func:`hooks.loading.installed.find_hooks`.
+        passes_by: See :func:`hooks.loading.installed.find_hooks`.
     """
     installed = find_hooks(
         namespace, LifecyclePlugin, said, section="lifecycle", check=_order_faults, passes_by=passes_by
@@ -155,27 +155,27 @@ def find_lifecycle_plugins(
 def load_lifecycle_plugins(
     said: Mapping[str, Mapping[str, Any]] | None = None, namespace: str = NAMESPACE
 ) -> tuple[InstalledHook[LifecyclePlugin], ...]:
-    """Return the enabled plugins in the order in which they are asked.
+    """Return the enabled plugins in the order of their calls.
 
     Args:
-        said: What the settings say of them, by name.
+        said: The plugins' settings, by name.
         namespace: The entry point group.
 
     Raises:
-        HookNotLoaded: some of them cannot be used; it says of each what is wrong.
+        HookNotLoaded: some of them cannot be used; the message names the faults of each.
     """
     return find_lifecycle_plugins(said, namespace, passes_by=()).enabled()
 
 
 def _order_faults(plugin: LifecyclePlugin) -> list[str]:
-    """Return what is wrong with what a plugin says of its place; nothing else holds its author to the types."""
+    """Return the faults in a plugin's ``before`` and ``after``, whose types nothing else checks."""
     faults = []
     ordinal: object = plugin.ordinal
     if not isinstance(ordinal, int) or isinstance(ordinal, bool):
         faults.append(f"its ordinal must be a whole number, not {ordinal!r}")
     for said in ("before", "after"):
         names: object = getattr(plugin, said)
-        # A text is a collection of texts, too.
+        # A string is a collection of strings too.
         if (
             isinstance(names, str)
             or not isinstance(names, Collection)

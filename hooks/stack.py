@@ -1,7 +1,7 @@
-"""A stack as hooks see it: frozen, with nothing in it that a stack could be changed by.
+"""Stacks as hooks see them: frozen values that cannot change a stack.
 
-The members have the names of :class:`orchestrator.definition.StackDefinition`, and mean the same; here are, besides,
-tags and what each resource is made of. Values of hidden parameters are masked wherever they appear.
+The members have the names and meanings of :class:`orchestrator.definition.StackDefinition`; besides, there are
+tags and the state of each resource. Values of hidden parameters are masked wherever they appear.
 """
 
 from collections.abc import Mapping
@@ -14,45 +14,46 @@ from hooks.values.nearest import did_you_mean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenResource:
-    """A resource of a definition, and what is there of it."""
+    """A resource of a definition, and its state."""
 
     name: str
     #: Such as ``Isotherm::Http::Object``; aliases of the environment are followed.
     type: str
-    #: By name, with functions resolved; ``hooks.values.unknown.UNKNOWN`` where only a resource can tell, ``******``
-    #: where a value comes from a hidden parameter or a file. Under ``*``, what stands for all of them if nothing more
+    #: By name, with functions resolved; ``hooks.values.unknown.UNKNOWN`` where only a resource gives the value,
+    #: ``******``
+    #: where a value comes from a hidden parameter or a file. Under ``*``, the value of all of them if nothing more
     #: is known.
     properties: Mapping[str, Any] = field(default_factory=FrozenDict)
-    #: The names of the resources that it needs.
+    #: The names of its requirements.
     requires: tuple[str, ...] = ()
-    #: Of what is there: its row's id, its last action and that one's status; empty where there is nothing yet.
+    #: The id of its row, its last action and the status of that; empty where it does not exist yet.
     uuid: str = ""
     action: str = ""
     status: str = ""
-    #: What the outside world calls it; None while there is none.
+    #: Its physical id; None while it has none.
     physical_id: str | None = None
-    #: The node that it is on; empty for what is on none.
+    #: The machine that it is on; empty if it is on none.
     on_node: str = ""
-    #: What else is there under its name: what it replaces or replaced, and nobody has taken away yet.
+    #: Further rows of its name: what it replaces or replaced, and is not removed yet.
     others: tuple["FrozenResource", ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenStack:
-    """A stack's definition, and what is there of it."""
+    """A stack's definition, and its state."""
 
     name: str
     id: str
     project: str = "default"
     #: By name; hidden ones are masked: ``******``.
     parameters: Mapping[str, Any] = field(default_factory=FrozenDict)
-    #: Those of a stack in a stack are the outermost one's.
+    #: Those of a nested stack are the outermost stack's.
     tags: tuple[str, ...] = ()
-    #: By name. What it holds may be read from the store when it is first looked at.
+    #: By name. Their content may be read from the store at the first access.
     resources: Mapping[str, FrozenResource] = field(default_factory=FrozenDict)
-    #: The stack that this one is a resource of; empty if it is in none.
+    #: The stack that this nested stack is a resource of; empty for an outermost stack.
     parent_id: str = ""
-    #: The outermost of the stacks that it is in; its own id if it is in none.
+    #: The outermost stack; its own id for an outermost stack.
     root_id: str = ""
 
     def __contains__(self, name: object) -> bool:
@@ -62,7 +63,7 @@ class FrozenStack:
         """Return the resource called ``name``.
 
         Raises:
-            KeyError: the stack has no such resource; the sentence names the nearest.
+            KeyError: the stack has no such resource; the message names the nearest.
         """
         try:
             return self.resources[name]

@@ -1,9 +1,9 @@
-"""The answers of one outside system in a store: how they are written, and which may be given.
+"""Cached answers of one external system: how they are stored, and which of them may be served.
 
-An answer may be given if it was asked for no longer ago than the expiration, and if it carries the region's
-*generation*: a random token that stands beside the answers and was read before the question. A flush is a new
-generation: what was asked for before is not found after it, whoever stores it when. All that decides is read in one
-step, from what dogpile.cache made of the settings.
+An answer may be served if its question was asked no longer ago than the expiration, and if it carries the region's
+*generation*: a random token that is stored beside the answers and read before the question. A flush replaces the
+generation, so that no answer to an earlier question is found afterwards, whenever it is stored. All that decides is
+read in one step. dogpile.cache's settings give the expiration.
 """
 
 import secrets
@@ -18,19 +18,19 @@ from cache.stores.fail_open import FailOpen
 from cache.stores.keys import key_of
 from cache.stores.regions import LASTING, make_region, stored_key
 
-#: How answers are written: this number, their generation, when they were asked for, the id. Another number is that
-#: of another version of this program, whose answers are replaced.
+#: The format of a stored answer: this version, its generation, when it was asked for, the id. Answers of another
+#: version of this program are replaced.
 FORMAT = 1
 
 
 class Found(NamedTuple):
-    """What a store knows."""
+    """What the store holds for one key."""
 
-    #: None if it may not be given, or there is none.
+    #: None if it may not be served, or there is none.
     answer: str | None
-    #: That of the region now; None if the store cannot tell.
+    #: The region's current generation; None if the store cannot be read.
     generation: bytes | None
-    #: The token of who asks now; None if nobody does, or the store cannot tell.
+    #: The token of the current holder of the fill lock; None if it is free, or the store cannot be read.
     holder: bytes | None
 
 
@@ -38,11 +38,11 @@ class Answers:
     """One region, as one process sees it. A failing store raises nothing here (:mod:`cache.stores.fail_open`).
 
     Args:
-        client: The name of the client plugin that asks.
+        client: The name of the client plugin that calls the system.
         backend: See :func:`cache.stores.regions.make_region`, as for ``url``, ``arguments``, ``max_entries``,
             ``pause_seconds`` and ``count``.
         expiration_seconds: How old an answer may be.
-        lock_seconds: How long a claim lives.
+        lock_seconds: How long a fill lock lives.
         clock: Seconds since the epoch.
 
     Raises:
@@ -82,7 +82,7 @@ class Answers:
         self.store: FailOpen = region.backend
 
     def look(self, key: str) -> Found:
-        """Return what is known, in one step; a region without a generation gets one."""
+        """Return what the store holds, read in one step; a region without a generation gets one."""
         seen = self.store.look(self._lasting_key, self._stored_key(key))
         generation = self._generation_in(seen.lasting) or self._begin()
         answer = None if seen.entry is None else self._answer_in(seen.entry, generation)
@@ -93,42 +93,42 @@ class Answers:
         return self.store.renew(self._lasting_key, entry_of(new_token()))
 
     def claim(self, key: str, token: bytes) -> bool | None:
-        """Mark that ``token`` asks now; False while another does, None if the store cannot tell."""
+        """Acquire the fill lock for ``token``; False while another token holds it, None if the store failed."""
         return self.store.claim(self._stored_key(key), token, self._lock_seconds)
 
     def keep(self, key: str, token: bytes, generation: bytes, asked_at: float, answer: str) -> None:
-        """Keep an answer if the claim is still ``token``'s; it is over then."""
+        """Store an answer and release the fill lock, if ``token`` still holds it."""
         entry = entry_of([FORMAT, generation, asked_at, answer])
         self.store.keep(self._stored_key(key), entry, token)
 
     def release(self, key: str, token: bytes) -> None:
-        """End the claim."""
+        """Release the fill lock."""
         self.store.release(self._stored_key(key), token)
 
     def forget(self, key: str, token: bytes) -> None:
-        """Remove the answer, and the claim whosever it is."""
+        """Remove the answer, and the fill lock whichever token holds it."""
         self.store.forget(self._stored_key(key), token)
 
     def answers(self) -> bool:
-        """Return whether the store answers now."""
+        """Return whether the store can be reached now."""
         return self.store.answers(self._lasting_key)
 
     def count(self) -> int | None:
-        """Return how many answers there are; None if the store cannot tell."""
+        """Return how many answers are stored; None if the store cannot count them."""
         return self.store.count()
 
     def _stored_key(self, key: str) -> str:
         return stored_key(self._name, key)
 
     def _begin(self) -> bytes | None:
-        """Return the generation that the region has by now; None if the store cannot tell."""
+        """Return the generation that the region has by now; None if the store failed."""
         mine = new_token()
-        there = self.store.begin(self._lasting_key, entry_of(mine))
-        if there is None:
+        stored = self.store.begin(self._lasting_key, entry_of(mine))
+        if stored is None:
             return None
-        generation = self._generation_in(there)
+        generation = self._generation_in(stored)
         if generation is None:
-            # It is not ours, and stays until it is replaced.
+            # Written by another program; it stays until it is replaced.
             return mine if self.store.renew(self._lasting_key, entry_of(mine)) else None
         return generation
 
@@ -138,17 +138,17 @@ class Answers:
         value = self._value_in(entry)
         if isinstance(value, bytes):
             return value
-        self._say_garbage(value)
+        self._report_garbage(value)
         return None
 
     def _answer_in(self, entry: bytes, generation: bytes | None) -> str | None:
         match self._value_in(entry):
             case [int(written), bytes(of), float(asked_at), str(answer)] if written == FORMAT:
-                # What comes from a clock that is too far ahead is not taken either, nor what is no time at all.
+                # A time in the future (another machine's clock is ahead) is refused, as is a value that is no time.
                 if of == generation and abs(self._clock() - asked_at) <= self._expiration_seconds:
                     return answer
             case other:
-                self._say_garbage(other)
+                self._report_garbage(other)
         return None
 
     def _value_in(self, entry: bytes) -> Any:
@@ -158,14 +158,14 @@ class Answers:
         except CantDeserializeException as error:
             return error
 
-    def _say_garbage(self, value: object) -> None:
-        """Say that a value is none of ours."""
+    def _report_garbage(self, value: object) -> None:
+        """Report an entry of another version or another program."""
         known = isinstance(value, CantDeserializeException)
-        self.store.say_garbage(
+        self.store.report_garbage(
             str(value) if known else "a value of another version of this program, or of another"
         )
 
 
 def new_token() -> bytes:
-    """Return bytes that nobody else has."""
+    """Return a token that no other caller has."""
     return secrets.token_bytes(16)

@@ -1,13 +1,13 @@
-"""Ask once whether something exists in an outside system, for all who want to know.
+"""The constraint cache: whether something exists in an external system, one look-up for all callers.
 
 A *yes* is the id that a name stands for, and is kept for a while. A *no* is never kept: what is missing may be made
-the next second; it also ends an earlier yes, and one that somebody asked for before and has not stored yet
-(:mod:`cache.stores.fill_locks`). One asks for all workers at once: the threads of its process share its answer, also
-a no (:mod:`cache.stores.single_flight`), and other processes find it in the store. Nothing that happens to the
-store is an error here.
+the next second. A no also removes an earlier yes, and prevents the storing of one whose question began before it
+(:mod:`cache.stores.fill_locks`). One thread looks up for all workers: the threads of its process share its answer,
+a no included (:mod:`cache.stores.single_flight`), and other processes find it in the store. A failure of the store
+is never an error here.
 
-dogpile's own ``get_or_create`` is not used: it gives an old answer while another asks anew, dates an answer by its
-arrival, which lets it survive a flush that came before that, and waits for a lock for ever.
+dogpile's own ``get_or_create`` is not used: it serves an expired answer while another caller refreshes it, dates an
+answer by its arrival, so that it survives a flush that came before, and waits for a lock without end.
 """
 
 import os
@@ -25,51 +25,52 @@ from cache.stores.regions import MAX_ENTRIES, masked
 from cache.stores.single_flight import Flight, Flights
 
 EXPIRATION_SECONDS = 60.0
-#: How long a worker that was killed while it asked may hold up the others.
+#: How long a worker that was killed during a look-up may hold up the others.
 LOCK_SECONDS = 20.0
-#: Nobody waits longer for others than so many lives of a lock: the first may be that of a dead worker's.
+#: The longest wait for another worker, in lives of a lock: the first lock may be a dead worker's.
 PATIENCE = 2
-#: How often to look whether another worker has its answer: at first, and at last.
+#: The pause between two looks for another worker's answer: at first, and at most.
 NAP_SECONDS = 0.005
 LONGEST_NAP_SECONDS = 0.1
 
-#: How to ask the outside system: returns the id, or raises.
+#: Looks up in the external system: returns the id, or raises.
 Ask = Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a cache is, and how it is."""
+    """The configuration and the present state of a cache."""
 
     client: str
     backend: str
-    #: Where the store is, without what may be a password.
+    #: Where the store is, with passwords masked.
     url: str
     expiration_seconds: float
     max_entries: int
-    #: How many answers the store holds; None where it cannot tell.
+    #: How many answers the store holds; None where it cannot count them.
     entries: int | None
-    #: Whether the store answers now.
+    #: Whether the store can be reached now.
     reachable: bool
 
 
 class ConstraintCache:
-    """The answers of one outside system; for many threads, and made anew in a process that was forked.
+    """The cached answers of one external system; thread-safe, and set up anew in a forked process.
 
     Args:
-        client: The name of the client plugin that speaks to that system.
+        client: The name of the client plugin that calls the system.
         backend: memory, redis, memcached, file, or the name of any dogpile.cache backend.
         url: Where the store is; not used by memory.
-        arguments: What else the backend is told.
+        arguments: Further arguments of the backend.
         expiration_seconds: How old an answer may be.
-        max_entries: The oldest answers go when there are more; memcached, and dogpile's own, have limits of their own.
-        lock_seconds: How long the others wait for a worker that was killed while it asked. An answer that takes longer
-            is given but not kept, and asked for by others meanwhile.
-        pause_seconds: How long a store is left alone after it failed.
+        max_entries: The oldest answers are evicted beyond it; memcached and dogpile's own backends have other limits.
+        lock_seconds: How long the others wait for a worker that was killed during a look-up. An answer that
+            takes longer
+            is returned but not stored, and others look it up meanwhile.
+        pause_seconds: How long a store is left out after a failure.
         clock: Seconds since the epoch.
 
     Raises:
-        CacheMisconfigured: no cache can be made of that; the sentence says why.
+        CacheMisconfigured: no cache can be made from these settings.
     """
 
     def __init__(
@@ -94,20 +95,20 @@ class ConstraintCache:
         self._process = self._begin_process()
 
     def get(self, entity: str, name: str, scope: Sequence[str], ask: Ask) -> str:
-        """Return the id of what ``name`` stands for, asking only if nobody did so lately.
+        """Return the id of what ``name`` stands for: the cached one, or else that of a look-up now.
 
         Args:
             entity: What kind of thing is looked up.
             name: Its name or id.
-            scope: Whatever else the answer depends on: the project first, then endpoint, region, user.
-            ask: Asks the outside system; called at most once, in this thread.
+            scope: All else that the answer depends on: the project first, then endpoint, region, user.
+            ask: Looks up in the external system; called at most once, in this thread.
 
         Raises:
-            Exception: what ``ask`` raised, here or in another thread that asked the same just then.
+            Exception: what ``ask`` raised, here or in another thread with the same look-up under way.
         """
         here, key = self._here(), self._key(entity, name, scope)
         before = here.flights.under_way(key)
-        # None as long as it has not been asked.
+        # None until it was read.
         token = before.token if before else None
         found = here.answers.look(key)
         if found.answer is not None:
@@ -115,8 +116,8 @@ class ConstraintCache:
             return found.answer
 
         def fits(flight: Flight[bytes | None, str]) -> bool:
-            # What was asked for before this began is of use as long as nobody has flushed or learnt a no since, in
-            # whatever process: its claim stands.
+            # The answer to an earlier question will do unless a flush or a no came since, in any process: its fill
+            # lock is still held.
             of_old = flight is before and token is not None
             return flight.generation == found.generation and (not of_old or token == found.holder)
 
@@ -128,65 +129,65 @@ class ConstraintCache:
                 mine,
                 fits,
                 lambda: self._ask_for_all(here, key, question, mine),
-                # Whoever leads may wait for others and then ask.
+                # A leader may first wait for other processes.
                 (PATIENCE + 1) * self._lock_seconds,
             )
         finally:
             here.counters.add("misses" if question.asked else "hits")
 
     def refresh(self, entity: str, name: str, scope: Sequence[str], ask: Ask) -> str:
-        """Ask whatever is known, waiting for nobody, and let all others know.
+        """Look up now whatever is cached, without waiting for others, and store the answer for all.
 
         Raises:
-            Exception: what ``ask`` raised; nothing is known any more then.
+            Exception: what ``ask`` raised; nothing is cached any more then.
         """
         here, key, token = self._here(), self._key(entity, name, scope), new_token()
         claimed = bool(here.answers.claim(key, token))
         answer = self._ask(here, key, ask, token, here.answers.look(key).generation, claimed=claimed)
         if not claimed and here.answers.look(key).answer not in (None, answer):
-            # Whoever has the claim asked earlier, and so did who kept this.
+            # The holder of the fill lock asked earlier, and so did the writer of the stored answer.
             here.answers.forget(key, token)
         here.flights.leave(key)
         return answer
 
     def forget(self, entity: str, name: str, scope: Sequence[str]) -> None:
-        """Let nobody find what stood for ``name`` any more: whoever changed the outside system knows better.
+        """Remove the cached answer for ``name``, for a caller that has changed the external system.
 
-        What somebody is asking for just now is not kept either.
+        Look-ups under way are not stored either.
         """
         here, key = self._here(), self._key(entity, name, scope)
         here.answers.forget(key, new_token())
         here.flights.leave(key)
 
     def flush(self) -> bool:
-        """Forget all answers of this system, for every process that uses the same store.
+        """Invalidate all answers of this system, for every process that uses the same store.
 
         Returns:
-            Whether the store did so; False if it failed.
+            Whether the store did it; False if it failed.
         """
         here = self._here()
         done = here.answers.renew()
-        # Also if the store fails: of this process nobody joins what is under way.
+        # Even if the store fails, no thread of this process joins an earlier look-up.
         here.flights.leave_all()
         return done
 
     @property
     def counters(self) -> Counts:
-        """What this process has counted since the last :meth:`take`."""
+        """Return this process's counters since the last :meth:`take`."""
         return self._here().counters.now()
 
     def take(self) -> Counts:
-        """Return what this process has counted since the last call."""
+        """Return this process's counters since the last call, and reset them."""
         return self._here().counters.take()
 
     def describe(self) -> Description:
-        """Return what this cache is, and how it is; asks the store."""
+        """Return the configuration and the present state of this cache; queries the store."""
         answers = self._here().answers
         reachable = answers.answers()
         return Description(
             client=self.client,
             backend=self.backend,
-            # Memory is nowhere, whatever the settings say.
+            # Memory has no address, whatever the settings name.
             url="" if self.backend == "memory" else masked(self._url),
             expiration_seconds=self.expiration_seconds,
             max_entries=self._max_entries,
@@ -195,7 +196,7 @@ class ConstraintCache:
         )
 
     def _here(self) -> "_Process":
-        """Return what belongs to this process: after a fork no connection, lock or count of its parent's is used."""
+        """Return the state of this process: after a fork, no connection, lock or counter of the parent is used."""
         if self._process.pid != os.getpid():
             self._process = self._begin_process()
         return self._process
@@ -222,7 +223,7 @@ class ConstraintCache:
     def _ask_for_all(
         self, here: "_Process", key: str, question: "_Question", flight: Flight[bytes | None, str]
     ) -> str:
-        """Ask for all processes, or wait for one that does so already."""
+        """Look up for all processes, or wait for one that does so already."""
         token = new_token()
         deadline = time.monotonic() + PATIENCE * self._lock_seconds
         nap_seconds = NAP_SECONDS
@@ -235,7 +236,7 @@ class ConstraintCache:
         if not claimed:
             return self._ask(here, key, question, token, None, claimed=False)
         flight.token = token
-        # Another may have kept its answer since this was looked for, or flushed the region.
+        # Another process may have stored its answer meanwhile, or flushed the region.
         found = here.answers.look(key)
         if found.answer is not None:
             here.answers.release(key, token)
@@ -252,7 +253,7 @@ class ConstraintCache:
         *,
         claimed: bool,
     ) -> str:
-        """Ask; keep a yes if ``claimed``."""
+        """Look up; store a yes if the fill lock is ``claimed``."""
         asked_at = float(self._clock())
         try:
             answer = ask()
@@ -276,7 +277,7 @@ class ConstraintCache:
 
 @dataclass(slots=True)
 class _Question:
-    """Remembers whether it was asked."""
+    """A look-up that remembers whether it was called."""
 
     ask: Ask
     asked: bool = False
@@ -288,7 +289,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """What belongs to one process."""
+    """The state that belongs to one process."""
 
     answers: Answers
     counters: Counters

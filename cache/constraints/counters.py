@@ -1,4 +1,4 @@
-"""What a cache counts."""
+"""Counters of one constraint cache in one process."""
 
 import threading
 from dataclasses import dataclass
@@ -6,31 +6,31 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What happened in a region, in this process.
+    """The counters of a region, in this process.
 
-    ``hits + misses`` is how often something was looked up; ``generated + refused`` how often the outside was asked.
+    ``hits + misses`` is the number of look-ups; ``generated + refused`` the number of calls of the external system.
     """
 
-    #: Look-ups that needed no question of their own: found, or the answer to one that another asked just then.
+    #: Look-ups without a call of their own: found, or answered by another caller's that was under way.
     hits: int = 0
-    #: Look-ups that had to ask.
+    #: Look-ups that had to call the external system.
     misses: int = 0
-    #: Questions answered with a yes.
+    #: Calls that found something.
     generated: int = 0
-    #: Questions answered with a no, or not at all.
+    #: Calls that found nothing, or failed.
     refused: int = 0
     #: Calls of the store that failed, or took too long.
     errors: int = 0
-    #: Values found that nobody here wrote, or another version of this program.
+    #: Entries that another program wrote, or another version of this one.
     garbage: int = 0
-    #: Answers that went for want of room, some of which may have been too old to be given.
+    #: Answers evicted for want of room; some may have expired already.
     evicted: int = 0
 
 
 class Counters:
-    """Counts for many threads.
+    """Thread-safe counters.
 
-    Threads that add at once would lose some of it without the lock: ``+=`` is two steps.
+    ``+=`` is two steps: without the lock, concurrent additions would be lost.
     """
 
     def __init__(self) -> None:
@@ -38,17 +38,17 @@ class Counters:
         self._counts = dict.fromkeys(Counts.__slots__, 0)
 
     def add(self, name: str, number: int = 1) -> None:
-        """Count more of ``name``, a field of :class:`Counts`."""
+        """Add ``number`` to ``name``, a field of :class:`Counts`."""
         with self._lock:
             self._counts[name] += number
 
     def now(self) -> Counts:
-        """Return what has been counted since the last :meth:`take`."""
+        """Return the counts since the last :meth:`take`."""
         with self._lock:
             return Counts(**self._counts)
 
     def take(self) -> Counts:
-        """Return what has been counted since the last call, and begin again at zero."""
+        """Return the counts since the last call, and reset them to zero."""
         with self._lock:
             counts = Counts(**self._counts)
             self._counts = dict.fromkeys(self._counts, 0)

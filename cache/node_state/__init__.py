@@ -1,5 +1,5 @@
-"""What nodes are and what runs on them: asked of a node's agent in one call, and remembered for all.
+"""The machine-state cache: what machines are and what runs on them, fetched from their agents and shared.
 
-Keyed by node name. An entry is served only if it holds everything that is asked for, and only while the node's tokens
-are those with which it was asked for. Knows nothing of stacks, of queues, or of how a node is asked.
+Keyed by node name, the machine's name. An entry is served only if it holds all requested sections, and only while the
+machine's tokens are those under which it was fetched. Knows nothing of stacks, of queues, or of how agents are called.
 """

@@ -1,9 +1,9 @@
-"""What nodes said last, for all processes that share a store; who misses asks the node, one for all.
+"""The machine-state cache of one process: reads, changes and leases, over a store that all processes share.
 
-An entry is served only if it holds all that is asked for, its tokens are those of now, no change is under way, and
-the node's agent is the one that said it. Tokens are taken before a node is asked: what comes back after something has
-changed is kept under tokens that are void by then. The reading side goes on without a store that fails
-(:mod:`cache.node_state.reading`); the changing side does not (:mod:`cache.node_state.changes`).
+An entry is served only if it holds all requested sections, its tokens are current, no change is under way, and the
+machine's present agent sent it. Tokens are read before an agent is called: a reply that arrives after a change is
+stored under tokens that are invalid by then. Reads go on without a store that fails
+(:mod:`cache.node_state.reading`); changes do not begin (:mod:`cache.node_state.changes`).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -20,22 +20,22 @@ from cache.node_state.requests import Snapshot, SnapshotRequest
 from cache.node_state.store import NodeStateStore
 from cache.node_state.verdict import Question
 
-#: What is asked for where nothing else is said.
+#: The default request.
 EVERYTHING: Final = SnapshotRequest(everything=True, bootid=True)
 
 
 class NodeStateCache:
-    """What nodes said last; safe for threads.
+    """The last known states of machines; thread-safe.
 
     Args:
-        store: Where it is kept.
-        fetch: Asks a node: its name, what for, and how long at most, in seconds; raises a NodeError.
-        ttl_seconds: How old an answer may be.
-        rpc_timeout_seconds: How long a node may take to answer.
+        store: Where entries are kept.
+        fetch: Calls an agent: its node name, the request, and the time-out in seconds; raises a NodeError.
+        ttl_seconds: How old an entry may be.
+        rpc_timeout_seconds: How long an agent may take to answer.
         lease_seconds: How long an agent's lease lasts from its last renewal.
-        dirty_seconds: How long a change is taken for being under way whose end nobody announces.
-        fill_full: Whether a node that is asked at all is asked for everything.
-        unleased: Nodes whose agents are in this process: they need no lease.
+        dirty_seconds: How long a change counts as under way if its end is never announced.
+        fill_full: Whether an agent that is called at all is asked for every section.
+        unleased: Names of nodes whose agents run in this process: they need no lease.
     """
 
     def __init__(
@@ -76,22 +76,22 @@ class NodeStateCache:
         allow_stale: bool = False,
         timeout_seconds: float | None = None,
     ) -> Snapshot:
-        """Return what a node says of itself: as it was kept, or else asked for now.
+        """Return the state of a machine: the cached one, or else fetched from its agent now.
 
-        Sections that its backends could not tell are in the answer with their status. An answer that is ``unsettled``
-        was given while the node changed.
+        Sections that the machine's backends could not report are in the answer with their status. An answer that is
+        ``unsettled`` was given while the machine changed.
 
         Args:
             node: Its name.
-            request: What is asked for.
-            max_age_seconds: How old an answer may be, if less than usual. What is kept and older is served to others
-                until the new answer is there.
-            force: The node is asked whatever is kept, and what is kept is void for all.
-            allow_stale: If the node cannot be asked, what it said once will do; it is marked as stale.
-            timeout_seconds: How long the node may take, if other than usual.
+            request: The sections that are needed.
+            max_age_seconds: How old the state may be, if less than usual. An older entry is served to others
+                until the new one is stored.
+            force: Call the agent whatever is cached, and invalidate the entry for all.
+            allow_stale: Serve the last known state, marked as stale, if the agent cannot be called.
+            timeout_seconds: How long the agent may take, if other than usual.
 
         Raises:
-            NodeError: the node cannot be asked, or did not answer; see :mod:`cache.node_state.errors`.
+            NodeError: the agent cannot be called, or did not answer; see :mod:`cache.node_state.errors`.
         """
         question = self._question(node, request, max_age_seconds, allow_stale, timeout_seconds, force=force)
         if force and not self._reading.void(node, "force"):
@@ -109,7 +109,7 @@ class NodeStateCache:
     ) -> Mapping[str, Snapshot | NodeError]:
         """Return for each node what :meth:`snapshot` would return or raise, in the order of the names given.
 
-        The store is looked into once; nodes that have to be asked are asked at the same time.
+        The store is read once; agents that must be called are called concurrently.
         """
         names = list(dict.fromkeys(nodes))
         questions = [
@@ -119,11 +119,11 @@ class NodeStateCache:
 
     @property
     def counters(self) -> NodeStateCounts:
-        """What has happened in this process."""
+        """This process's counters."""
         return self._tally.now()
 
     def dirty(self, node: str) -> bool:
-        """Whether a change is under way on a node, or is still to take effect.
+        """Whether a change is under way on a node, or was answered and has yet to take effect.
 
         Raises:
             StateStoreFailed: the store is out of reach.
@@ -131,18 +131,18 @@ class NodeStateCache:
         return self.store.look([node], entries=False)[0].dirty
 
     def bump(self, node: str, why: str) -> None:
-        """Make what is kept of a node void, for all.
+        """Invalidate a node's entry, for all.
 
         Raises:
-            StateStoreFailed: it is not: the store is out of reach.
+            StateStoreFailed: the store is out of reach, and nothing was invalidated.
         """
         self._changes.bump(node, why)
 
     def flush(self, why: str) -> None:
-        """Make what is kept of all nodes void, for all.
+        """Invalidate the entries of all nodes, for all.
 
         Raises:
-            StateStoreFailed: it is not: the store is out of reach.
+            StateStoreFailed: the store is out of reach, and nothing was invalidated.
         """
         self._changes.flush(why)
 
@@ -157,23 +157,23 @@ class NodeStateCache:
         deferred: bool = False,
         patience_seconds: float | None = None,
     ) -> AbstractContextManager[None]:
-        """Bracket a change of a node: what is kept is void before and after, and nothing is kept or served meanwhile.
+        """Bracket a change: the machine's entry is invalidated before and after, and none is served in between.
 
-        The change does not begin before that is written. An end that cannot be written is written later, by a thread.
+        The change does not begin before its mark is written. If its end cannot be written, a thread writes it later.
 
         Args:
-            node: Whose agent makes the change.
-            operation_id: Which change it is.
-            rpc: What it is called, for the counts.
-            affects: Other nodes that it changes.
+            node: The machine whose agent makes the change.
+            operation_id: The id of the change.
+            rpc: The name of the RPC, for the counters.
+            affects: Other nodes that change with it.
             flush: Whether it changes nodes that it does not name.
             deferred: Whether it takes effect after its end: the node stays dirty until :meth:`settle`, until its
-                agent begins after another boot, or until the mark's time is over. Not if it raises.
-            patience_seconds: How long it may wait for the store; None: until this cache is closed, or
-                told to :meth:`stop_waiting`.
+                agent starts after another boot, or until the mark expires. Not if it raises.
+            patience_seconds: How long it may wait for the store; None: until :meth:`close` or
+                :meth:`stop_waiting`.
 
         Raises:
-            StateStoreFailed: the store was out of reach for so long, and nothing was begun.
+            StateStoreFailed: the store was out of reach for so long, and the change was not begun.
         """
         return self._changes.mutating(
             node,
@@ -186,19 +186,19 @@ class NodeStateCache:
         )
 
     def settle(self, node: str, operation_id: str) -> None:
-        """Say that a deferred change has taken effect.
+        """Record that a deferred change has taken effect.
 
         Raises:
-            StateStoreFailed: the store is out of reach; the mark's time will be over some day.
+            StateStoreFailed: the store is out of reach; the mark expires by itself.
         """
         self._changes.settle(node, operation_id)
 
     def seen(self, node: str, incarnation: str, boot_id: str) -> None:
-        """Heed what any reply of a node tells of its agent: of another one, or after another boot, all else is void."""
+        """Note the agent and the boot that a reply names: if either is new, invalidate the node's entry."""
         self._reading.seen(node, incarnation, boot_id)
 
     def set_offline(self, node: str, why: str) -> None:
-        """Have nobody ask a node any more, or again for an empty reason.
+        """Set a node offline, so that no caller calls its agent; an empty reason sets it online.
 
         Raises:
             StateStoreFailed: the store is out of reach.
@@ -206,7 +206,7 @@ class NodeStateCache:
         self._changes.set_offline(node, why)
 
     def forget(self, node: str) -> None:
-        """Forget a node that is no more: its name is unknown from now on, until an agent has it again.
+        """Remove a node that no longer exists: its name is unknown until an agent takes it again.
 
         Raises:
             StateStoreFailed: the store is out of reach.
@@ -214,7 +214,7 @@ class NodeStateCache:
         self.store.forget(node)
 
     def leases(self) -> Mapping[str, Lease]:
-        """Return what the agents that are there say of themselves, by node, in alphabetical order.
+        """Return the leases of the running agents, by node, in alphabetical order.
 
         Raises:
             StateStoreFailed: the store is out of reach.
@@ -222,7 +222,7 @@ class NodeStateCache:
         return self._leases.all()
 
     def lease(self, node: str) -> Lease | None:
-        """Return what a node's agent says of itself; None: there is none.
+        """Return the lease of a node's agent; None: no agent runs.
 
         Raises:
             StateStoreFailed: the store is out of reach.
@@ -230,37 +230,37 @@ class NodeStateCache:
         return self._leases.of(node)
 
     def acquire(self, lease: Lease) -> None:
-        """Take a node's name for an agent that begins; whatever was kept of the node is void.
+        """Acquire a node's lease for an agent that starts; invalidates the node's entry.
 
         Raises:
-            LeaseHeld: an agent of that name runs already.
+            LeaseHeld: another agent of that name runs.
             StateStoreFailed: the store is out of reach.
         """
         self._leases.acquire(lease)
 
     def renew(self, lease: Lease) -> None:
-        """Keep a node's name, or take it again if it was lost and nobody else has it.
+        """Renew a node's lease, or take it again if it was lost and is free.
 
         Raises:
-            LeaseLost: another agent has taken it.
+            LeaseLost: another agent holds it.
             StateStoreFailed: the store is out of reach.
         """
         self._leases.renew(lease)
 
     def release(self, lease: Lease) -> None:
-        """Give a node's name back, if it is still this agent's.
+        """Release a node's lease, if this agent still holds it.
 
         Raises:
-            StateStoreFailed: the store is out of reach; the lease runs out by itself.
+            StateStoreFailed: the store is out of reach; the lease expires by itself.
         """
         self._leases.release(lease)
 
     def stop_waiting(self) -> None:
-        """Have changes that wait for the store not begin: whoever makes them ends."""
+        """Abort the changes that wait for the store: they raise and do not begin."""
         self._changes.stop_waiting()
 
     def close(self) -> None:
-        """Let go of the store; whoever waits for it waits no longer."""
+        """Close the store; waiting callers stop waiting."""
         self._reading.close()
         self._changes.close()
         self.store.close()

@@ -1,8 +1,8 @@
-"""What is done to the tokens of nodes that change: before, so that nobody is told the old, and after, for the same.
+"""Changes of machines: their tokens are replaced before and after, so that no outdated entry is served.
 
-A change that could not be announced does not begin. The end of one that could not be announced is owed: until it is
-written, the mark that was left at its beginning keeps anybody from being told anything out of the cache, and when
-that mark's time is over, the token goes with it.
+A change that cannot be announced does not begin. An end that cannot be announced is owed: until it is
+written, the mark of its beginning keeps the cache from serving the machine's entry, and when
+the mark expires, the token is replaced with it.
 """
 
 import threading
@@ -17,22 +17,22 @@ from cache.node_state.counts import Tally
 from cache.node_state.errors import StateStoreFailed
 from cache.node_state.store import NodeStateStore
 
-#: How long to wait before a store that failed is tried again: at first, and at most.
+#: The pause before a store that failed is tried again: at first, and at most.
 _FIRST_PAUSE_SECONDS: Final = 0.1
 _LONGEST_PAUSE_SECONDS: Final = 5.0
-#: What is under way, and what was answered and is still to take effect.
+#: Prefixes of marks: of a change under way, and of one that was answered and has yet to take effect.
 WORK, DEFERRED = "work", "deferred"
 
 log = structlog.get_logger()
 
 
 class Changes:
-    """The changes that this process makes to nodes, or has agents make; safe for threads.
+    """The changes that this process makes to machines, or has agents make; thread-safe.
 
     Args:
-        store: Where tokens are.
-        tally: Where they are counted.
-        dirty_seconds: How long a mark lasts whose end nobody announces.
+        store: Where tokens are kept.
+        tally: Where replaced tokens are counted.
+        dirty_seconds: How long a mark lasts if its end is never announced.
     """
 
     def __init__(self, store: NodeStateStore, tally: Tally, *, dirty_seconds: float) -> None:
@@ -40,10 +40,10 @@ class Changes:
         self._tally = tally
         self._dirty_seconds = dirty_seconds
         self._closed = threading.Event()
-        #: Set when no change begins any more that has to wait for that.
+        #: Set when changes that wait for the store must not begin any more.
         self._ending = threading.Event()
         self._lock = threading.Lock()
-        #: Ends that are to be announced yet.
+        #: Ends still to be announced.
         self._owed: list[Callable[[], None]] = []
         self._payer: threading.Thread | None = None
 
@@ -58,7 +58,7 @@ class Changes:
         self._tally.add_labelled("flushes", why)
 
     def set_offline(self, node: str, why: str) -> None:
-        """Say that a node is not to be asked, or may be for an empty reason."""
+        """Set a node offline; an empty reason sets it online."""
         self._store.set_offline(node, why)
         self._tally.add_labelled("bumps", "offline" if why else "online")
 
@@ -76,7 +76,7 @@ class Changes:
     ) -> Iterator[None]:
         """Bracket a change; see :meth:`cache.node_state.cache.NodeStateCache.mutating`.
 
-        ``boot_id`` is of a deferred one: the boot after which it has not taken effect yet.
+        ``boot_id`` belongs to a deferred change: during this boot it has not taken effect yet.
         """
         nodes = sorted({node, *affects})
         kind = WORK if boot_id is None else DEFERRED
@@ -95,9 +95,9 @@ class Changes:
             self._count(nodes, rpc, flush=flush)
 
     def take_over(self, node: str, boot_id: str) -> None:
-        """Replace the token of a node whose agent begins, and take away the marks of the one before it.
+        """Replace the token of a node whose agent starts, and remove the marks of the agent before it.
 
-        What was to take effect after its answer has done so if the machine has booted since.
+        Deferred changes have taken effect if the machine has booted since.
 
         Raises:
             StateStoreFailed: the store is out of reach.
@@ -109,7 +109,7 @@ class Changes:
         self._count([node], "agent began", flush=bool(common))
 
     def settle(self, node: str, operation_id: str) -> None:
-        """Say that a deferred change has taken effect.
+        """Record that a deferred change has taken effect.
 
         Raises:
             StateStoreFailed: the store is out of reach.
@@ -119,11 +119,11 @@ class Changes:
         self._count([node], "settled", flush=False)
 
     def stop_waiting(self) -> None:
-        """Have changes that wait for the store not begin; those that are under way are ended as always."""
+        """Abort changes that wait for the store; those under way end as usual."""
         self._ending.set()
 
     def close(self) -> None:
-        """Announce what is owed, if the store takes it at once; whoever waits for the store waits no longer."""
+        """Announce owed ends, if the store takes them at once; waiting callers stop waiting."""
         self._ending.set()
         self._closed.set()
         with self._lock:
@@ -173,7 +173,7 @@ class Changes:
                 continue
             pause = _FIRST_PAUSE_SECONDS
             with self._lock:
-                # Whoever closes has taken them over.
+                # Taken over by :meth:`close`.
                 if first in self._owed:
                     self._owed.remove(first)
 
@@ -184,7 +184,7 @@ class Changes:
 
 
 def _over(marks: Collection[str], node: str, boot_id: str) -> set[str]:
-    """Return those marks of an earlier agent of a node that mean nothing any more."""
+    """Return the marks of a node's earlier agent that are obsolete."""
     over = set()
     for mark in marks:
         kind, owner, marked_boot_id, *_ = mark.split("|")

@@ -1,4 +1,4 @@
-"""What a cache of nodes' states counts."""
+"""Counters of the machine-state cache in one process."""
 
 import threading
 from collections import Counter
@@ -9,42 +9,42 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeStateCounts:
-    """What happened in one process."""
+    """The counters of one process."""
 
-    #: Questions that were answered out of the cache.
+    #: Reads served from the cache.
     hits: int = 0
-    #: Questions for which a node was asked, by cause (:class:`cache.node_state.verdict.Miss`).
+    #: Reads that called the agent, by cause (:class:`cache.node_state.verdict.Miss`).
     misses: Mapping[str, int] = field(default_factory=dict)
-    #: Misses that another question, under way just then, has answered.
+    #: Misses that were answered by another caller's call under way.
     shared: int = 0
-    #: How often nodes were asked, how often they did not answer, and how long it took together.
+    #: Calls of agents: their number, how many failed, and the seconds they took in sum.
     asked: int = 0
     unanswered: int = 0
     asked_seconds: float = 0.0
-    #: How often a node's token was replaced, by the reason: the name of an RPC, as a rule.
+    #: Replaced tokens by reason: the name of an RPC, as a rule.
     bumps: Mapping[str, int] = field(default_factory=dict)
     flushes: Mapping[str, int] = field(default_factory=dict)
-    #: What nodes said and was not kept: something had moved meanwhile, or changes were under way.
+    #: Replies that were not stored: a token was replaced meanwhile, or changes were under way.
     refused: int = 0
     unsettled: int = 0
     #: Calls of the store that failed.
     errors: int = 0
-    #: How old what was served was: the mean and the oldest.
+    #: The age of served entries: the mean and the maximum.
     mean_age_seconds: float = 0.0
     oldest_seconds: float = 0.0
 
     @property
     def missed(self) -> int:
-        """All misses."""
+        """The sum of all misses."""
         return sum(self.misses.values())
 
     def to_wire(self) -> dict[str, Any]:
-        """Return plain types."""
+        """Return plain types, for messages."""
         return {name: _plain(getattr(self, name)) for name in self.__slots__}
 
 
 class Tally:
-    """Counts for many threads."""
+    """Thread-safe counters."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -69,20 +69,20 @@ class Tally:
             self._labelled[name][str(label)] += number
 
     def hit(self, age_seconds: float) -> None:
-        """Count an answer out of the cache."""
+        """Count a read served from the cache."""
         with self._lock:
             self._counts["hits"] += 1
             self._age_seconds += age_seconds
             self._oldest_seconds = max(self._oldest_seconds, age_seconds)
 
     def asked(self, seconds: float) -> None:
-        """Count a question to a node, answered or not."""
+        """Count a call of an agent, answered or not."""
         with self._lock:
             self._counts["asked"] += 1
             self._asked_seconds += seconds
 
     def now(self) -> NodeStateCounts:
-        """Return what was counted so far."""
+        """Return the counts so far."""
         with self._lock:
             hits = self._counts["hits"]
             counted: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""How what a node said is kept: section by section, so that nobody unpacks what is not asked for."""
+"""Entries: a machine's reported state, packed section by section, so that only requested sections are unpacked."""
 
 import marshal
 from collections.abc import Mapping
@@ -10,29 +10,29 @@ import msgpack
 
 from cache.node_state.requests import ABSENT, OK, SCHEMA_VERSION, Section, Snapshot, SnapshotRequest
 
-#: Of so many sections this process keeps what is copied fast.
+#: The number of sections of which this process keeps a form that is copied fast.
 _MOST_COPIED: Final = 128
-#: So many sections beyond what the node itself tells are asked for again because somebody asked for them once.
+#: The limit of extra sections that are fetched again because a caller requested them once.
 _MOST_NAMED: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What a node said, as far as it may be served."""
+    """A machine's reported state, as far as it may be served."""
 
     taken_at: float
     incarnation: str
     boot_id: str
-    #: What was named when it was asked.
+    #: The sections that were named when it was fetched.
     request: SnapshotRequest
-    #: Whether it holds everything that the node has.
+    #: Whether it holds every section that the machine has.
     complete: bool
     #: The data of ok sections by key, packed.
     sections: Mapping[str, bytes]
 
     @classmethod
     def of(cls, snapshot: Snapshot, request: SnapshotRequest) -> Self:
-        """Return what is kept of a snapshot that was asked for by ``request``: its ok sections."""
+        """Return the entry of a state that was fetched by ``request``: its ok sections."""
         ok = {key: each.data for key, each in snapshot.sections.items() if each.status == OK}
         failed = any(each.status not in (OK, ABSENT) for each in snapshot.sections.values())
         return cls(
@@ -45,11 +45,11 @@ class Entry:
         )
 
     def fulfils(self, request: SnapshotRequest) -> bool:
-        """Whether it holds all that is asked for."""
+        """Whether it holds every requested section."""
         return (self.complete or not request.everything) and request.keys <= self.sections.keys()
 
     def snapshot(self, node: str, request: SnapshotRequest, *, age_seconds: float, stale: bool) -> Snapshot:
-        """Return what is asked for of what it holds; the caller may change what it is given."""
+        """Return the requested sections; the caller may change the result."""
         wanted = self.sections.keys() if request.everything else self.sections.keys() & request.keys
         return Snapshot(
             node=node,
@@ -63,14 +63,14 @@ class Entry:
         )
 
     def to_bytes(self) -> bytes:
-        """Return what :meth:`from_bytes` rebuilds."""
+        """Return the packed form that :meth:`from_bytes` reads."""
         head = [SCHEMA_VERSION, self.taken_at, self.incarnation, self.boot_id, self.complete]
         packed: bytes = msgpack.packb([*head, self.request.to_wire(), dict(self.sections)])
         return packed
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> Self | None:
-        """Rebuild; None if that is no entry, or one of another version."""
+        """Return the entry that was packed; None for anything else, or another version."""
         try:
             schema, taken_at, incarnation, boot_id, complete, request, sections = msgpack.unpackb(packed)
             if schema != SCHEMA_VERSION:
@@ -88,15 +88,15 @@ class Entry:
 
 
 def _own_copy(packed: bytes) -> Any:
-    """Return what is packed, as objects that nobody else has."""
+    """Return the packed data as new objects, which no other caller has."""
     fast = _to_be_copied(packed)
-    # Nothing but what this very process wrote a moment ago, and keeps in its own memory.
+    # Safe: only what this very process wrote a moment ago, in its own memory.
     return msgpack.unpackb(packed, strict_map_key=False) if fast is None else marshal.loads(fast)  # noqa: S302
 
 
 @lru_cache(maxsize=_MOST_COPIED)
 def _to_be_copied(packed: bytes) -> bytes | None:
-    """Return the same in the interpreter's own form, which is read in half the time; None where it has none."""
+    """Return the same in the interpreter's marshal format, which is read in half the time; None if it has none."""
     try:
         return marshal.dumps(msgpack.unpackb(packed, strict_map_key=False))
     except ValueError:
@@ -104,7 +104,7 @@ def _to_be_copied(packed: bytes) -> bytes | None:
 
 
 def joined(request: SnapshotRequest, other: SnapshotRequest) -> SnapshotRequest:
-    """Return a request for what either names; for the first alone where that were too much."""
+    """Return a request for the sections of both; the first alone where both would be too much."""
     both = SnapshotRequest(
         hypervisors=request.hypervisors | other.hypervisors,
         storage=request.storage | other.storage,
@@ -115,7 +115,7 @@ def joined(request: SnapshotRequest, other: SnapshotRequest) -> SnapshotRequest:
 
 
 def only(snapshot: Snapshot, request: SnapshotRequest) -> Mapping[str, Section]:
-    """Return those sections of a snapshot that are asked for."""
+    """Return the sections of a state that are requested."""
     if request.everything:
         return snapshot.sections
     sections: dict[str, Any] = {

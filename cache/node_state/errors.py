@@ -1,26 +1,27 @@
-"""Why a node's state cannot be told.
+"""Errors of the machine-state cache.
 
 ::
 
     NodeError
-    ├── NoSuchNode          nobody has heard of a node of this name
-    ├── NodeOffline         the operator has drained the node: it was not asked
-    ├── NodeUnreachable     no agent holds the node's lease: it was not asked
-    │   └── NodeTimeout     it was asked, and did not answer in time
-    ├── SchemaMismatch      its agent speaks another version of the schema
-    ├── SectionFailed       it answered, and a backend of its own failed
-    ├── LeaseHeld           an agent of this name runs already
+    ├── NoSuchNode          no node of this name is known
+    ├── NodeOffline         the operator has drained the node: its agent was not called
+    ├── NodeUnreachable     no agent holds the node's lease: none was called
+    │   └── NodeTimeout     the agent was called, and did not answer in time
+    ├── SchemaMismatch      the agent has another version of the schema
+    ├── SectionFailed       the agent answered, and one of its backends failed
+    ├── LeaseHeld           another agent of this name runs
     └── LeaseLost           another agent has taken the name
-    StateStoreFailed        the store of what nodes said is out of reach, or does not answer
+    StateStoreFailed        the store of machine states is out of reach, or does not answer
 """
 
 from typing import ClassVar
 
 
 class NodeError(Exception):
-    """A node's state cannot be told; the sentence names the node."""
+    """A machine's state is unavailable; the message names the node."""
 
-    #: Whether nothing but time, or the node's return, is needed for another answer: it says nothing of what is there.
+    #: Whether the error may go away by itself, or with the machine's return; then it is no statement about the
+    #: machine.
     passing: ClassVar[bool] = False
 
     def __init__(self, node: str, sentence: str) -> None:
@@ -29,7 +30,7 @@ class NodeError(Exception):
 
 
 class NoSuchNode(NodeError):
-    """Nobody has heard of a node of this name."""
+    """No node of this name is known."""
 
 
 class NodeOffline(NodeError):
@@ -43,21 +44,21 @@ class NodeUnreachable(NodeError):
 
 
 class NodeTimeout(NodeUnreachable):
-    """The node was asked, and did not answer in time."""
+    """The agent was called, and did not answer in time."""
 
 
 class SchemaMismatch(NodeError):
-    """The node's agent speaks another version of the schema."""
+    """The agent has another version of the schema."""
 
 
 class SectionFailed(NodeError):
-    """The node answered, and what was wanted of it is what a backend could not tell."""
+    """The agent answered, and one of its backends failed to report what is needed."""
 
     passing = True
 
 
 class LeaseHeld(NodeError):
-    """An agent of this name runs already; the sentence says where."""
+    """Another agent of this name runs; the message names its host."""
 
 
 class LeaseLost(NodeError):
@@ -65,4 +66,4 @@ class LeaseLost(NodeError):
 
 
 class StateStoreFailed(Exception):
-    """The store of what nodes said is out of reach, or does not answer; whoever reads asks the node instead."""
+    """The store of machine states is out of reach, or does not answer; readers then call the agent instead."""

@@ -1,7 +1,7 @@
-"""A store of what nodes said in files, for processes of one machine.
+"""A store of machine states in files, for the processes of one machine.
 
-A record is one file that is replaced whole: who reads needs no lock and sees a record of one moment. The common record
-is read first, so that an entry whose two tokens fit was valid at the moment between.
+A record is one file that is replaced whole: readers need no lock and see a record of one moment. The common record
+is read first, so that an entry whose two tokens match was valid at the moment in between.
 """
 
 import fcntl
@@ -19,9 +19,9 @@ import msgpack
 from cache.node_state.errors import StateStoreFailed
 from cache.node_state.records import CommonRecord, NodeRecord, RecordStore
 
-#: Who has the lock has it for a moment, unless it was stopped: then the others give up.
+#: The longest wait for the lock: it is held for a moment, unless its holder was stopped.
 TIMEOUT_SECONDS: Final = 5.0
-#: How long to wait before looking again whether the lock is free.
+#: The pause before another look whether the lock is free.
 _NAP_SECONDS: Final = 0.001
 _COMMON: Final = "common"
 _SUFFIX: Final = ".node"
@@ -33,8 +33,8 @@ class FileNodeStore(RecordStore):
     """A directory with a file for each node.
 
     Args:
-        directory: Made where it is missing, for this user alone: what nodes say is not for everybody.
-        boot_id: Of this machine: what was written before it booted is void, as all its nodes are on it.
+        directory: Created if missing, with access for this user alone: machine states are not public.
+        boot_id: Of this machine: records of an earlier boot are invalid, as all its nodes are on it.
         clock: Seconds, the same for all processes of the machine.
         timeout_seconds: How long to wait while others write.
     """
@@ -53,15 +53,15 @@ class FileNodeStore(RecordStore):
         self._timeout_seconds = timeout_seconds
 
     def names(self) -> frozenset[str]:
-        """Return the names of the nodes that are known."""
-        with _told(self._directory):
+        """Return the names of the known nodes."""
+        with _store_errors(self._directory):
             if not self._directory.is_dir():
                 return frozenset()
             names = [unquote(file.stem) for file in self._directory.iterdir() if file.suffix == _SUFFIX]
         return frozenset(name for name in names if self._node(name).known)
 
     def forget(self, node: str) -> None:
-        """Forget all of a node."""
+        """Delete everything about a node."""
         with self._locked():
             self._file(node).unlink(missing_ok=True)
 
@@ -93,8 +93,8 @@ class FileNodeStore(RecordStore):
         return self._directory / f"{quote(node, safe='')}{_SUFFIX}"
 
     def _load(self, path: Path, kind: type[_Record]) -> _Record:
-        """Return a record; an empty one where there is none, or where somebody else has written."""
-        with _told(path):
+        """Return a record; an empty one where none is stored, or where another program has written."""
+        with _store_errors(path):
             try:
                 packed = path.read_bytes()
             except FileNotFoundError:
@@ -105,15 +105,15 @@ class FileNodeStore(RecordStore):
             return kind()
 
     def _save(self, path: Path, packed: bytes) -> None:
-        # Nobody else writes now, so that one name will do for what is not finished.
+        # Only the holder of the lock writes, so that one name will do for unfinished files.
         unfinished = path.with_name(f"{path.name}.new")
-        with _told(path):
+        with _store_errors(path):
             unfinished.write_bytes(packed)
             unfinished.replace(path)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with _told(self._directory):
+        with _store_errors(self._directory):
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -126,7 +126,7 @@ class FileNodeStore(RecordStore):
                 time.sleep(_NAP_SECONDS)
             yield
         finally:
-            # Which gives the lock back too.
+            # Closing releases the lock too.
             with suppress(OSError):
                 os.close(lock)
 
@@ -146,7 +146,7 @@ def _packed(record: CommonRecord | NodeRecord) -> bytes:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _store_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

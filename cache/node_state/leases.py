@@ -1,4 +1,4 @@
-"""Which agents are there: each node's name is held by one, as long as that says so again and again."""
+"""Agents' leases: each node name is held by one agent, as long as it renews its lease."""
 
 from collections.abc import Mapping
 
@@ -10,11 +10,11 @@ from cache.node_state.verdict import lease_in
 
 
 class Leases:
-    """The leases in a store; safe for threads. Every method may raise StateStoreFailed.
+    """The leases in a store; thread-safe. Every method may raise StateStoreFailed.
 
     Args:
-        store: Where they are.
-        changes: Where it is said that an agent begins.
+        store: Where leases are kept.
+        changes: Where the start of an agent is announced.
         lease_seconds: How long a lease lasts from its last renewal.
     """
 
@@ -24,48 +24,48 @@ class Leases:
         self._lease_seconds = lease_seconds
 
     def all(self) -> Mapping[str, Lease]:
-        """Return what the agents that are there say of themselves, by node, in alphabetical order."""
+        """Return the leases of the running agents, by node, in alphabetical order."""
         names = sorted(self._store.names())
         looks = self._store.look(names, entries=False) if names else []
         return {name: lease for name, look in zip(names, looks, strict=True) if (lease := lease_in(look))}
 
     def of(self, node: str) -> Lease | None:
-        """Return what a node's agent says of itself; None: there is none."""
+        """Return the lease of a node's agent; None: no agent runs."""
         return lease_in(self._store.look([node], entries=False)[0])
 
     def acquire(self, lease: Lease) -> None:
-        """Take a node's name for an agent that begins.
+        """Acquire a node's lease for an agent that starts.
 
         Raises:
-            LeaseHeld: an agent of that name runs already.
+            LeaseHeld: another agent of that name runs.
         """
         holder = self._lend(lease)
         if holder is not None:
             raise LeaseHeld(
                 lease.node,
-                f"node {lease.node!r} has an agent already: {_told(holder)}; each needs a name of its own",
+                f"node {lease.node!r} has an agent already: {_holder_in(holder)}; each needs a name of its own",
             )
         self._changes.take_over(lease.node, lease.boot_id)
 
     def renew(self, lease: Lease) -> None:
-        """Keep a node's name, or take it again if it was lost and nobody else has it.
+        """Renew a node's lease, or take it again if it was lost and is free.
 
         Raises:
-            LeaseLost: another agent has taken it.
+            LeaseLost: another agent holds it.
         """
         holder = self._lend(lease)
         if holder is not None:
-            raise LeaseLost(lease.node, f"node {lease.node!r} has another agent now: {_told(holder)}")
+            raise LeaseLost(lease.node, f"node {lease.node!r} has another agent now: {_holder_in(holder)}")
 
     def release(self, lease: Lease) -> None:
-        """Give a node's name back, if it is still this agent's."""
+        """Release a node's lease, if this agent still holds it."""
         self._store.withdraw(lease.node, lease.incarnation)
 
     def _lend(self, lease: Lease) -> bytes | None:
         return self._store.acquire(lease.node, lease.incarnation, lease.to_bytes(), self._lease_seconds)
 
 
-def _told(holder: bytes) -> str:
+def _holder_in(holder: bytes) -> str:
     try:
         return Lease.from_bytes(holder).holder or "it does not say where"
     except ValueError:

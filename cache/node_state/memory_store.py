@@ -1,4 +1,4 @@
-"""A store of what nodes said in the memory of one process."""
+"""A store of machine states in the memory of one process."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from cache.node_state.records import CommonRecord, NodeRecord, RecordStore
 
 
 class MemoryNodeStore(RecordStore):
-    """For agents and callers in one process; what it knows ends with it.
+    """For agents and callers in one process; its content ends with it.
 
     Args:
         clock: Seconds that only go forward.
@@ -23,18 +23,18 @@ class MemoryNodeStore(RecordStore):
         self._records: dict[str, NodeRecord] = {}
 
     def names(self) -> frozenset[str]:
-        """Return the names of the nodes that are known."""
+        """Return the names of the known nodes."""
         with self._lock:
             return frozenset(name for name, record in self._records.items() if record.known)
 
     def forget(self, node: str) -> None:
-        """Forget all of a node."""
+        """Delete everything about a node."""
         with self._lock:
             self._records.pop(node, None)
 
     def _read(self, node: str) -> tuple[CommonRecord, NodeRecord]:
-        # Fields are replaced and never changed in place, so that copies of one moment are enough; dicts of marks are
-        # changed, and only their emptiness and their times are looked at.
+        # Fields are replaced and never changed in place, so that shallow copies are enough; dicts of marks are
+        # changed, and only their emptiness and their times are read.
         with self._lock:
             common, record = copy(self._common), copy(self._records.get(node, NodeRecord()))
             common.marks, record.marks = dict(common.marks), dict(record.marks)
@@ -45,7 +45,7 @@ class MemoryNodeStore(RecordStore):
         self,
         nodes: Collection[str] = (),
         *,
-        common: bool = False,  # noqa: ARG002  # all is kept
+        common: bool = False,  # noqa: ARG002  # everything is kept
     ) -> Iterator[tuple[CommonRecord, dict[str, NodeRecord]]]:
         with self._lock:
             yield self._common, {node: self._records.setdefault(node, NodeRecord()) for node in nodes}

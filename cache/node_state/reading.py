@@ -1,6 +1,6 @@
-"""How an answer about a node is found: out of the store, from somebody who asks just now, or from the node.
+"""Reads of machine states: from the store, from another caller's call under way, or from the agent.
 
-Goes on without a store that fails: nodes are asked then, and nothing is kept.
+Goes on without a store that fails: then agents are called, and nothing is stored.
 """
 
 import threading
@@ -30,33 +30,33 @@ from cache.node_state.verdict import Hit, Miss, Question, judge, lease_in, refus
 from cache.stores.single_flight import Flight, Flights
 from cache.stores.suggestion import suggestion
 
-#: Asks a node: its name, what for, and how long at most, in seconds. Raises a NodeError.
+#: Calls an agent: its node name, the request, and the time-out in seconds. Raises a NodeError.
 Fetch = Callable[[str, SnapshotRequest, float], Snapshot]
 
-#: A node that did not answer is left alone for so long, twice as long after each further time, and at most so long.
+#: How long an agent that did not answer is left out: doubled after each further failure, up to the second figure.
 FIRST_FAILURE_SECONDS: Final = 5.0
 LONGEST_FAILURE_SECONDS: Final = 30.0
-#: How long a store that failed is left alone by those who only read.
+#: How long reads leave out a store that failed.
 PAUSE_SECONDS: Final = 2.0
-#: How often it is looked whether what another process asks for has come: at first, and at last.
+#: The pause between two looks for another process's answer: at first, and at most.
 _FIRST_NAP_SECONDS: Final = 0.002
 _LONGEST_NAP_SECONDS: Final = 0.05
-#: So many nodes are asked at once for one caller.
+#: The limit of concurrent calls of agents for one caller.
 _AT_ONCE: Final = 32
 
 log = structlog.get_logger()
 
 
 class Reading:
-    """Finds answers; safe for threads.
+    """Finds answers; thread-safe.
 
     Args:
-        store: Where answers are kept.
-        fetch: Asks a node.
-        tally: Where all is counted.
-        ttl_seconds: How long an answer is kept.
-        rpc_timeout_seconds: How long a node may take to answer, if nothing else is said.
-        fill_full: Whether a node that is asked at all is asked for everything.
+        store: Where entries are kept.
+        fetch: Calls an agent.
+        tally: The counters.
+        ttl_seconds: How long an entry is kept.
+        rpc_timeout_seconds: How long an agent may take to answer, by default.
+        fill_full: Whether an agent that is called at all is asked for every section.
     """
 
     def __init__(
@@ -75,15 +75,15 @@ class Reading:
         self._ttl_seconds = ttl_seconds
         self._rpc_timeout_seconds = rpc_timeout_seconds
         self._fill_full = fill_full
-        #: By node: under which tokens it is asked, and for what.
+        #: By node: the tokens and the request of the call under way.
         self._flights: Flights[tuple[Tokens | None, SnapshotRequest], Snapshot] = Flights()
-        #: Incarnation and boot id that each node's last answer had.
+        #: The incarnation and boot id in each node's last reply.
         self._seen: dict[str, tuple[str, str]] = {}
         self._silent_until = float("-inf")
         self._closed = threading.Event()
 
     def look(self, nodes: Sequence[str]) -> Sequence[Look | None]:
-        """Return what there is of each node; None for each where the store cannot tell."""
+        """Return what the store holds of each node; None for each if the store fails."""
         if time.monotonic() < self._silent_until:
             return [None] * len(nodes)
         try:
@@ -93,7 +93,7 @@ class Reading:
             return [None] * len(nodes)
 
     def answer(self, question: Question, look: Look | None) -> Snapshot:
-        """Return an answer to a question about a node of which the store holds ``look``.
+        """Return the answer to a question about a node of which the store holds ``look``.
 
         Raises:
             NodeError: there is none.
@@ -112,7 +112,7 @@ class Reading:
             self._tally.add_labelled("misses", Miss.FORCED if question.force else verdict)
             lease = lease_in(look)
             if question.leased and lease is not None:
-                # This agent has seen to the token when it began; only an answer of another one is news.
+                # This agent replaced the token when it started; only another agent's reply is news.
                 self._seen[question.node] = (lease.incarnation, lease.boot_id)
             return self._join(question, look, entry)
         except (NodeUnreachable, NodeOffline):
@@ -128,7 +128,7 @@ class Reading:
     def answers(
         self, questions: Sequence[Question], looks: Sequence[Look | None]
     ) -> Mapping[str, Snapshot | NodeError]:
-        """Return what :meth:`answer` returns or raises for each; nodes that have to be asked are asked at once."""
+        """Return what :meth:`answer` returns or raises for each; agents are called concurrently."""
 
         def outcome(question: Question, look: Look | None) -> Snapshot | NodeError:
             try:
@@ -141,10 +141,10 @@ class Reading:
         if len(slow) < 2:
             return {question.node: outcome(question, look) for question, look in pairs}
         with ThreadPoolExecutor(min(len(slow), _AT_ONCE), thread_name_prefix="node-state") as pool:
-            asked = {question.node: pool.submit(outcome, question, look) for question, look in slow}
+            under_way = {question.node: pool.submit(outcome, question, look) for question, look in slow}
             return {
-                question.node: asked[question.node].result()
-                if question.node in asked
+                question.node: under_way[question.node].result()
+                if question.node in under_way
                 else outcome(question, look)
                 for question, look in pairs
             }
@@ -161,19 +161,19 @@ class Reading:
         return True
 
     def seen(self, node: str, incarnation: str, boot_id: str) -> None:
-        """Heed what a reply tells of the node's agent."""
+        """Note the agent and the boot that a reply names."""
         before = self._seen.get(node)
         self._seen[node] = (incarnation, boot_id)
         if before in (None, (incarnation, boot_id)):
             return
         look = self.look([node])[0]
         lease = lease_in(look) if look else None
-        # Who has taken the name in the meantime has seen to the token then.
+        # An agent that took the name meanwhile has replaced the token itself.
         if lease is None or (lease.incarnation, lease.boot_id) != (incarnation, boot_id):
             self.void(node, "agent changed")
 
     def close(self) -> None:
-        """Let nobody wait any longer for what others ask."""
+        """Make waiting callers stop waiting."""
         self._closed.set()
 
     def _serve(self, question: Question, hit: Hit) -> Snapshot:
@@ -181,14 +181,14 @@ class Reading:
         return hit.entry.snapshot(question.node, question.request, age_seconds=hit.age_seconds, stale=False)
 
     def _join(self, question: Question, look: Look, entry: Entry | None) -> Snapshot:
-        """Have the node asked, by this thread or by one that set out to do so since the tokens are what they are."""
+        """Call the agent, or join a call of another thread that began under the current tokens."""
         request, node = question.request, question.node
         mine: Flight[tuple[Tokens | None, SnapshotRequest], Snapshot] = Flight((look.tokens, request))
 
         def fits(flight: Flight[tuple[Tokens | None, SnapshotRequest], Snapshot]) -> bool:
-            # What comes is not older than the last change that had ended when this was asked: each replaces a token.
-            tokens, asked = flight.generation
-            return tokens is not None and tokens == look.tokens and asked.everything >= request.everything
+            # Its reply is not older than the last change that had ended at this look: each change replaces a token.
+            tokens, under_way = flight.generation
+            return tokens is not None and tokens == look.tokens and under_way.everything >= request.everything
 
         led = False
 
@@ -205,7 +205,7 @@ class Reading:
         return replace(snapshot, sections=only(snapshot, request))
 
     def _fill(self, question: Question, entry: Entry | None) -> Snapshot:
-        """Have the node asked, by this process or by one that does so already."""
+        """Call the agent, or wait for another process that does so already."""
         request = self._widened(question.request, entry)
         node, owner = question.node, uuid.uuid4().hex
         patience_ends = time.monotonic() + question.timeout_seconds + 1
@@ -225,10 +225,10 @@ class Reading:
                 return snapshot
 
     def _late(self, question: Question, owner: str) -> Snapshot | None:
-        """Return what another had for an answer between this caller's look and its claim; None: nobody had.
+        """Return the answer that another process stored before this caller got its fill lock; None: none did.
 
         Raises:
-            NodeError: another had none.
+            NodeError: the other process's call failed.
         """
         look = self.look([question.node])[0]
         if look is None:
@@ -236,17 +236,17 @@ class Reading:
         try:
             snapshot = self._answer_of_another(question, look)
         except NodeError:
-            self._told(lambda: self._store.release(question.node, owner, answered=False))
+            self._best_effort(lambda: self._store.release(question.node, owner, answered=False))
             raise
         if snapshot is not None:
-            self._told(lambda: self._store.release(question.node, owner))
+            self._best_effort(lambda: self._store.release(question.node, owner))
         return snapshot
 
     def _wait(self, question: Question, patience_ends: float) -> Snapshot | None:
-        """Return what another process has had for an answer; None: that will not do, or it takes too long.
+        """Return another process's answer; None: it will not do, or takes too long.
 
         Raises:
-            NodeError: it had none.
+            NodeError: the other process's call failed.
         """
         nap = _FIRST_NAP_SECONDS
         while not self._rest(nap) and time.monotonic() < patience_ends:
@@ -273,17 +273,17 @@ class Reading:
         return verdict.entry.snapshot(question.node, question.request, age_seconds=age_seconds, stale=False)
 
     def _rest(self, seconds: float) -> bool:
-        """Wait for a moment; True: there is no more to wait for."""
+        """Wait for a moment; True: waiting is over."""
         return self._closed.wait(seconds)
 
     def _ask_for_all(self, question: Question, request: SnapshotRequest, owner: str, fill: Fill) -> Snapshot:
-        """Ask the node, and keep what it says if nothing has moved meanwhile."""
+        """Call the agent, and store its reply unless a token was replaced meanwhile."""
         node = question.node
         try:
             snapshot = self._ask(question, request)
         except NodeUnreachable as error:
             kind = "timeout" if isinstance(error, NodeTimeout) else "unreachable"
-            self._told(
+            self._best_effort(
                 partial(
                     self._store.fail,
                     *(node, owner, kind, str(error)),
@@ -294,20 +294,20 @@ class Reading:
             raise
         except BaseException as error:
             answered = isinstance(error, NodeError)
-            self._told(lambda: self._store.release(node, owner, answered=answered))
+            self._best_effort(lambda: self._store.release(node, owner, answered=answered))
             raise
         if snapshot.unsettled:
             self._tally.add("unsettled")
-            self._told(lambda: self._store.release(node, owner))
+            self._best_effort(lambda: self._store.release(node, owner))
             return snapshot
         kept = Kept(tokens=fill.tokens, began_at=fill.now, data=Entry.of(snapshot, request).to_bytes())
         until = fill.now + self._ttl_seconds
-        if self._told(lambda: self._store.keep(node, owner, kept, until)) is False:
+        if self._best_effort(lambda: self._store.keep(node, owner, kept, until)) is False:
             self._tally.add("refused")
         return snapshot
 
     def _ask(self, question: Question, request: SnapshotRequest) -> Snapshot:
-        """Ask the node and keep nothing."""
+        """Call the agent; stores nothing."""
         started = time.monotonic()
         try:
             snapshot = self._fetch(question.node, request, question.timeout_seconds)
@@ -323,10 +323,10 @@ class Reading:
         wider = joined(request, entry.request) if entry else request
         return replace(wider, bootid=True, everything=True) if self._fill_full else wider
 
-    def _told(self, tell: Callable[[], bool | None]) -> bool | None:
-        """Tell the store something that it may miss."""
+    def _best_effort(self, call: Callable[[], bool | None]) -> bool | None:
+        """Call the store where its failure is no error; None if it failed."""
         try:
-            return tell()
+            return call()
         except StateStoreFailed as error:
             self._failed(error)
             return None
@@ -334,15 +334,15 @@ class Reading:
     def _failed(self, error: StateStoreFailed) -> None:
         self._tally.add("errors")
         if time.monotonic() >= self._silent_until:
-            log.warning("what nodes said cannot be looked up or kept, they are asked", reason=str(error))
+            log.warning("machine-state cache unavailable, agents are called instead", reason=str(error))
         self._silent_until = time.monotonic() + PAUSE_SECONDS
 
     def _nearest(self, node: str) -> str:
         names: Collection[str] = ()
         with suppress(StateStoreFailed):
             names = self._store.names()
-        there = f"there are: {', '.join(sorted(names)[:10]) or 'none'}"
-        return f"; {suggestion(node, names, there)}"
+        known = f"there are: {', '.join(sorted(names)[:10]) or 'none'}"
+        return f"; {suggestion(node, names, known)}"
 
 
 def _entry_in(look: Look) -> Entry | None:

@@ -1,4 +1,4 @@
-"""What a store of what nodes said does where it can have a node's record to itself: in memory, and in a file."""
+"""A base for stores that can lock a machine's record: in memory, and in a file."""
 
 import uuid
 from abc import abstractmethod
@@ -11,20 +11,20 @@ from cache.node_state.store import Failure, Fill, Kept, Look, NodeStateStore, To
 
 @dataclass(slots=True)
 class CommonRecord:
-    """What concerns all nodes."""
+    """The record that concerns all nodes."""
 
     epoch: str = ""
-    #: Marks of changes that concern all nodes: until when each, by its text.
+    #: Marks of changes that concern all nodes: expiry by text of the mark.
     marks: dict[str, float] = field(default_factory=dict)
-    #: Which boot of the machine wrote this, where that matters.
+    #: The boot of the machine that wrote this, where that matters.
     boot_id: str = ""
 
     def is_due(self, now: float) -> bool:
-        """Whether a mark's time is over."""
+        """Whether a mark has expired."""
         return any(until <= now for until in self.marks.values())
 
     def settle(self, now: float) -> None:
-        """Take away marks whose time is over, and the token with them."""
+        """Remove expired marks, and replace the token with them."""
         if self.is_due(now):
             self.marks = {mark: until for mark, until in self.marks.items() if until > now}
             self.epoch = new_token()
@@ -32,13 +32,13 @@ class CommonRecord:
 
 @dataclass(slots=True)
 class NodeRecord:
-    """What concerns one node."""
+    """The record of one node."""
 
     gen: str = ""
     #: The last entry: epoch, gen, began_at, until, data.
     kept: tuple[str, str, float, float, bytes] | None = None
     marks: dict[str, float] = field(default_factory=dict)
-    #: Who asks: owner, epoch, gen, until.
+    #: The fill lock: owner, epoch, gen, until.
     fill: tuple[str, str, str, float] | None = None
     #: Kind, message, until, how often in a row.
     failure: tuple[str, str, float, int] | None = None
@@ -48,17 +48,17 @@ class NodeRecord:
     offline: str = ""
 
     def is_due(self, now: float) -> bool:
-        """Whether a mark's time is over."""
+        """Whether a mark has expired."""
         return any(until <= now for until in self.marks.values())
 
     def settle(self, now: float) -> None:
-        """Take away marks whose time is over, and the token with them."""
+        """Remove expired marks, and replace the token with them."""
         if self.is_due(now):
             self.marks = {mark: until for mark, until in self.marks.items() if until > now}
             self.gen = new_token()
 
     def end_fill(self, owner: str) -> bool:
-        """End a claim; False if it is not ``owner``'s."""
+        """Release the fill lock; False if ``owner`` does not hold it."""
         mine = self.fill is not None and self.fill[0] == owner
         if mine:
             self.fill = None
@@ -66,7 +66,7 @@ class NodeRecord:
 
 
 def new_token() -> str:
-    """Return a token that nobody has had."""
+    """Return a token that was never used before."""
     return uuid.uuid4().hex
 
 
@@ -82,25 +82,25 @@ class RecordStore(NodeStateStore):
 
     @abstractmethod
     def _read(self, node: str) -> tuple[CommonRecord, NodeRecord]:
-        """Return the records as they are, not to be changed; the common one was read first."""
+        """Return the records, which must not be changed; the common one was read first."""
 
     @abstractmethod
     def _changing(
         self, nodes: Collection[str] = (), *, common: bool = False
     ) -> AbstractContextManager[tuple[CommonRecord, dict[str, NodeRecord]]]:
-        """Hand out records that nobody else changes meanwhile; they are kept at the end.
+        """Yield records that no other caller changes meanwhile; they are saved at the end.
 
-        The common one is kept if ``common`` says that it may change.
+        The common one is saved if ``common`` announces that it may change.
         """
 
     def look(self, nodes: Sequence[str], *, entries: bool = True) -> list[Look]:
-        """Return what there is of each."""
+        """Return what the store holds of each."""
         looks = [self._look(node) for node in nodes]
         return looks if entries else [replace(look, kept=None) for look in looks]
 
     def _look(self, node: str) -> Look:
         common, record = self._read(node)
-        # Afterwards, or what was kept in between would come from the future.
+        # Read after the records, or an entry stored in between would come from the future.
         now = self._clock()
         if common.is_due(now) or record.is_due(now):
             with self._changing([node], common=True) as (common, records):
@@ -110,7 +110,7 @@ class RecordStore(NodeStateStore):
         return _seen(common, record, now)
 
     def begin_fill(self, node: str, owner: str, life_seconds: float) -> Fill:
-        """Return the tokens, and claim."""
+        """Return the tokens, and acquire the fill lock."""
         with self._changing([node], common=True) as (common, records):
             now, record = self._clock(), records[node]
             common.settle(now)
@@ -118,7 +118,7 @@ class RecordStore(NodeStateStore):
             common.epoch = common.epoch or new_token()
             record.gen = record.gen or new_token()
             tokens = Tokens(common.epoch, record.gen)
-            # Who asks under other tokens asks in vain.
+            # A fill lock under replaced tokens is void.
             taken = (
                 record.fill is not None
                 and record.fill[0] != owner
@@ -131,7 +131,7 @@ class RecordStore(NodeStateStore):
             return Fill(tokens=tokens, now=now, claimed=claimed, dirty=bool(record.marks))
 
     def keep(self, node: str, owner: str, kept: Kept, until: float) -> bool:
-        """Keep, unless something has moved."""
+        """Store the entry, unless a token was replaced."""
         with self._changing([node], common=True) as (common, records):
             now, record = self._clock(), records[node]
             common.settle(now)
@@ -144,7 +144,7 @@ class RecordStore(NodeStateStore):
             return fits
 
     def release(self, node: str, owner: str, *, answered: bool = True) -> None:
-        """End a claim."""
+        """Release the fill lock."""
         with self._changing([node]) as (_, records):
             records[node].end_fill(owner)
             if answered:
@@ -153,7 +153,7 @@ class RecordStore(NodeStateStore):
     def fail(
         self, node: str, owner: str, kind: str, message: str, *, first_seconds: float, longest_seconds: float
     ) -> None:
-        """End a claim, and have nobody ask again for some time."""
+        """Release the fill lock, and prevent further calls for some time."""
         with self._changing([node]) as (_, records):
             record = records[node]
             record.end_fill(owner)
@@ -172,7 +172,7 @@ class RecordStore(NodeStateStore):
             common.epoch = new_token()
 
     def mark(self, nodes: Collection[str], mark: str, life_seconds: float, *, flush: bool = False) -> None:
-        """Make nodes dirty."""
+        """Mark nodes as dirty."""
         with self._changing(nodes, common=flush) as (common, records):
             until = self._clock() + life_seconds
             for record in records.values():
@@ -183,7 +183,7 @@ class RecordStore(NodeStateStore):
                 common.epoch = new_token()
 
     def unmark(self, nodes: Collection[str], marks: Collection[str], *, flush: bool = False) -> None:
-        """Take marks away."""
+        """Remove marks."""
         with self._changing(nodes, common=flush) as (common, records):
             for record in records.values():
                 record.marks = {mark: until for mark, until in record.marks.items() if mark not in marks}
@@ -198,7 +198,7 @@ class RecordStore(NodeStateStore):
         return frozenset(record.marks if node else common.marks)
 
     def acquire(self, node: str, incarnation: str, data: bytes, life_seconds: float) -> bytes | None:
-        """Take or prolong a lease."""
+        """Acquire or renew a lease."""
         with self._changing([node]) as (_, records):
             now, record = self._clock(), records[node]
             held = record.lease if record.lease and record.lease[2] > now else None
@@ -218,13 +218,13 @@ class RecordStore(NodeStateStore):
                 record.lease = None
 
     def set_offline(self, node: str, why: str) -> None:
-        """Say that a node is not to be asked, or may be."""
+        """Set a node offline, or online."""
         with self._changing([node]) as (_, records):
             records[node].offline, records[node].gen = why, new_token()
 
 
 def pause_seconds(attempts: int, first_seconds: float, longest_seconds: float) -> float:
-    """Return how long a node is left alone after so many failures in a row."""
+    """Return how long a node is left out after so many failures in a row."""
     return min(first_seconds * 2.0 ** min(attempts - 1, 30), longest_seconds)
 
 

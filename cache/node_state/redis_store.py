@@ -1,8 +1,8 @@
-"""A store of what nodes said in Redis, for processes of any machine.
+"""A store of machine states in Redis, for processes of any machine.
 
-Every step is a script, because Redis runs one whole before it does anything else. Sending one again, after a
-connection broke before its answer came, does no harm. Times are the server's own. Keys have one hash tag, so that a
-script may touch several of them in a cluster too; they must not be evicted, and where they are, misses come of it.
+Every step is a Lua script, because Redis runs each one atomically. Sending one again, after a
+connection broke before its reply came, does no harm. Times are the server's own. Keys have one hash tag, so that a
+script may touch several of them in a cluster too. They must not be evicted; where they are, the result is misses.
 """
 
 import re
@@ -21,13 +21,13 @@ from cache.node_state.errors import StateStoreFailed
 from cache.node_state.store import Failure, Fill, Kept, Look, NodeStateStore, Tokens
 from cache.stores.regions import masked
 
-#: A server that does not answer within so long is taken for one that is down.
+#: A server that does not reply within this time is taken for one that is down.
 TIMEOUT_SECONDS: Final = 1.0
-#: Of so many nodes the last entry is held here too, so that it need not be sent again as long as it is the same.
+#: The number of nodes whose last entry is held here too, so that an unchanged one need not be sent again.
 _MOST_HELD: Final = 256
 _RUN_ID: Final = re.compile(rb"^run_id:(\w+)", re.MULTILINE)
 _NOTHING: Final = (b"", Kept(tokens=Tokens("", ""), began_at=0.0, data=b""))
-#: The keys of one node, in the order in which scripts are given them.
+#: The keys of one node, in the order in which scripts receive them.
 _PARTS: Final = ("gen", "snap", "dirty", "err", "lease", "fill", "offline")
 
 # Common to all: KEYS 1 and 2 are the epoch and the marks that concern all nodes, ARGV 1 a new token, ARGV 2 the time
@@ -45,7 +45,7 @@ local function settle(marks, token)
 end
 settle(KEYS[2], KEYS[1])
 """
-#: Then seven keys for each node, and the set of names; ARGV 3 whether entries are wanted, then for each node its name
+#: Then seven keys for each node, and the set of names; ARGV 3 whether entries are needed, then for each node its name
 #: and the entry that the caller holds. The answer is packed: clients read one long text faster than many short ones.
 _LOOK: Final = """
 local answer = {written(now), redis.call('GET', KEYS[1])}
@@ -65,27 +65,27 @@ for at = 3, #KEYS - 1, 7 do
   end
   local failure = redis.call('HMGET', err, 'kind', 'message', 'until')
   if not failure[1] or tonumber(failure[3]) <= now then failure = false end
-  local said = redis.call('HMGET', lease, 'data', 'until')
-  local held_until = said[2] and tonumber(said[2]) or 0
+  local kept_lease = redis.call('HMGET', lease, 'data', 'until')
+  local held_until = kept_lease[2] and tonumber(kept_lease[2]) or 0
   local filling = redis.call('HGET', fill, 'until')
   answer[#answer + 1] = {
     redis.call('GET', gen), kept, redis.call('EXISTS', dirty), failure,
-    held_until > now and said[1] or false, redis.call('SISMEMBER', names, name),
+    held_until > now and kept_lease[1] or false, redis.call('SISMEMBER', names, name),
     (filling and tonumber(filling) > now) and 1 or 0, redis.call('GET', offline)
   }
 end
 return cmsgpack.pack(answer)
 """
-#: Then gen, dirty and fill; then the owner and the claim's life in seconds.
+#: Then gen, dirty and fill; then the owner and the fill lock's life in seconds.
 _FILL: Final = """
 settle(KEYS[4], KEYS[3])
 redis.call('SET', KEYS[1], ARGV[1], 'NX')
 redis.call('SET', KEYS[3], ARGV[1], 'NX')
 local epoch, gen = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[3])
-local there = redis.call('HMGET', KEYS[5], 'owner', 'epoch', 'gen', 'until')
--- Who asks under other tokens asks in vain.
-local taken = there[1] and there[1] ~= ARGV[3] and tonumber(there[4]) > now
-  and there[2] == epoch and there[3] == gen
+local lock = redis.call('HMGET', KEYS[5], 'owner', 'epoch', 'gen', 'until')
+-- A fill lock under replaced tokens is void.
+local taken = lock[1] and lock[1] ~= ARGV[3] and tonumber(lock[4]) > now
+  and lock[2] == epoch and lock[3] == gen
 local dirty = redis.call('EXISTS', KEYS[4])
 local claimed = (not taken and dirty == 0) and 1 or 0
 if claimed == 1 then
@@ -109,7 +109,7 @@ redis.call('HSET', KEYS[6], 'id', ARGV[1], 'epoch', ARGV[4], 'gen', ARGV[5], 'be
 redis.call('EXPIRE', KEYS[6], math.max(1, math.ceil(ARGV[7] - now) + 60))
 return 1
 """
-#: Then fill and err; then the owner, and whether the node has answered.
+#: Then fill and err; then the owner, and whether the agent has answered.
 _RELEASE: Final = """
 if redis.call('HGET', KEYS[3], 'owner') == ARGV[3] then redis.call('DEL', KEYS[3]) end
 if ARGV[4] == '1' then redis.call('DEL', KEYS[4]) end
@@ -149,10 +149,10 @@ end
 """
 #: Then lease, err and the names; then node, incarnation, data and life.
 _ACQUIRE: Final = """
-local there = redis.call('HMGET', KEYS[3], 'incarnation', 'data', 'until')
-local held = there[1] and tonumber(there[3]) > now
-local same = held and there[1] == ARGV[4]
-if held and not same then return there[2] end
+local found = redis.call('HMGET', KEYS[3], 'incarnation', 'data', 'until')
+local held = found[1] and tonumber(found[3]) > now
+local same = held and found[1] == ARGV[4]
+if held and not same then return found[2] end
 redis.call('HSET', KEYS[3], 'incarnation', ARGV[4], 'data', ARGV[5], 'until', written(now + ARGV[6]))
 redis.call('EXPIRE', KEYS[3], math.ceil(ARGV[6]) + 60)
 redis.call('SADD', KEYS[5], ARGV[3])
@@ -164,9 +164,9 @@ _WITHDRAW: Final = """
 if redis.call('HGET', KEYS[3], 'incarnation') == ARGV[3] then redis.call('DEL', KEYS[3]) end
 """
 
-#: The epoch, and which start of the server it is of; a new token, and the start that answers now. A server that was
-#: started again, or one that has taken another's place, may have gone back to what it knew some time ago, to old
-#: entries with the tokens that were theirs.
+#: The epoch, and the start of the server that it belongs to; a new token, and the run id of the present server. A
+#: server that was restarted, or one that has taken another's place, may have gone back to an earlier state, with old
+#: entries and the tokens that were theirs.
 _MEET: Final = """
 if redis.call('GET', KEYS[2]) == ARGV[2] then return 0 end
 redis.call('SET', KEYS[2], ARGV[2])
@@ -176,15 +176,15 @@ return 1
 
 
 class StoreMisconfigured(ValueError):
-    """A store cannot be made of what was said of it; the sentence says why."""
+    """A store cannot be made from these settings; the message names the reason."""
 
 
 class RedisNodeStore(NodeStateStore):
-    """One Redis, or a cluster behind one address; its connections are made when they are needed.
+    """One Redis, or a cluster behind one address; connections are opened when they are needed.
 
     Args:
         url: Such as ``redis://host:port/0``.
-        timeout_seconds: For connecting, and for each answer.
+        timeout_seconds: For connecting, and for each reply.
         namespace: Sets these keys apart from others on the same server.
         clock: Seconds, the same for all processes; None: the server's own.
 
@@ -204,7 +204,7 @@ class RedisNodeStore(NodeStateStore):
         self._tag = f"{{{namespace}}}"
         self._common = [f"{self._tag}:epoch", f"{self._tag}:flushing"]
         try:
-            # A server that was restarted has closed its connections, which shows only at the next use: hence one
+            # A restarted server has closed its connections, which shows only at the next use: hence one
             # retry, but none for a server that hangs.
             self._redis = redis.Redis.from_url(
                 url,
@@ -215,7 +215,7 @@ class RedisNodeStore(NodeStateStore):
                 redis_connect_func=self._meet,
             )
         except (ValueError, TypeError) as error:
-            # Its own words may quote a piece of the password.
+            # The client library's message may quote a piece of the password.
             reason = f": {error}" if shown == url else ""
             raise StoreMisconfigured(f"{shown!r} is no URL of a Redis{reason}") from None
         self._shown = shown
@@ -225,24 +225,24 @@ class RedisNodeStore(NodeStateStore):
             script: self._redis.register_script(_BEGINNING + script)
             for script in (_LOOK, _FILL, _KEEP, _RELEASE, _FAIL, _MARK, _UNMARK, _ACQUIRE, _WITHDRAW)
         }
-        #: By node: the last entry that was seen, and what the server calls it.
+        #: By node: the last entry that was read, and its identity on the server.
         self._held: OrderedDict[str, tuple[bytes, Kept]] = OrderedDict()
         self._lock = threading.Lock()
 
     def look(self, nodes: Sequence[str], *, entries: bool = True) -> list[Look]:
-        """Return what there is of each."""
+        """Return what the store holds of each."""
         keys = [self._key(node, part) for node in nodes for part in _PARTS]
         held = [self._held.get(node, _NOTHING) for node in nodes]
         named = [each for node, (identity, _) in zip(nodes, held, strict=True) for each in (node, identity)]
         packed = self._run(_LOOK, [*keys, self._names], [int(entries), *named])
         now, epoch, *found = msgpack.unpackb(packed, raw=True)
         return [
-            self._look(float(now), epoch, node, had, said)
-            for node, had, said in zip(nodes, held, found, strict=True)
+            self._look(float(now), epoch, node, had, reply)
+            for node, had, reply in zip(nodes, held, found, strict=True)
         ]
 
     def begin_fill(self, node: str, owner: str, life_seconds: float) -> Fill:
-        """Return the tokens, and claim."""
+        """Return the tokens, and acquire the fill lock."""
         epoch, gen, now, claimed, dirty = self._run(
             _FILL, self._keys(node, "gen", "dirty", "fill"), [owner, life_seconds]
         )
@@ -250,45 +250,45 @@ class RedisNodeStore(NodeStateStore):
         return Fill(tokens=tokens, now=float(now), claimed=bool(claimed), dirty=bool(dirty))
 
     def keep(self, node: str, owner: str, kept: Kept, until: float) -> bool:
-        """Keep, unless something has moved."""
+        """Store the entry, unless a token was replaced."""
         keys = self._keys(node, "gen", "dirty", "fill", "snap", "err")
         times = [f"{kept.began_at:.6f}", f"{until:.6f}"]
         return bool(self._run(_KEEP, keys, [owner, kept.tokens.epoch, kept.tokens.gen, *times, kept.data]))
 
     def release(self, node: str, owner: str, *, answered: bool = True) -> None:
-        """End a claim."""
+        """Release the fill lock."""
         self._run(_RELEASE, self._keys(node, "fill", "err"), [owner, int(answered)])
 
     def fail(
         self, node: str, owner: str, kind: str, message: str, *, first_seconds: float, longest_seconds: float
     ) -> None:
-        """End a claim, and have nobody ask again for some time."""
+        """Release the fill lock, and prevent further calls for some time."""
         arguments = [owner, kind, message, first_seconds, longest_seconds]
         self._run(_FAIL, self._keys(node, "fill", "err"), arguments)
 
     def bump(self, node: str) -> None:
         """Replace the node's token."""
-        self._told(lambda: self._redis.set(self._key(node, "gen"), uuid.uuid4().hex))
+        self._call(lambda: self._redis.set(self._key(node, "gen"), uuid.uuid4().hex))
 
     def flush(self) -> None:
         """Replace the token of all nodes."""
-        self._told(lambda: self._redis.set(self._common[0], uuid.uuid4().hex))
+        self._call(lambda: self._redis.set(self._common[0], uuid.uuid4().hex))
 
     def mark(self, nodes: Collection[str], mark: str, life_seconds: float, *, flush: bool = False) -> None:
-        """Make nodes dirty."""
+        """Mark nodes as dirty."""
         self._run(_MARK, self._pairs(nodes), [mark, life_seconds, int(flush)])
 
     def unmark(self, nodes: Collection[str], marks: Collection[str], *, flush: bool = False) -> None:
-        """Take marks away."""
+        """Remove marks."""
         self._run(_UNMARK, self._pairs(nodes), [int(flush), *marks])
 
     def marks(self, node: str) -> frozenset[str]:
         """Return the marks of a node, or of all together."""
         key = self._key(node, "dirty") if node else self._common[1]
-        return frozenset(mark.decode() for mark in self._told(lambda: self._redis.zrange(key, 0, -1)))
+        return frozenset(mark.decode() for mark in self._call(lambda: self._redis.zrange(key, 0, -1)))
 
     def acquire(self, node: str, incarnation: str, data: bytes, life_seconds: float) -> bytes | None:
-        """Take or prolong a lease."""
+        """Acquire or renew a lease."""
         keys = [*self._keys(node, "lease", "err"), self._names]
         holder: bytes | None = self._run(_ACQUIRE, keys, [node, incarnation, data, life_seconds])
         return holder
@@ -298,11 +298,11 @@ class RedisNodeStore(NodeStateStore):
         self._run(_WITHDRAW, self._keys(node, "lease"), [incarnation])
 
     def names(self) -> frozenset[str]:
-        """Return the names of the nodes that are known."""
-        return frozenset(name.decode() for name in self._told(lambda: self._redis.smembers(self._names)))
+        """Return the names of the known nodes."""
+        return frozenset(name.decode() for name in self._call(lambda: self._redis.smembers(self._names)))
 
     def set_offline(self, node: str, why: str) -> None:
-        """Say that a node is not to be asked, or may be."""
+        """Set a node offline, or online."""
         key = self._key(node, "offline")
         pipe = self._redis.pipeline()
         pipe.set(self._key(node, "gen"), uuid.uuid4().hex)
@@ -310,38 +310,38 @@ class RedisNodeStore(NodeStateStore):
             pipe.set(key, why)
         else:
             pipe.delete(key)
-        self._told(pipe.execute)
+        self._call(pipe.execute)
 
     def forget(self, node: str) -> None:
-        """Forget all of a node."""
+        """Delete everything about a node."""
         pipe = self._redis.pipeline()
         pipe.srem(self._names, node)
         pipe.delete(*self._keys(node, *_PARTS))
-        self._told(pipe.execute)
+        self._call(pipe.execute)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         self._redis.close()
 
     def _meet(self, connection: Any) -> None:
-        """See, at the beginning of each connection, whether the server is the one that it was."""
+        """Check, at the beginning of each connection, whether it is the same start of the server."""
         connection.on_connect()
         connection.send_command("INFO", "server")
         try:
-            told = connection.read_response()
+            reply = connection.read_response()
         except redis.ResponseError:
-            # It is not allowed to be asked: an operator who has it so knows that it goes back to nothing old.
+            # INFO is forbidden: the operator who configured that ensures that the server never goes back to old data.
             return
-        found = _RUN_ID.search(told)
+        found = _RUN_ID.search(reply)
         if found:
             arguments = [2, self._common[0], f"{self._tag}:server", uuid.uuid4().hex, found[1]]
             connection.send_command("EVAL", _MEET, *arguments)
             connection.read_response()
 
     def _look(
-        self, now: float, epoch: bytes | None, node: str, had: tuple[bytes, Kept], said: list[Any]
+        self, now: float, epoch: bytes | None, node: str, had: tuple[bytes, Kept], reply: list[Any]
     ) -> Look:
-        gen, kept, dirty, failure, lease, known, filling, offline = said
+        gen, kept, dirty, failure, lease, known, filling, offline = reply
         return Look(
             now=now,
             tokens=Tokens(epoch.decode(), gen.decode()) if epoch and gen else None,
@@ -358,8 +358,8 @@ class RedisNodeStore(NodeStateStore):
             offline=(offline or b"").decode(),
         )
 
-    def _kept(self, node: str, had: Kept, said: list[bytes]) -> Kept:
-        identity, *sent = said
+    def _kept(self, node: str, had: Kept, reply: list[bytes]) -> Kept:
+        identity, *sent = reply
         if not sent:
             return had
         epoch, gen, began_at, _, data = sent
@@ -382,14 +382,14 @@ class RedisNodeStore(NodeStateStore):
 
     def _run(self, script: str, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
         now = "" if self._clock is None else f"{self._clock():.6f}"
-        return self._told(
+        return self._call(
             lambda: self._scripts[script](
                 keys=[*self._common, *keys], args=[uuid.uuid4().hex, now, *arguments]
             )
         )
 
-    def _told(self, ask: Callable[[], Any]) -> Any:
+    def _call(self, call: Callable[[], Any]) -> Any:
         try:
-            return ask()
+            return call()
         except redis.RedisError as error:
             raise StateStoreFailed(f"Redis at {self._shown}: {error}") from error

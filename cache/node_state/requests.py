@@ -1,4 +1,4 @@
-"""What is asked of a node, and the sections in which it answers.
+"""Requests for a machine's state, and the sections of the reply.
 
 Units are those of the whole project: MiB, seconds, counts. Fields are described in docs/nodes.md.
 """
@@ -9,15 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-#: Version of what agents answer; an answer of another version is not used.
+#: Version of agents' replies; a reply of another version is not used.
 SCHEMA_VERSION: Final = 1
 
-#: The three kinds of things that can be asked for, as keys of a request.
+#: The three kinds of sections that can be requested, as keys of a request.
 CACHE_REQ_HV: Final = "hv"
 CACHE_REQ_DISKINFO: Final = "disk"
 CACHE_REQ_BOOTID: Final = "bootid"
 
-#: The two siblings in a hypervisor's data.
+#: The two parts of a hypervisor's data.
 NODE_DATA: Final = "_NODE_DATA"
 INSTANCES_DATA: Final = "_INSTANCES_DATA"
 
@@ -31,7 +31,7 @@ ABSENT: Final = "absent"
 
 @dataclass(frozen=True, slots=True, order=True)
 class HypervisorSection:
-    """The state of one hypervisor of a node: the node as it sees it, and its instances."""
+    """A request for one hypervisor of a machine: the machine as it sees it, and its instances."""
 
     type: str
     #: The hypervisor's parameters as sorted JSON; other parameters are another section.
@@ -50,7 +50,7 @@ class HypervisorSection:
 
 @dataclass(frozen=True, slots=True, order=True)
 class StorageSection:
-    """The size and the free space of one storage unit of a node."""
+    """A request for the size and the free space of one storage unit."""
 
     type: str
     name: str
@@ -69,22 +69,22 @@ BOOTID_KEY: Final = "bootid"
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRequest:
-    """What is asked of a node in one call; nothing said: everything that the node has."""
+    """The requested sections of a machine; by default every section that it has."""
 
     hypervisors: frozenset[HypervisorSection] = field(default_factory=frozenset)
     storage: frozenset[StorageSection] = field(default_factory=frozenset)
     bootid: bool = False
-    #: Whether everything that the node has is asked for, besides what is named.
+    #: Whether every section that the machine has is requested, besides the named ones.
     everything: bool = False
 
     @property
     def keys(self) -> frozenset[str]:
-        """The keys of the sections that are named."""
+        """The keys of the named sections."""
         named = {section.key for section in self.hypervisors} | {unit.key for unit in self.storage}
         return frozenset(named | {BOOTID_KEY} if self.bootid else named)
 
     def to_wire(self) -> dict[str, Any]:
-        """Return plain types, the inverse of :meth:`from_wire`."""
+        """Return plain types, which :meth:`from_wire` reads."""
         return {
             CACHE_REQ_HV: [[each.type, each.parameters] for each in sorted(self.hypervisors)],
             CACHE_REQ_DISKINFO: [[each.type, each.name, each.exclusive] for each in sorted(self.storage)],
@@ -94,7 +94,7 @@ class SnapshotRequest:
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain types."""
+        """Return the request of plain types."""
         return cls(
             hypervisors=frozenset(HypervisorSection(*each) for each in data.get(CACHE_REQ_HV, ())),
             storage=frozenset(StorageSection(*each) for each in data.get(CACHE_REQ_DISKINFO, ())),
@@ -105,7 +105,7 @@ class SnapshotRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """What a node says of one thing."""
+    """One section of a machine's reported state."""
 
     #: ok, error, timeout or absent.
     status: str
@@ -116,38 +116,38 @@ class Section:
     message: str = ""
 
     def to_wire(self) -> list[Any]:
-        """Return plain types, the inverse of :meth:`from_wire`."""
+        """Return plain types, which :meth:`from_wire` reads."""
         return [self.status, self.data, self.message]
 
     @classmethod
     def from_wire(cls, data: Iterable[Any]) -> Self:
-        """Rebuild from plain types."""
+        """Return the section of plain types."""
         status, value, message = data
         return cls(status=status, data=value, message=message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What a node said of itself at one moment."""
+    """The state that a machine reported at one moment."""
 
     node: str
-    #: Seconds since the epoch by the node's clock, when it began to look.
+    #: Seconds since the epoch by the machine's clock, when it began to look.
     taken_at: float
-    #: Which agent said so: a new one with every start.
+    #: The agent's incarnation: a new one with every start.
     incarnation: str
     boot_id: str
     sections: Mapping[str, Section]
-    #: Mutations were under way while it looked: true of no single moment, and not stored.
+    #: Changes were under way during the look: the state is of no single moment, and is not stored.
     unsettled: bool = False
-    #: It was not asked now, and cannot be now: what it said once.
+    #: The agent cannot be called now: this is the last known state.
     stale: bool = False
-    #: How long ago it was received, in seconds, by the clock of who serves it.
+    #: How long ago it was received, in seconds.
     age_seconds: float = 0.0
-    #: Whether it came out of the cache.
+    #: Whether it was served from the cache.
     cached: bool = False
 
     def lacks(self, request: SnapshotRequest) -> frozenset[str]:
-        """Return the keys of the sections that a request names and that are not here, or not ok."""
+        """Return the keys of the requested sections that are missing, or not ok."""
         return frozenset(
             key for key in request.keys if key not in self.sections or self.sections[key].status != OK
         )

@@ -1,7 +1,7 @@
-"""The contract of a store of what nodes said: every method is one step, whoever else does what at the same time.
+"""The contract of a store of machine states: every method is one atomic step.
 
-*Tokens* are random, never counted: a store that has lost some makes new ones, and whatever was kept under the old ones
-is void. Times are seconds of the store's own clock; nobody else's clock is compared with it.
+*Tokens* are random, never counted: a store that has lost some makes new ones, and entries under the old ones
+are invalid. Times are seconds of the store's own clock, which is compared with no other.
 """
 
 from abc import ABC, abstractmethod
@@ -11,102 +11,102 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What is true of a node as long as neither of the two is replaced."""
+    """The validity of a node's entry: it ends when either token is replaced."""
 
-    #: Of all nodes.
+    #: The token of all nodes.
     epoch: str
-    #: Of this node: its generation.
+    #: The token of this node.
     gen: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What a node said, as it was kept."""
+    """A stored entry of a node."""
 
     tokens: Tokens
-    #: When it began to be asked for; what it says is not older.
+    #: When the call of the agent began; the state is not older.
     began_at: float
     data: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why a node could not be asked a moment ago."""
+    """The last failure to reach a node's agent."""
 
     #: unreachable or timeout.
     kind: str
     message: str
-    #: Until then it is not asked again.
+    #: The agent is not called again before then.
     until: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """All that there is of a node at one moment."""
+    """All that the store holds of a node at one moment."""
 
     #: The moment, by the store's clock.
     now: float
-    #: None where one of them is missing: nothing that is kept is valid.
+    #: None where one of them is missing: no entry is valid.
     tokens: Tokens | None = None
-    #: What was kept last, valid or not.
+    #: The last stored entry, valid or not.
     kept: Kept | None = None
-    #: Whether a change is under way, or one that was answered is still to take effect.
+    #: Whether a change is under way, or one that was answered has yet to take effect.
     dirty: bool = False
-    #: Whether somebody asks just now.
+    #: Whether a fill lock is held.
     filling: bool = False
     failure: Failure | None = None
-    #: What its agent says of itself, as bytes; None: there is no agent.
+    #: The lease of its agent, as bytes; None: no agent runs.
     lease: bytes | None = None
-    #: Whether there ever was one.
+    #: Whether an agent of this name was ever seen.
     known: bool = False
-    #: Why the operator does not want it to be asked; empty: it may be.
+    #: Why the operator set it offline; empty: it is online.
     offline: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fill:
-    """What somebody needs who is about to ask a node."""
+    """What a caller needs before it calls an agent."""
 
-    #: To be given back with what the node says.
+    #: To be passed back with the reply.
     tokens: Tokens
     now: float
-    #: Whether it is this caller who asks for all; False: another does, or nothing would be kept now.
+    #: Whether this caller got the fill lock; False: another holds it, or nothing would be stored now.
     claimed: bool
     dirty: bool
 
 
 class NodeStateStore(ABC):
-    """Base of stores; safe for threads.
+    """Base of stores; thread-safe.
 
-    Every method may raise :class:`cache.node_state.errors.StateStoreFailed`; to do the same again then is harmless.
-    *Marks* say that a node is dirty, each until a time: a mark whose time is over goes when anybody looks, and the
-    node's token with it. A mark that is made with ``flush`` does the same to the token of all nodes.
+    Every method may raise :class:`cache.node_state.errors.StateStoreFailed`; repeating it then is harmless.
+    *Marks* make a node dirty, each until a time: an expired mark is removed at the next access, and the
+    node's token is replaced with it. A mark made with ``flush`` does the same to the token of all nodes.
     """
 
     @abstractmethod
     def look(self, nodes: Sequence[str], *, entries: bool = True) -> list[Look]:
-        """Return what there is of each node, in one journey; without ``entries`` what nodes said is left out."""
+        """Return what the store holds of each node, in one round trip; without the data of ``entries`` if False."""
 
     @abstractmethod
     def begin_fill(self, node: str, owner: str, life_seconds: float) -> Fill:
-        """Return the tokens, made where they are missing, and claim the question if nobody else asks under them."""
+        """Return the tokens, made where they are missing, and acquire the fill lock if it is free under them."""
 
     @abstractmethod
     def keep(self, node: str, owner: str, kept: Kept, until: float) -> bool:
-        """Keep what a node said until a time; end the claim and the failure. False: refused, as something has moved.
+        """Store a node's entry until a time; release the fill lock and clear the failure. False: refused.
 
-        That is: the tokens are others by now, the node is dirty, or ``owner`` has lost its claim.
+        It is refused if a token was replaced meanwhile, the node is dirty, or ``owner`` has lost its fill lock.
         """
 
     @abstractmethod
     def release(self, node: str, owner: str, *, answered: bool = True) -> None:
-        """End a claim without keeping anything; if the node has answered all the same, its failure ends too."""
+        """Release a fill lock without storing; if the agent ``answered`` all the same, clear its failure."""
 
     @abstractmethod
     def fail(
         self, node: str, owner: str, kind: str, message: str, *, first_seconds: float, longest_seconds: float
     ) -> None:
-        """End a claim, and have nobody ask again for some time: twice as long with each failure since an answer."""
+        """Release a fill lock, and prevent further calls for some time: doubled with each failure since a reply."""
 
     @abstractmethod
     def bump(self, node: str) -> None:
@@ -122,7 +122,7 @@ class NodeStateStore(ABC):
 
     @abstractmethod
     def unmark(self, nodes: Collection[str], marks: Collection[str], *, flush: bool = False) -> None:
-        """Take marks away, there or not, and replace the tokens as :meth:`mark` does."""
+        """Remove marks, present or not, and replace the tokens as :meth:`mark` does."""
 
     @abstractmethod
     def marks(self, node: str) -> frozenset[str]:
@@ -130,26 +130,26 @@ class NodeStateStore(ABC):
 
     @abstractmethod
     def acquire(self, node: str, incarnation: str, data: bytes, life_seconds: float) -> bytes | None:
-        """Take or prolong a node's lease; if another incarnation has it, change nothing and return what that said.
+        """Acquire or renew a node's lease; if another incarnation holds it, change nothing and return its data.
 
-        The node is known from now on; to one that begins, the failures of the one before it are nothing.
+        The node is known from then on; a new agent clears the failures of the one before it.
         """
 
     @abstractmethod
     def withdraw(self, node: str, incarnation: str) -> None:
-        """End a lease, if it is still this incarnation's."""
+        """End a lease, if this incarnation still holds it."""
 
     @abstractmethod
     def names(self) -> frozenset[str]:
-        """Return the names of the nodes that are known."""
+        """Return the names of the known nodes."""
 
     @abstractmethod
     def set_offline(self, node: str, why: str) -> None:
-        """Say that the operator does not want a node to be asked, and replace its token; empty: it may be asked."""
+        """Set a node offline, and replace its token; an empty reason sets it online."""
 
     @abstractmethod
     def forget(self, node: str) -> None:
-        """Forget all of a node, its name too."""
+        """Delete everything about a node, its name included."""
 
-    def close(self) -> None:  # noqa: B027  # most have nothing to let go of
-        """Let go of connections."""
+    def close(self) -> None:  # noqa: B027  # most stores hold no resources
+        """Close the connections."""

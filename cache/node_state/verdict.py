@@ -1,4 +1,4 @@
-"""Decide what becomes of a question about a node: an answer out of the cache, a refusal, or a question to the node."""
+"""The verdict on a question about a machine: a cached answer, a refusal, or a call of its agent."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ from cache.node_state.lease import Lease
 from cache.node_state.requests import SCHEMA_VERSION, SnapshotRequest
 from cache.node_state.store import Failure, Look
 
-#: What nodes that could not be asked are said to have done, by the words in the store.
+#: The errors of failed calls, by their kind in the store.
 FAILURES: dict[str, type[NodeUnreachable]] = {"unreachable": NodeUnreachable, "timeout": NodeTimeout}
 
 
 class Miss(StrEnum):
-    """Why the node has to be asked."""
+    """Why the agent has to be called."""
 
-    #: Nothing was kept, or it was too old for the store.
+    #: No entry was stored, or it had expired.
     ABSENT = "absent"
-    #: Something else was kept than what is asked for.
+    #: The entry lacks a requested section.
     PARTIAL = "partial"
-    #: What was kept is void.
+    #: The entry is invalid: a token was replaced.
     TOKEN = "token"  # noqa: S105  # no secret
     #: A change is under way.
     DIRTY = "dirty"
-    #: What was kept is too old.
+    #: The entry is older than the caller accepts.
     AGED = "aged"
-    #: Whoever asks wants the node to be asked.
+    #: The caller forces a call.
     FORCED = "forced"
     #: The store is out of reach.
     STORE = "store"
@@ -43,7 +43,7 @@ class Miss(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """An entry that can be served, and how old it is."""
+    """An entry that can be served, and its age."""
 
     entry: Entry
     age_seconds: float
@@ -51,26 +51,26 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked about a node, and under which conditions an answer will do."""
+    """A read of one machine's state, and the conditions under which an entry will do."""
 
     node: str
     request: SnapshotRequest
     #: How old it may be.
     max_age_seconds: float
-    #: How long the node may take.
+    #: How long the agent may take.
     timeout_seconds: float
-    #: Whether the node has an agent elsewhere, that holds a lease; False: it is in this process.
+    #: Whether the agent runs elsewhere and holds a lease; False: it is in this process.
     leased: bool = True
-    #: Whether a failure a moment ago, or an answer that is kept, is of no interest.
+    #: Whether a recent failure and a stored entry are ignored.
     force: bool = False
-    #: Whether what the node said once will do if it cannot be asked.
+    #: Whether the last known state will do if the agent cannot be called.
     allow_stale: bool = False
 
 
 def refusal(question: Question, look: Look, nearest: Callable[[], str] = lambda: "") -> NodeError | None:
-    """Return why the node is not to be asked; None: it may be.
+    """Return why the agent must not be called; None: it may be.
 
-    ``nearest`` gives a hint at what may have been meant by an unknown name.
+    ``nearest`` returns a suggestion for an unknown name.
     """
     node = question.node
     if look.offline:
@@ -81,30 +81,30 @@ def refusal(question: Question, look: Look, nearest: Callable[[], str] = lambda:
         return NodeUnreachable(node, f"node {node!r} is unreachable: no agent holds its lease")
     lease = lease_in(look)
     if question.leased and (lease is None or lease.schema != SCHEMA_VERSION):
-        said = "?" if lease is None else lease.schema
+        schema = "?" if lease is None else lease.schema
         return SchemaMismatch(
             node,
-            f"the agent of node {node!r} speaks version {said} of the schema, this is version {SCHEMA_VERSION}",
+            f"the agent of node {node!r} speaks version {schema} of the schema, this is version {SCHEMA_VERSION}",
         )
     return None if look.failure is None or question.force else failed(node, look.failure)
 
 
 def failed(node: str, failure: Failure) -> NodeUnreachable:
-    """Return the error of which a failure tells."""
+    """Return the error of a recorded failure."""
     return FAILURES.get(failure.kind, NodeUnreachable)(node, failure.message)
 
 
 def judge(question: Question, look: Look, entry: Entry | None) -> Hit | Miss:
-    """Return whether an entry may be served, of a node that may be asked.
+    """Return whether an entry may be served, for a machine whose agent may be called.
 
-    ``entry`` is what ``look`` has kept.
+    ``entry`` is the one that ``look`` holds.
     """
     if look.dirty:
         return Miss.DIRTY
     if look.kept is None or entry is None:
         return Miss.ABSENT
     lease = lease_in(look) if question.leased else None
-    # An agent that began since has seen to the token; should it have failed to, this is seen all the same.
+    # An agent that started since has replaced the token; should it have failed to, it is noticed here.
     another = lease is not None and lease.incarnation != entry.incarnation
     if look.tokens is None or look.kept.tokens != look.tokens or another:
         return Miss.TOKEN
@@ -116,13 +116,13 @@ def judge(question: Question, look: Look, entry: Entry | None) -> Hit | Miss:
 
 
 def lease_in(look: Look) -> Lease | None:
-    """Return what the node's agent says of itself, not to be changed; None if there is none, or it cannot be read."""
+    """Return the lease of the node's agent, which must not be changed; None if none runs, or it is unreadable."""
     return None if look.lease is None else _read(look.lease)
 
 
 @lru_cache(maxsize=1024)
 def _read(lease: bytes) -> Lease | None:
-    # It is the same for hours, and every look needs it.
+    # Cached: it stays the same for hours, and every look needs it.
     try:
         return Lease.from_bytes(lease)
     except ValueError:

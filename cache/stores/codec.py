@@ -1,6 +1,7 @@
-"""How cached values are written: dogpile's JSON metadata, a bar, and msgpack.
+"""The format of cached values: dogpile's JSON metadata, a bar, and msgpack.
 
-msgpack because a cache server is shared: whoever can write to it must not be able to run code here, as pickle would.
+msgpack because a cache server is shared: a client with write access must not be able to run code here, as
+pickle would.
 """
 
 import json
@@ -21,7 +22,7 @@ def pack(value: Any) -> bytes:
     Raises:
         TypeError: the value holds something other than None, bool, int, float, str, bytes, list, tuple and dict.
     """
-    # Text from a template may hold what UTF-8 has no code for.
+    # Text from a template may hold surrogates, which UTF-8 cannot encode.
     packed: bytes = msgpack.packb(value, unicode_errors="surrogatepass")
     return packed
 
@@ -30,7 +31,7 @@ def unpack(data: bytes) -> Any:
     """Return the value that ``data`` was made of.
 
     Raises:
-        CantDeserializeException: it was made by something else.
+        CantDeserializeException: ``data`` was not written by :func:`pack`.
     """
     try:
         return msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogatepass")
@@ -39,7 +40,7 @@ def unpack(data: bytes) -> Any:
 
 
 def entry_of(value: Any) -> bytes:
-    """Return an entry that a region reads as ``value``."""
+    """Return the entry that a region reads as ``value``."""
     metadata = {"ct": time.time(), "v": value_version}
     return b"%b|%b" % (json.dumps(metadata).encode(), pack(value))
 
@@ -51,17 +52,17 @@ def value_in(entry: bytes) -> Any:
         CantDeserializeException: the entry is garbage.
     """
     if not has_metadata(entry):
-        raise CantDeserializeException("an entry that nobody here wrote")
+        raise CantDeserializeException("an entry that this program did not write")
     return unpack(entry.partition(b"|")[2])
 
 
 def created_at(entry: bytes) -> float:
-    """Return when an entry was made, in seconds since the epoch; 0 where it does not say."""
+    """Return when an entry was made, in seconds since the epoch; 0 where that is not recorded."""
     return float(json.loads(entry.partition(b"|")[0])["ct"]) if has_metadata(entry) else 0.0
 
 
 def has_metadata(entry: object) -> bool:
-    """Return whether an entry begins with metadata that dogpile can work with; it does not look itself."""
+    """Return whether an entry begins with metadata that dogpile can read; dogpile does not check it itself."""
     if not isinstance(entry, bytes):
         return False
     try:

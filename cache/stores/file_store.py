@@ -1,7 +1,7 @@
-"""A store in a file, for processes of one machine: dogpile's own on dbm, which gives up in time.
+"""A store in a file, for processes of one machine: dogpile's DBM backend with time-outs and fill locks.
 
-How fast it is, and how small it stays, is the affair of whatever Python's dbm finds installed: what is always there
-reads an index of the whole file at each look. A broken file is replaced; it is only a cache.
+Speed and size depend on the dbm that Python finds installed: the one that is always available
+reads an index of the whole file at each access. A broken file is replaced; it is only a cache.
 """
 
 import dbm
@@ -16,26 +16,26 @@ from dogpile.cache.api import NO_VALUE, SerializedReturnType
 from dogpile.cache.backends.file import DBMBackend, FileLock
 
 from cache.stores.codec import created_at
-from cache.stores.fill_locks import Claims, Seen
+from cache.stores.fill_locks import FillLocks, Seen
 
-#: Stands for an entry that was taken away: a dbm file may never give back the place of what is deleted.
+#: Marks a removed entry: a dbm file may never give back the space of a deleted key.
 GONE = b""
-#: How long to wait before looking again whether the file is free.
+#: The pause before another look whether the file is free.
 NAP_SECONDS = 0.001
 
 
-class FileStore(DBMBackend, Claims):
+class FileStore(DBMBackend, FillLocks):
     """One file, with a lock beside it.
 
     Arguments: ``url`` is the file's name, ``timeout_seconds`` how long to wait while others write, ``prefix`` of all
-    keys of the region, ``lasting_key`` of what no size takes away, ``max_entries``.
+    keys of the region, ``lasting_key`` of the entry that is never evicted, ``max_entries``.
     """
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         self.prefix: str = arguments["prefix"]
         self.lasting_key: str = arguments["lasting_key"]
         self.max_entries: int = arguments["max_entries"]
-        self._claims_key = f"{self.prefix}claims"
+        self._locks_key = f"{self.prefix}claims"
         timeout_seconds: float = arguments["timeout_seconds"]
         super().__init__(  # type: ignore[no-untyped-call]  # dogpile's own
             {
@@ -55,52 +55,52 @@ class FileStore(DBMBackend, Claims):
             return [_read(file, key) or NO_VALUE for key in keys]
 
     def look(self, lasting_key: str, key: str) -> Seen:
-        """Return the entries, and who asks."""
+        """Return the entries, and the holder of the fill lock."""
         with self._dbm_file(False) as file:
-            holder, _ = self._claims_in(file).get(key, (None, 0.0))
+            holder, _ = self._locks_in(file).get(key, (None, 0.0))
             return Seen(_read(file, lasting_key), _read(file, key) or None, holder)
 
     def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
-        """Mark that ``token`` asks now."""
+        """Acquire the fill lock."""
         with self._dbm_file(True) as file:
-            claims = self._claims_in(file)
-            if claims.get(key, (token,))[0] != token:
+            locks = self._locks_in(file)
+            if locks.get(key, (token,))[0] != token:
                 return False
-            claims[key] = (token, time.time() + life_seconds)
-            file[self._claims_key] = msgpack.packb(claims)
+            locks[key] = (token, time.time() + life_seconds)
+            file[self._locks_key] = msgpack.packb(locks)
             return True
 
     def keep(self, key: str, entry: bytes, token: bytes) -> bool:
-        """Store if the claim is ``token``'s; the oldest entries go where there are too many."""
+        """Store if ``token`` holds the fill lock; the oldest entries go where there are too many."""
         with self._dbm_file(True) as file:
-            if not self._end_claim(file, key, token):
+            if not self._end_lock(file, key, token):
                 return False
             file[key] = entry
             self._trim(file)
             return True
 
     def release(self, key: str, token: bytes) -> None:
-        """End the claim."""
+        """Release the fill lock."""
         with self._dbm_file(True) as file:
-            self._end_claim(file, key, token)
+            self._end_lock(file, key, token)
 
-    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a claim goes whosever it is
-        """Remove entry and claim."""
+    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a fill lock goes whoever holds it
+        """Remove the entry and its fill lock."""
         with self._dbm_file(True) as file:
-            self._end_claim(file, key)
+            self._end_lock(file, key)
             if key in file:
                 file[key] = GONE
 
     def begin(self, key: str, entry: bytes) -> bytes:
-        """Store for good, unless there is one."""
+        """Store a lasting entry, unless there is one."""
         with self._dbm_file(True) as file:
-            there = _read(file, key)
-            if not there:
+            stored = _read(file, key)
+            if not stored:
                 file[key] = entry
-            return there or entry
+            return stored or entry
 
     def renew(self, key: str, entry: bytes) -> None:
-        """Store for good, and remove the region's others."""
+        """Store a lasting entry, and remove the region's others."""
         with self._dbm_file(True) as file:
             for other in self._entries_in(file):
                 del file[other]
@@ -127,46 +127,46 @@ class FileStore(DBMBackend, Claims):
         try:
             return dbm.open(self.filename, mode)
         except SystemError:
-            # Python's own fault: two threads that read literals at once, as the plainest dbm does, disturb each other.
+            # A fault of Python: two threads that parse literals at once, as dbm.dumb does, disturb each other.
             raise
         except Exception:  # noqa: BLE001
             return None
 
-    def _claims_in(self, file: Any) -> dict[str, tuple[bytes, float]]:
-        """Return the claims that are not over; none where somebody else has written there."""
+    def _locks_in(self, file: Any) -> dict[str, tuple[bytes, float]]:
+        """Return the fill locks that have not expired; none where another program has written."""
         try:
-            claims = msgpack.unpackb(_read(file, self._claims_key) or msgpack.packb({}))
-            return {key: (token, until) for key, (token, until) in claims.items() if time.time() < until}
+            locks = msgpack.unpackb(_read(file, self._locks_key) or msgpack.packb({}))
+            return {key: (token, until) for key, (token, until) in locks.items() if time.time() < until}
         except (ValueError, TypeError, AttributeError, msgpack.UnpackException):
             return {}
 
-    def _end_claim(self, file: Any, key: str, token: bytes | None = None) -> bool:
-        """End a claim; False if there is none, or it is not ``token``'s. None ends it whosever it is."""
-        claims = self._claims_in(file)
-        if key not in claims or token not in (None, claims[key][0]):
+    def _end_lock(self, file: Any, key: str, token: bytes | None = None) -> bool:
+        """Release a fill lock; False if ``token`` does not hold it. None releases it whoever holds it."""
+        locks = self._locks_in(file)
+        if key not in locks or token not in (None, locks[key][0]):
             return False
-        del claims[key]
-        file[self._claims_key] = msgpack.packb(claims)
+        del locks[key]
+        file[self._locks_key] = msgpack.packb(locks)
         return True
 
     def _trim(self, file: Any) -> None:
         keys = self._entries_in(file)
         if len(keys) > self.max_entries:
-            # A tenth more than needed, so that this is not done at each new entry.
+            # A tenth more than needed, so that not every new entry pays for this.
             kept = max(1, self.max_entries - self.max_entries // 10)
             for key in sorted(keys, key=lambda key: created_at(file[key]), reverse=True)[kept:]:
                 del file[key]
-            self._say_evicted(len(keys) - kept)
+            self._count_evicted(len(keys) - kept)
 
     def _entries_in(self, file: Any) -> list[bytes]:
-        prefix, others = self.prefix.encode(), (self.lasting_key.encode(), self._claims_key.encode())
+        prefix, others = self.prefix.encode(), (self.lasting_key.encode(), self._locks_key.encode())
         return [key for key in file.keys() if key.startswith(prefix) and key not in others]  # noqa: SIM118
 
 
 class _PatientLock(FileLock):
-    """dogpile's lock on a file, waited for no longer than a time: whoever has it may have been stopped.
+    """dogpile's file lock with a bounded wait: its holder may have been stopped.
 
-    Readers too have it for themselves: as long as there are always some of them, no writer would ever get it. The
+    Readers lock exclusively too: with shared locks and a steady stream of readers, a writer would never get it. The
     threads of this process queue for it among themselves, which is fairer.
     """
 
@@ -176,14 +176,14 @@ class _PatientLock(FileLock):
         self._turn = threading.Lock()
 
     def acquire_read_lock(self, wait: bool) -> bool:
-        """Take it."""
+        """Acquire the lock, exclusively."""
         return self.acquire_write_lock(wait)
 
-    def acquire_write_lock(self, wait: bool) -> bool:  # noqa: ARG002  # nobody asks without wanting to wait
-        """Take it.
+    def acquire_write_lock(self, wait: bool) -> bool:  # noqa: ARG002  # dogpile never calls it without waiting
+        """Acquire the lock, exclusively.
 
         Raises:
-            TimeoutError: others have it all the time.
+            TimeoutError: others held it for the whole time.
         """
         deadline = time.monotonic() + self._timeout_seconds
         if not self._turn.acquire(timeout=self._timeout_seconds):
@@ -199,11 +199,11 @@ class _PatientLock(FileLock):
         return True
 
     def release_read_lock(self) -> None:
-        """Give it back."""
+        """Release the lock."""
         self.release_write_lock()
 
     def release_write_lock(self) -> None:
-        """Give it back."""
+        """Release the lock."""
         super().release_write_lock()  # type: ignore[no-untyped-call]
         self._turn.release()
 

@@ -1,4 +1,4 @@
-"""A store in this process: what was not looked at for longest goes first."""
+"""A store in the memory of this process, which evicts the least recently used entry first."""
 
 import threading
 import time
@@ -8,11 +8,11 @@ from typing import Any
 
 from dogpile.cache.api import NO_VALUE, BytesBackend, SerializedReturnType
 
-from cache.stores.fill_locks import Claims, Seen, found, is_free
+from cache.stores.fill_locks import FillLocks, Seen, found, is_free
 
 
-class MemoryStore(BytesBackend, Claims):
-    """A bounded dict for many threads.
+class MemoryStore(BytesBackend, FillLocks):
+    """A bounded dict; thread-safe.
 
     Arguments: ``max_entries``.
     """
@@ -20,19 +20,19 @@ class MemoryStore(BytesBackend, Claims):
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         self._max_entries: int = arguments["max_entries"]
         self._entries: OrderedDict[str, bytes] = OrderedDict()
-        #: What stays whatever the size.
+        #: Entries that are never evicted.
         self._lasting: dict[str, bytes] = {}
-        #: Who asks: token, and until when. A thread can be stopped anywhere, also just before it lets go.
-        self._claims: dict[str, tuple[bytes, float]] = {}
+        #: The fill locks: token, and until when. A thread can be stopped anywhere, also just before the release.
+        self._fill_locks: dict[str, tuple[bytes, float]] = {}
         self._lock = threading.Lock()
 
     def get_serialized(self, key: str) -> SerializedReturnType:
-        """Return an entry, which is thereby the last to go."""
+        """Return an entry, and make it the most recently used."""
         with self._lock:
             return self._get(key)
 
     def get_serialized_multi(self, keys: Iterable[str]) -> Sequence[SerializedReturnType]:
-        """Return the entries, which are thereby the last to go."""
+        """Return the entries, and make them the most recently used."""
         with self._lock:
             return [self._get(key) for key in keys]
 
@@ -59,45 +59,45 @@ class MemoryStore(BytesBackend, Claims):
                 self._entries.pop(key, None)
 
     def look(self, lasting_key: str, key: str) -> Seen:
-        """Return the entries, and who asks."""
+        """Return the entries, and the holder of the fill lock."""
         with self._lock:
-            holder, _ = self._claims.get(key, (None, 0.0))
+            holder, _ = self._fill_locks.get(key, (None, 0.0))
             return Seen(self._lasting.get(lasting_key), found(self._get(key)), holder)
 
     def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
-        """Mark that ``token`` asks now."""
+        """Acquire the fill lock."""
         with self._lock:
-            free = is_free(self._claims.get(key), token)
+            free = is_free(self._fill_locks.get(key), token)
             if free:
-                self._claims[key] = (token, time.monotonic() + life_seconds)
+                self._fill_locks[key] = (token, time.monotonic() + life_seconds)
             return free
 
     def keep(self, key: str, entry: bytes, token: bytes) -> bool:
-        """Store if the claim is ``token``'s."""
+        """Store if ``token`` holds the fill lock."""
         with self._lock:
-            mine = self._end_claim(key, token)
+            mine = self._end_lock(key, token)
             if mine:
                 self._set(key, entry)
             return mine
 
     def release(self, key: str, token: bytes) -> None:
-        """End the claim."""
+        """Release the fill lock."""
         with self._lock:
-            self._end_claim(key, token)
+            self._end_lock(key, token)
 
-    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a claim goes whosever it is
-        """Remove entry and claim."""
+    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a fill lock goes whoever holds it
+        """Remove the entry and its fill lock."""
         with self._lock:
             self._entries.pop(key, None)
-            self._claims.pop(key, None)
+            self._fill_locks.pop(key, None)
 
     def begin(self, key: str, entry: bytes) -> bytes:
-        """Store for good, unless there is one."""
+        """Store a lasting entry, unless there is one."""
         with self._lock:
             return self._lasting.setdefault(key, entry)
 
     def renew(self, key: str, entry: bytes) -> None:
-        """Store for good, and remove all others."""
+        """Store a lasting entry, and remove all others."""
         with self._lock:
             self._lasting[key] = entry
             self._entries.clear()
@@ -106,10 +106,10 @@ class MemoryStore(BytesBackend, Claims):
         """Return how many entries there are."""
         return len(self._entries)
 
-    def _end_claim(self, key: str, token: bytes) -> bool:
-        mine = self._claims.get(key, (b"", 0.0))[0] == token
+    def _end_lock(self, key: str, token: bytes) -> bool:
+        mine = self._fill_locks.get(key, (b"", 0.0))[0] == token
         if mine:
-            del self._claims[key]
+            del self._fill_locks[key]
         return mine
 
     def _get(self, key: str) -> SerializedReturnType:
@@ -127,4 +127,4 @@ class MemoryStore(BytesBackend, Claims):
         over = len(self._entries) - self._max_entries
         for _ in range(over):
             self._entries.popitem(last=False)
-        self._say_evicted(over)
+        self._count_evicted(over)

@@ -1,4 +1,4 @@
-"""A Redis store for dogpile.cache that gives up in time, forgets in one step, and lets the oldest entries go."""
+"""A Redis store for dogpile.cache with time-outs, fill locks, atomic deletion, and eviction of the oldest entries."""
 
 import math
 from collections.abc import Mapping
@@ -9,22 +9,22 @@ from dogpile.cache.backends.redis import RedisBackend
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from cache.stores.fill_locks import Claims, Seen
+from cache.stores.fill_locks import FillLocks, Seen
 
-# Scripts, because Redis runs one whole before it does anything else. Sending one again, after a connection broke
-# before its answer came, changes nothing. What another program has put where ours belongs, of whatever type, is
-# written over.
+# Lua scripts, because Redis runs each one atomically. Sending one again, after a connection broke
+# before its reply came, changes nothing. A foreign value under one of our keys, of whatever type, is
+# overwritten.
 
-#: Keys: claim. Arguments: token, life in milliseconds.
+#: Keys: fill lock. Arguments: token, life in milliseconds.
 CLAIM = """
 local holder = redis.pcall('GET', KEYS[1])
 if type(holder) == 'string' and holder ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
-#: Keys: entry, claim, index. Arguments: token, entry, life in seconds, how many entries there may be.
-#: The index is a sorted set of the region's keys by the server's own time in microseconds. Returns 0 if the claim is
-#: another's, else 1 and how many entries had to go.
+#: Keys: entry, fill lock, index. Arguments: token, entry, life in seconds, how many entries there may be.
+#: The index is a sorted set of the region's keys by the server's own time in microseconds. Returns 0 if another token
+#: holds the fill lock, else 1 and the number of evicted entries.
 KEEP = """
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
@@ -43,7 +43,7 @@ end
 redis.call('EXPIRE', KEYS[3], ARGV[3])
 return 1 + math.max(over, 0)
 """
-#: Keys: claim. Arguments: token.
+#: Keys: fill lock. Arguments: token.
 RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
 #: Keys: lasting entry, index. Arguments: lasting entry.
 RENEW = """
@@ -55,7 +55,7 @@ redis.call('DEL', KEYS[2])
 """
 
 
-class RedisStore(RedisBackend, Claims):
+class RedisStore(RedisBackend, FillLocks):
     """One Redis server.
 
     Arguments: ``url``, ``timeout_seconds`` for connecting and for each answer, ``expire_seconds`` after which the
@@ -64,7 +64,7 @@ class RedisStore(RedisBackend, Claims):
     """
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
-        # A server that was restarted has closed its connections, which shows only at the next use: hence one
+        # A restarted server has closed its connections, which shows only at the next use: hence one
         # retry, but none for a server that hangs.
         retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
         self.expire_seconds: int = arguments["expire_seconds"]
@@ -95,51 +95,51 @@ class RedisStore(RedisBackend, Claims):
             pipe.execute()
 
     def look(self, lasting_key: str, key: str) -> Seen:
-        """Return the entries, and who asks."""
-        keys = [lasting_key, key, _claim_key(key)]
+        """Return the entries, and the holder of the fill lock."""
+        keys = [lasting_key, key, _lock_key(key)]
         return Seen(*cast("list[bytes | None]", self.reader_client.mget(keys)))
 
     def claim(self, key: str, token: bytes, life_seconds: float) -> bool:
-        """Mark that ``token`` asks now."""
-        return bool(self._claim(keys=[_claim_key(key)], args=[token, math.ceil(1000 * life_seconds)]))
+        """Acquire the fill lock."""
+        return bool(self._claim(keys=[_lock_key(key)], args=[token, math.ceil(1000 * life_seconds)]))
 
     def keep(self, key: str, entry: bytes, token: bytes) -> bool:
-        """Store if the claim is ``token``'s; the oldest entries go where there are too many."""
-        keys = [key, _claim_key(key), self.index_key]
+        """Store if ``token`` holds the fill lock; the oldest entries go where there are too many."""
+        keys = [key, _lock_key(key), self.index_key]
         kept = int(self._keep(keys=keys, args=[token, entry, self.expire_seconds, self.max_entries]))
-        self._say_evicted(kept - 1)
+        self._count_evicted(kept - 1)
         return kept > 0
 
     def release(self, key: str, token: bytes) -> None:
-        """End the claim."""
-        self._release(keys=[_claim_key(key)], args=[token])
+        """Release the fill lock."""
+        self._release(keys=[_lock_key(key)], args=[token])
 
-    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a claim goes whosever it is
-        """Remove entry and claim."""
-        # Its place in the index goes with the time.
-        self.writer_client.delete(key, _claim_key(key))
+    def forget(self, key: str, token: bytes) -> None:  # noqa: ARG002  # a fill lock goes whoever holds it
+        """Remove the entry and its fill lock."""
+        # Its place in the index expires.
+        self.writer_client.delete(key, _lock_key(key))
 
     def begin(self, key: str, entry: bytes) -> bytes:
-        """Store for good, unless there is one."""
+        """Store a lasting entry, unless there is one."""
         if self.writer_client.set(key, entry, nx=True):
             return entry
-        # Unlike GET, this does not mind what type it is.
-        there = cast("bytes | None", self.writer_client.mget([key])[0])
-        if there is None:
-            # Taken away since: whoever comes later wins, and the other's answers are asked for again.
+        # Unlike GET, MGET accepts a key of any type.
+        stored = cast("bytes | None", self.writer_client.mget([key])[0])
+        if stored is None:
+            # Deleted meanwhile: the last writer wins, and the other's answers are looked up again.
             self.writer_client.set(key, entry)
-        return entry if there is None else there
+        return entry if stored is None else stored
 
     def renew(self, key: str, entry: bytes) -> None:
-        """Store for good, and remove the region's others."""
+        """Store a lasting entry, and remove the region's others."""
         self._renew(keys=[key, self.index_key], args=[entry])
 
     def count(self) -> int:
-        """Return how many kept entries the server has not forgotten."""
+        """Return how many entries the server still has."""
         seconds, microseconds = self.reader_client.time()
         oldest = (seconds - self.expire_seconds) * 1_000_000 + microseconds
         return int(self.reader_client.zcount(self.index_key, oldest, "+inf"))
 
 
-def _claim_key(key: str) -> str:
+def _lock_key(key: str) -> str:
     return f"{key}:claim"

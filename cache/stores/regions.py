@@ -1,4 +1,4 @@
-"""Make cache regions from settings: a name, a lifetime, and a store that may fail.
+"""Cache regions made from settings: a name, a lifetime, and a store that may fail.
 
 A region belongs to the process that made it: make it after a fork, not before.
 """
@@ -18,27 +18,27 @@ from cache.stores.codec import pack
 from cache.stores.fail_open import PAUSE_SECONDS, FailOpen
 from cache.stores.suggestion import suggestion
 
-#: A store that does not answer within this time is taken for one that is down.
+#: A store that does not reply within this time is taken for one that is down.
 TIMEOUT_SECONDS = 1.0
 #: A region drops its oldest entries beyond this many, where its store can.
 MAX_ENTRIES = 10_000
-#: The key of what no size and no time takes away from a region.
+#: The key of a region's lasting entry, which neither expires nor is evicted.
 LASTING = "lasting"
 
-#: Our names for dogpile's stores; others go by dogpile's names.
+#: Isotherm's names for its own stores; others go by dogpile's names.
 BACKENDS = {
     "memory": "isotherm.memory",
     "redis": "isotherm.redis",
     "memcached": "isotherm.memcached",
     "file": "isotherm.file",
 }
-#: Those that need a URL, and what one looks like.
+#: The stores that need a URL, and an example of one.
 URLS = {
     "redis": "redis://localhost:6379/0",
     "memcached": "localhost:11211",
     "file": "/var/cache/isotherm/cache",
 }
-#: What may be said of our own stores beside the URL; dogpile's take what their documentation says.
+#: The arguments that Isotherm's own stores accept beside the URL; for dogpile's see its documentation.
 ARGUMENTS = {
     "memory": (),
     "redis": ("timeout_seconds", "connection_kwargs"),
@@ -46,7 +46,7 @@ ARGUMENTS = {
     "file": ("timeout_seconds",),
 }
 
-#: Scheme, user with password, host (with port and path) and query of whatever was meant to be a URL.
+#: Scheme, user with password, host (with port and path) and query of a text that was meant to be a URL.
 _URL = re.compile(r"\A([\w+.-]*://)?(.*@)?([^?]*)(\?.*)?", re.DOTALL)
 _READABLE = re.compile(r"[!-~]{1,180}")
 
@@ -57,11 +57,11 @@ register_backend(BACKENDS["file"], "cache.stores.file_store", "FileStore")  # ty
 
 
 class CacheMisconfigured(ValueError):
-    """A cache cannot be made from its settings; the sentence says why."""
+    """A cache cannot be made from its settings; the message names the reason."""
 
     def __init__(self, sentence: str, argument: str = "backend") -> None:
         super().__init__(sentence)
-        #: Which one is wrong: backend, url or arguments.
+        #: The setting that is wrong: backend, url or arguments.
         self.argument = argument
 
 
@@ -76,7 +76,7 @@ def make_region(
     pause_seconds: float = PAUSE_SECONDS,
     count: Callable[[str, int], None] = lambda *_: None,
 ) -> CacheRegion:
-    """Return a region whose values are what msgpack can pack, and whose store may fail (:mod:`cache.stores.fail_open`).
+    """Return a region whose values are packed with msgpack, and whose store may fail (:mod:`cache.stores.fail_open`).
 
     Args:
         backend: memory, redis, memcached, file, or the name of any dogpile.cache backend.
@@ -84,9 +84,9 @@ def make_region(
         name: Sets the region's keys apart from those of others in the same store; printable ASCII without spaces.
         expiration_seconds: How old a value may be.
         max_entries: How many entries the region keeps in memory, redis and file; others have their own limits.
-        arguments: What else the backend is told.
-        pause_seconds: How long a store is left alone after it failed.
-        count: Called with what went wrong (:class:`cache.stores.fail_open.FailOpen`).
+        arguments: Further arguments of the backend.
+        pause_seconds: How long a store is left out after a failure.
+        count: Called with each fault and its number (:class:`cache.stores.fail_open.FailOpen`).
 
     Raises:
         CacheMisconfigured: there is no such backend, it needs a URL, its arguments are wrong, or its client library
@@ -123,7 +123,7 @@ def make_region(
     except Exception as error:  # noqa: BLE001  # each backend has errors of its own
         if isinstance(error, ValueError) and url:
             raise _not_a_url(url, backend, error) from None
-        # The words of errors may quote a password; those of a KeyError are the name of what is missing.
+        # Messages of errors may quote a password; that of a KeyError is the name of a missing argument.
         words = f" {error}" if isinstance(error, KeyError) else ""
         names = ", ".join(sorted(given)) or "none"
         raise CacheMisconfigured(
@@ -134,10 +134,10 @@ def make_region(
 
 
 def _check_arguments(backend: str, given: Mapping[str, Any]) -> None:
-    """Refuse what one of our own stores does not know.
+    """Refuse an argument that one of Isotherm's own stores does not accept.
 
     Raises:
-        CacheMisconfigured: so it is.
+        CacheMisconfigured: one is unknown.
     """
     known = ARGUMENTS.get(backend)
     if known is None:
@@ -155,13 +155,13 @@ def _check_arguments(backend: str, given: Mapping[str, Any]) -> None:
 
 def _not_a_url(url: str, backend: str, error: ValueError) -> CacheMisconfigured:
     shown = masked(url)
-    # The client library's own words may quote a piece of the password.
+    # The client library's message may quote a piece of the password.
     reason = f": {error}" if shown == url else ""
     return CacheMisconfigured(f"cache URL {shown!r} is not one for {backend!r}{reason}", "url")
 
 
 def masked(url: str) -> str:
-    """Return ``url`` without what may be a password: all before its last @, and its query."""
+    """Return ``url`` without its credentials: all before its last @, and its query, are masked."""
     scheme, user, host, query = _URL.findall(url)[0]
     return f"{scheme}{user and '***@'}{host}{query and '?***'}"
 
@@ -174,7 +174,7 @@ def _arguments(
     return {
         "url": url,
         "timeout_seconds": TIMEOUT_SECONDS,
-        # The region goes by its own clock; the server must not forget earlier.
+        # The region expires entries by its own clock; the server must not do so earlier.
         "expire_seconds": math.ceil(2 * expiration_seconds),
         "max_entries": max_entries,
         "index_key": f"isotherm-index:{name}",
@@ -184,9 +184,9 @@ def _arguments(
 
 
 def stored_key(region: str, key: str) -> str:
-    """Return what a key of a region is called in its store.
+    """Return a region's key as its store calls it.
 
-    memcached takes 250 printable ASCII characters; a readable key is kept where it can be.
+    memcached accepts 250 printable ASCII characters; a readable key is kept where it fits.
     """
     readable = key if _READABLE.fullmatch(key) else f"sha256:{hashlib.sha256(key.encode()).hexdigest()}"
     return f"{_prefix(region)}{readable}"
@@ -197,5 +197,5 @@ def _prefix(region: str) -> str:
 
 
 def _nearest(backend: str) -> str:
-    there = f"there are {', '.join(BACKENDS)}, and dogpile.cache's own"
-    return f"; {suggestion(backend, BACKENDS, there)}"
+    known = f"there are {', '.join(BACKENDS)}, and dogpile.cache's own"
+    return f"; {suggestion(backend, BACKENDS, known)}"

@@ -1,4 +1,4 @@
-"""Threads that want to know the same at the same time, of which one asks."""
+"""Single flight: of several threads that need the same answer at the same time, one asks and all share it."""
 
 import threading
 from collections.abc import Callable
@@ -12,24 +12,24 @@ Answer = TypeVar("Answer")
 
 @dataclass(eq=False, slots=True)
 class Flight(Generic[Generation, Answer]):
-    """One question that is under way."""
+    """One question under way."""
 
-    #: Of which generation of answers it is.
+    #: The generation of answers that it belongs to.
     generation: Generation
-    #: That of its claim in the store, set before the question is asked; None if it has none, or not yet.
+    #: The token of its fill lock, set before the question is asked; None if it has none, or not yet.
     token: bytes | None = None
     landing: "Future[Answer]" = field(default_factory=Future)
 
 
 class Flights(Generic[Generation, Answer]):
-    """What is being asked for just now in this process."""
+    """The questions under way in this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._under_way: dict[str, Flight[Generation, Answer]] = {}
 
     def under_way(self, key: str) -> Flight[Generation, Answer] | None:
-        """Return the question that one could wait for."""
+        """Return the question under way for a key, which a caller could wait for."""
         return self._under_way.get(key)
 
     def join(
@@ -40,14 +40,14 @@ class Flights(Generic[Generation, Answer]):
         lead: Callable[[], Answer],
         patience_seconds: float,
     ) -> Answer:
-        """Return an answer: what ``lead`` says, or said to another thread that asked for the same.
+        """Return the answer: what ``lead`` returns here, or returned to another thread with the same question.
 
         Args:
             key: What is asked for.
-            mine: What is under way if this thread leads.
-            fits: Tells whether the answer to a question that is under way will do.
-            lead: Asks; called if nobody does so already.
-            patience_seconds: Whoever has waited this long for another asks too.
+            mine: The question under way if this thread leads.
+            fits: Whether the answer to a question under way will do.
+            lead: Asks; called if no other thread does so already.
+            patience_seconds: A caller that has waited this long for another asks itself.
 
         Raises:
             Exception: what ``lead`` raised, here or in the other thread.
@@ -66,12 +66,12 @@ class Flights(Generic[Generation, Answer]):
         return self._lead(key, mine, lead)
 
     def leave(self, key: str) -> None:
-        """Let nobody join any more who asks for this from now on: something newer is known."""
+        """Let no further caller join the question under way for ``key``: something newer is known."""
         with self._lock:
             self._under_way.pop(key, None)
 
     def leave_all(self) -> None:
-        """Let nobody join any more who asks for anything from now on."""
+        """Let no further caller join any question under way."""
         with self._lock:
             self._under_way.clear()
 
@@ -83,10 +83,10 @@ class Flights(Generic[Generation, Answer]):
             mine.landing.set_exception(error)
             raise
         except BaseException:
-            # A thread that is stopped learns nothing: one of those who wait for it asks.
+            # A thread that is stopped has no answer: one of the waiting threads asks.
             self._land(key, mine)
             mine.landing.cancel()
-            # Only this wakes them.
+            # Nothing else wakes the waiting threads.
             mine.landing.set_running_or_notify_cancel()
             raise
         self._land(key, mine)

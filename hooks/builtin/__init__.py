@@ -1,1 +1,1 @@
-"""The lifecycle plugins and event sinks that come with Isotherm; each is off until the settings turn it on."""
+"""The lifecycle plugins and event sinks that ship with Isotherm; each is disabled until the settings enable it."""

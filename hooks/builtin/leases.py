@@ -1,8 +1,8 @@
-"""Speak with a licence server: acquire for an operation, settle when it is over, and catch up on what was not heard.
+"""The client of a licence server: acquires for an operation, settles after it, and delivers missed messages later.
 
-Both are idempotent by the operation's id. Every message stands for itself: what a stack is to have, or has; so one that
-was lost is made good by a later one on the same stack, and those that no later one may follow are kept here until the
-server hears them.
+Both are idempotent by the operation's id. Every message is complete in itself: what a stack is to have, or has. A lost
+message is made good by a later one about the same stack; those that no later one may follow are kept here until
+the server receives them.
 """
 
 import threading
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 ACQUIRE: Final = "acquire"
 SETTLE: Final = "settle"
 PREVIEW: Final = "preview"
-#: So many operations that the server was not told of are remembered; it is told by later operations of the others.
+#: The limit of undelivered settlements that are kept; later operations of the same stacks make good for the others.
 MOST_OWED: Final = 10_000
 
 
@@ -42,7 +42,7 @@ class Leaseholder:
 
 
 class Warned(BaseModel):
-    """What a server answers that would grant licences; fields that a later version may know are passed over."""
+    """A server's reply to a preview; unknown fields, of a later version, are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -50,7 +50,7 @@ class Warned(BaseModel):
 
 
 class Granted(Warned):
-    """What it answers that grants them."""
+    """A server's reply that grants licences."""
 
     lease_id: str = Field(min_length=1)
 
@@ -59,16 +59,16 @@ AnyAnswer = TypeVar("AnyAnswer", bound=Warned)
 
 
 class Leases:
-    """The leases of one server; threads may share it."""
+    """The leases of one server; thread-safe."""
 
     def __init__(self, options: SenderOptions) -> None:
-        """Prepare to ask; nothing is sent yet.
+        """Prepare the connection; nothing is sent yet.
 
         Raises:
-            ValueError: a file of secrets or certificates is not what it should be.
+            ValueError: a file of secrets or certificates is invalid.
         """
         self._sender = SignedSender(options)
-        #: What the server was not told, by operation, oldest first.
+        #: Undelivered settlements by operation, oldest first.
         self._owed: dict[str, Mapping[str, Any]] = {}
         self._lock = threading.Lock()
 
@@ -79,13 +79,13 @@ class Leases:
 
         Args:
             holder: The operation.
-            counts: How many of each type the stack holds at most in its course.
+            counts: The most that the stack will hold of each type during the operation.
             enforce: Whether the server may refuse.
-            within_seconds: How long it may take.
+            within_seconds: The time-out.
 
         Raises:
-            Refusal: the server does not grant them, in its words.
-            RequestFailed: it is not known whether it does.
+            Refusal: the server does not grant them; with its message.
+            RequestFailed: it is unknown whether the server granted them.
         """
         document = _document(holder, ACQUIRE, counts=counts, enforce=enforce)
         return self._agreed(self._send(document, within_seconds), Granted)
@@ -93,11 +93,11 @@ class Leases:
     def preview(
         self, holder: Leaseholder, counts: Mapping[str, int], *, enforce: bool, within_seconds: float
     ) -> Warned:
-        """Answer as :meth:`acquire` would, and hold nothing.
+        """Return the reply that :meth:`acquire` would get, and hold nothing.
 
         Raises:
-            Refusal: the server would not grant them, in its words.
-            RequestFailed: it is not known whether it would.
+            Refusal: the server would not grant them; with its message.
+            RequestFailed: it is unknown whether the server would.
         """
         document = _document(holder, PREVIEW, counts=counts, enforce=enforce)
         return self._agreed(self._send(document, within_seconds), Warned)
@@ -115,15 +115,16 @@ class Leases:
 
         Args:
             holder: The operation.
-            counts: What is there, by type; None if the operation never began, and so changed nothing.
+            counts: What exists, by type; None if the operation never began, and so changed nothing.
             outcome: How it ended.
-            later: Whether the server, if it does not hear it, is told again with what this process tells it next. It
-                may have heard of later operations by then: it must be able to tell that this one is older, because it
+            later: Whether an undelivered message is sent again with this process's next one. The server may
+                have received
+                later operations by then: it must be able to recognize this one as older, because it
                 granted it something, or there must be none.
-            within_seconds: How long it may take.
+            within_seconds: The time-out.
 
         Raises:
-            RequestFailed: the server did not hear it, or nobody knows.
+            RequestFailed: the server did not receive it, or that is unknown.
         """
         document = _document(holder, SETTLE, counts=counts, outcome=outcome)
         try:
@@ -142,28 +143,30 @@ class Leases:
     def _agreed(self, answer: Answer, model: type[AnyAnswer]) -> AnyAnswer:
         if answer.status == REFUSAL:
             raise Refusal(self._sender.shown(answer.words()) or f"{self._sender.where} gave no reason")
-        said = parsed(answer, model)
-        return said.model_copy(update={"warnings": tuple(map(self._sender.shown, said.warnings))})
+        reply = parsed(answer, model)
+        return reply.model_copy(update={"warnings": tuple(map(self._sender.shown, reply.warnings))})
 
     def _send(self, document: Mapping[str, Any], within_seconds: float) -> Answer:
         until = time.monotonic() + within_seconds
-        # What comes later must not wait long for what came earlier.
+        # An earlier message must not delay a later one for long.
         answer = self._sent(document, within_seconds * 0.7)
-        # A preview changes nothing anywhere.
+        # A preview changes nothing.
         if document["phase"] != PREVIEW:
             self._catch_up(until)
         return answer
 
     def _catch_up(self, until: float) -> None:
-        """Tell the server, which has just answered, what it did not hear before."""
+        """Deliver the kept settlements to the server, which has just replied."""
         for operation_id, document in tuple(self._owed.items()):
             try:
                 self._sent(document, until - time.monotonic())
             except RequestFailed as error:
-                log.warning("a licence server is still not told", operation=operation_id, reason=str(error))
+                log.warning(
+                    "licence settlement still not delivered", operation=operation_id, reason=str(error)
+                )
                 if error.passing:
                     return
-                # It answers, and does not want this: others must not wait for it.
+                # The server answers and rejects this message: the others must not wait for it.
             with self._lock:
                 self._owed.pop(operation_id, None)
 
@@ -180,8 +183,8 @@ class Leases:
         )
 
 
-def _document(holder: Leaseholder, phase: str, **said: Any) -> Mapping[str, Any]:
-    # The stack stands in the body too, for the signature is over that alone.
+def _document(holder: Leaseholder, phase: str, **fields: Any) -> Mapping[str, Any]:
+    # The stack is in the body too, because the signature covers the body alone.
     return {
         "operation_id": holder.operation_id,
         "phase": phase,
@@ -189,5 +192,5 @@ def _document(holder: Leaseholder, phase: str, **said: Any) -> Mapping[str, Any]
         "project": holder.project,
         "stack_id": holder.stack_id,
         "stack_name": holder.stack_name,
-        **said,
+        **fields,
     }

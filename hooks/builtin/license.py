@@ -1,8 +1,8 @@
-"""``license``: an HTTP licence server holds a licence for every resource of some types, as long as it exists.
+"""``license``: an HTTP licence server holds a licence for every resource of some types while it exists.
 
-Before an operation the server is told what the stack is to have, and may refuse; after it, what is really there. So
+Before an operation the server receives what the stack is to have, and may refuse; after it, what exists. So
 licences are held from before the first resource is made until after the last one is gone, whatever fails in between.
-The protocol, and what a server must do to get that right, is described in ``docs/lifecycle-http.md``.
+The protocol, and the requirements on a server, are described in ``docs/lifecycle-http.md``.
 """
 
 from collections import Counter
@@ -25,19 +25,19 @@ from hooks.stack import FrozenResource, FrozenStack
 
 log = structlog.get_logger()
 
-#: The server hears of these too, but they go on whatever it says: what takes away, brings back or looks must always
+#: The server is called for these too, but cannot refuse them: removing, restoring and looking must always
 #: be possible.
 _UNREFUSED: Final = frozenset({"ROLLBACK", "DELETE", "ABANDON", "CHECK"})
-#: Of those that give a stack a definition, or bring one back: what is to be counts as well as what is.
+#: Operations that give a stack a definition, or restore one: the new definition counts as well as the present one.
 _WITH_DEFINITION: Final = DEFINING_ACTIONS | {"ROLLBACK"}
-#: Of these the server always hears, also where nothing needs a licence: they put right what it was not told before.
-_ALWAYS_TOLD: Final = frozenset({"DELETE", "ABANDON", "CHECK"})
-#: Of the time that a call may take, so much is for the server, which may be asked twice: to grant licences, and to take
-#: back what nobody knows whether it granted.
+#: Operations reported to the server even where nothing needs a licence: they correct what it missed before.
+_ALWAYS_REPORTED: Final = frozenset({"DELETE", "ABANDON", "CHECK"})
+#: The share of a call's time-out for the server, which may be called twice: to grant licences, and to take
+#: back those of which it is unknown whether they were granted.
 _SHARE: Final = 0.8
 _ACQUIRING: Final = 0.5
 _GIVING_BACK: Final = _SHARE - _ACQUIRING
-#: Under which name the lease stands in the stack's annotations.
+#: The key of the lease in the stack's annotations.
 LEASE: Final = "lease_id"
 
 
@@ -56,21 +56,21 @@ class LicenseOptions(SenderOptions):
 
 
 class License(LifecyclePlugin):
-    """Asks a licence server."""
+    """Acquires licences from a server before operations, and settles them after."""
 
     name = "license"
     description = "Licences from an HTTP server, held for every resource of some types as long as it exists."
     enabled_by_default = False
     Options = LicenseOptions
     options: LicenseOptions
-    #: It holds something for whoever is let through: those that only refuse are asked before.
+    #: It holds something for the operation: plugins that only refuse are called before it.
     ordinal = 200
 
     def __init__(self, options: LicenseOptions) -> None:
-        """Prepare to ask; nothing is sent yet.
+        """Prepare the connection; nothing is sent yet.
 
         Raises:
-            ValueError: a file of secrets or certificates is not what it should be.
+            ValueError: a file of secrets or certificates is invalid.
         """
         super().__init__(options)
         self._leases = Leases(options)
@@ -78,14 +78,13 @@ class License(LifecyclePlugin):
     def do_pre_op(
         self, context: LifecycleContext, stack: FrozenStack, current_stack: FrozenStack | None, action: str
     ) -> Annotations | None:
-        """Acquire licences for what the stack is to have, and has.
+        """Acquire licences for the maximum of what the stack has and is to have.
 
         Raises:
-            Refusal: the server does not grant them; or it cannot be asked, and ``on_error`` says that then nothing is
-                done.
+            Refusal: the server does not grant them; or it cannot be called, and ``on_error`` is set to refuse then.
         """
         counts = self._needed(stack, current_stack, action)
-        if not counts and action not in _ALWAYS_TOLD:
+        if not counts and action not in _ALWAYS_REPORTED:
             return None
         holder = _holder(context, stack, action)
         is_unrefused = _is_unrefused(context, action)
@@ -101,7 +100,7 @@ class License(LifecyclePlugin):
         except RequestFailed as error:
             if is_unrefused or self.options.on_error == "allow":
                 return self._unlicensed(holder, error)
-            # Perhaps it was granted all the same, and nobody will be told that the operation is over.
+            # It may have been granted all the same, and no later call would end it.
             with suppress(RequestFailed):
                 self._leases.settle(
                     holder,
@@ -121,7 +120,7 @@ class License(LifecyclePlugin):
             operation=holder.operation_id,
             reason=str(error),
         )
-        # Not None: that somebody asked must be known when the operation is over.
+        # Not None: the call after the operation must know that the server was called before.
         return Annotations(warnings=(f"no licences are known to be held: {error}",))
 
     def do_preview(
@@ -130,14 +129,13 @@ class License(LifecyclePlugin):
         """Ask whether licences would be granted; none is held.
 
         Raises:
-            Refusal: the server would not grant them; or it cannot be asked, and ``on_error`` says that then nothing
-                would be done.
+            Refusal: the server would not grant them; or it cannot be called, and ``on_error`` is set to refuse then.
         """
         counts = self._needed(stack, current_stack, action)
         if not counts:
             return None
         try:
-            said = self._leases.preview(
+            verdict = self._leases.preview(
                 _holder(context, stack, action),
                 counts,
                 enforce=not _is_unrefused(context, action),
@@ -147,7 +145,7 @@ class License(LifecyclePlugin):
             if self.options.on_error == "refuse":
                 raise Refusal(f"{NO_ANSWER}: {error}") from error
             return Annotations(warnings=(f"it is not known whether there are licences: {error}",))
-        return Annotations(warnings=said.warnings) if said.warnings else None
+        return Annotations(warnings=verdict.warnings) if verdict.warnings else None
 
     def do_post_op(
         self,
@@ -155,21 +153,21 @@ class License(LifecyclePlugin):
         stack: FrozenStack,
         current_stack: FrozenStack | None,
         action: str,
-        is_stack_failure: bool,  # noqa: ARG002  # what is there counts, however that came about
+        is_stack_failure: bool,  # noqa: ARG002  # what exists counts, however that came about
     ) -> None:
-        """Tell the server what is there, so that it holds licences for that and nothing else.
+        """Report what exists to the server, so that it holds licences for that and nothing else.
 
         Raises:
-            RequestFailed: it was not told; a later operation does that.
+            RequestFailed: the report was not delivered; a later operation repeats it.
         """
-        # Of the last resource of a type nothing is left to see: that somebody asked about it tells.
-        was_asked = context.annotations is not None or action in _ALWAYS_TOLD
-        if not (was_asked or self._needed(stack, current_stack, action)):
+        # Once the last resource of a type is gone, only the earlier call shows that licences were involved.
+        was_called = context.annotations is not None or action in _ALWAYS_REPORTED
+        if not (was_called or self._needed(stack, current_stack, action)):
             return
-        there = {} if current_stack is None else self._counted(_there(current_stack))
+        present = {} if current_stack is None else self._counted(_existing(current_stack))
         # An operation that never began has changed nothing, and another may be under way: only what was acquired for
         # it ends.
-        counts = None if context.outcome == REFUSED else there
+        counts = None if context.outcome == REFUSED else present
         was_granted = context.annotations is not None and LEASE in context.annotations.stack
         self._leases.settle(
             _holder(context, stack, action),
@@ -180,13 +178,13 @@ class License(LifecyclePlugin):
         )
 
     def _needed(self, stack: FrozenStack, current_stack: FrozenStack | None, action: str) -> dict[str, int]:
-        """Return how many licences an operation needs at most, by type."""
+        """Return the most licences that an operation needs, by type."""
         if action not in _WITH_DEFINITION | _UNREFUSED:
             return {}
         wanted = self._counted(stack.resources.values()) if action in _WITH_DEFINITION else {}
-        there = {} if current_stack is None else self._counted(_there(current_stack))
-        # What is there goes only in the course of the operation, if it does.
-        return dict(sorted((Counter(wanted) | Counter(there)).items()))
+        present = {} if current_stack is None else self._counted(_existing(current_stack))
+        # What exists goes only in the course of the operation, if it does.
+        return dict(sorted((Counter(wanted) | Counter(present)).items()))
 
     def _counted(self, resources: Iterable[FrozenResource]) -> dict[str, int]:
         """Return how many of the resources need a licence, by type."""
@@ -197,7 +195,7 @@ class License(LifecyclePlugin):
 
 
 def _is_unrefused(context: LifecycleContext, action: str) -> bool:
-    # What a rollback of the outermost stack brings about in one below it is none less.
+    # A rollback of the outermost stack is a rollback of the stacks in it.
     return action in _UNREFUSED or context.root_action in _UNREFUSED
 
 
@@ -211,11 +209,11 @@ def _holder(context: LifecycleContext, stack: FrozenStack, action: str) -> Lease
     )
 
 
-def _there(stack: FrozenStack) -> Iterable[FrozenResource]:
-    """Yield what is there, or may be: what is being made, and what could not be taken away."""
+def _existing(stack: FrozenStack) -> Iterable[FrozenResource]:
+    """Yield the resources that exist, or may: those being made, and those that could not be removed."""
     for each in stack.resources.values():
         for one in (each, *each.others):
             is_begun = one.uuid and one.action not in ("", "INIT")
-            # What failed before it had an id in the outside world is not there.
+            # A resource that failed before it had a physical id does not exist.
             if is_begun and (one.physical_id is not None or one.status != "FAILED"):
                 yield one

@@ -1,7 +1,7 @@
 """``limits``: how many resources a stack may have, in total and of each type.
 
-Counts what a stack is to have. A stack in a stack is counted by itself, as the stack that it is: no plugin is ever
-shown more than one.
+Counts the resources of the new definition. A nested stack is counted by itself: a plugin is never shown more than
+one stack.
 """
 
 from collections import Counter
@@ -19,12 +19,12 @@ from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenStack
 
 _Count = Annotated[int, Field(strict=True, ge=0)]
-#: The type that stands for resources of all types.
+#: Stands for resources of all types.
 _TOTAL: Final = ""
 
 
 class Limit(BaseModel):
-    """So many resources; a number alone is one to refuse beyond, and with neither there is no limit."""
+    """A limit; a plain number is one to refuse beyond, and without either number there is no limit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -33,8 +33,8 @@ class Limit(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_number(cls, said: Any) -> Any:
-        return said if isinstance(said, Mapping) else {"refuse": said}
+    def _from_number(cls, value: Any) -> Any:
+        return value if isinstance(value, Mapping) else {"refuse": value}
 
     @model_validator(mode="after")
     def _can_warn(self) -> "Limit":
@@ -68,9 +68,9 @@ class LimitOptions(StackLimits):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """How many resources that one limit is about a stack is to have, and has."""
+    """The resources that one limit counts: how many a stack is to have, and has."""
 
-    #: The type, or what types match; empty for resources of all types.
+    #: The type, or a pattern of types; empty for resources of all types.
     pattern: str
     limit: Limit
     wanted: int
@@ -78,7 +78,7 @@ class Counted:
 
     @property
     def refused(self) -> bool:
-        """Whether there are too many; what is there may stay."""
+        """Whether there are too many; existing ones may stay."""
         return self._beyond(self.limit.refuse) and self.wanted > self.present
 
     @property
@@ -87,7 +87,7 @@ class Counted:
         return not self.refused and (self._beyond(self.limit.warn) or self._beyond(self.limit.refuse))
 
     def __str__(self) -> str:
-        """What is wrong, and what to do about it."""
+        """Return the problem and its remedy as a sentence."""
         what = f" that match {self.pattern!r}" if is_pattern(self.pattern) else f" of type {self.pattern!r}"
         resources = "resource" if self.wanted == 1 else "resources"
         counted = f"{self.wanted} {resources}{what if self.pattern else ''}"
@@ -113,7 +113,7 @@ class Counted:
 def counted(
     limits: Mapping[str, Limit], stack: FrozenStack, current: FrozenStack | None
 ) -> Iterator[Counted]:
-    """Yield what each of ``limits``, by its pattern, is about."""
+    """Yield the count for each of ``limits``, by pattern."""
     wanted, present = _types(stack), _types(current)
     for pattern, limit in limits.items():
         yield Counted(
@@ -131,7 +131,7 @@ class Limits(LifecyclePlugin):
     enabled_by_default = False
     Options: ClassVar[type[HookOptions]] = LimitOptions
     options: LimitOptions
-    #: It asks nobody: whoever does may be spared the question.
+    #: It calls no server: calling it first may spare a call by plugins that do.
     ordinal = 10
 
     def do_pre_op(
@@ -141,10 +141,10 @@ class Limits(LifecyclePlugin):
         current_stack: FrozenStack | None,
         action: str,
     ) -> Annotations | None:
-        """Count.
+        """Count the resources, and refuse or warn.
 
         Raises:
-            Refusal: there are too many; it names all of which there are.
+            Refusal: there are too many; the message names every limit that is exceeded.
         """
         if not is_among(DEFINING_ACTIONS, context, action):
             return None
@@ -155,7 +155,7 @@ class Limits(LifecyclePlugin):
             raise Refusal("; ".join(refused))
         return Annotations(warnings=tuple(str(each) for each in found if each.suspect))
 
-    #: It only looks.
+    #: It has no side effects.
     do_preview = do_pre_op
 
     def _limits_of(self, project: str) -> Mapping[str, Limit]:

@@ -1,6 +1,6 @@
 """``webhook``: a signed HTTP call before and after every operation; the one before may refuse it.
 
-What is sent and what may be answered is described in ``docs/lifecycle-http.md``. Each call carries an
+Requests and answers are described in ``docs/lifecycle-http.md``. Each call carries an
 ``Idempotency-Key``, the operation's id and the phase: the same call may come more than once.
 """
 
@@ -70,7 +70,7 @@ class _StackAnnotations(BaseModel):
 
 
 class _Verdict(BaseModel):
-    """What a receiver may answer; fields that a later version may know are passed over."""
+    """A receiver's answer; unknown fields, of a later version, are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -81,7 +81,7 @@ class _Verdict(BaseModel):
 
 
 class Webhook(LifecyclePlugin):
-    """Calls a server of the operator's."""
+    """Calls an operator's HTTP server."""
 
     name = "webhook"
     description = "A signed HTTP call before and after every operation; the receiver may refuse it."
@@ -90,10 +90,10 @@ class Webhook(LifecyclePlugin):
     options: WebhookOptions
 
     def __init__(self, options: WebhookOptions) -> None:
-        """Prepare to call; nothing is sent yet.
+        """Prepare the connection; nothing is sent yet.
 
         Raises:
-            ValueError: a file of secrets or certificates is not what it should be.
+            ValueError: a file of secrets or certificates is invalid.
         """
         super().__init__(options)
         self._sender = SignedSender(options)
@@ -101,22 +101,22 @@ class Webhook(LifecyclePlugin):
     def do_pre_op(
         self, context: LifecycleContext, stack: FrozenStack, current_stack: FrozenStack | None, action: str
     ) -> Annotations | None:
-        """Ask the receiver.
+        """Call the receiver, which may refuse the operation.
 
         Raises:
-            Refusal: it refuses; or it cannot be asked, and ``on_error`` says that then nothing is done.
+            Refusal: the receiver refuses; or it cannot be called, and ``on_error`` is set to refuse then.
         """
-        return self._asked(_Call(PRE, context, stack, current_stack, action))
+        return self._verdict(_Call(PRE, context, stack, current_stack, action))
 
     def do_preview(
         self, context: LifecycleContext, stack: FrozenStack, current_stack: FrozenStack | None, action: str
     ) -> Annotations | None:
-        """Ask the receiver what it would answer.
+        """Return the answer that the receiver would give.
 
         Raises:
-            Refusal: it would refuse; or it cannot be asked, and ``on_error`` says that then nothing would be done.
+            Refusal: the receiver would refuse; or it cannot be called, and ``on_error`` is set to refuse then.
         """
-        return self._asked(_Call(PREVIEW, context, stack, current_stack, action))
+        return self._verdict(_Call(PREVIEW, context, stack, current_stack, action))
 
     def do_post_op(
         self,
@@ -126,17 +126,17 @@ class Webhook(LifecyclePlugin):
         action: str,
         is_stack_failure: bool,
     ) -> None:
-        """Tell the receiver how it ended.
+        """Report the outcome of the operation to the receiver.
 
         Raises:
-            RequestFailed: it was not told, or gave no answer of success.
+            RequestFailed: the report was not delivered, or was not accepted.
         """
         call = _Call(POST, context, stack, current_stack, action)
-        # Of the last resource of a type nothing is left to see: that it was asked about tells.
+        # Once the last resource of a type is gone, only the earlier call shows that one was involved.
         if context.annotations is not None or self._concerns(call):
             self._send(call, is_stack_failure=is_stack_failure)
 
-    def _asked(self, call: "_Call") -> Annotations | None:
+    def _verdict(self, call: "_Call") -> Annotations | None:
         if not self._concerns(call):
             return None
         try:
@@ -147,7 +147,7 @@ class Webhook(LifecyclePlugin):
             if self.options.on_error == "refuse":
                 raise Refusal(f"{NO_ANSWER}: {error}") from error
             log.warning(
-                "an operation goes on although its webhook could not be asked",
+                "operation continues, its webhook could not be called",
                 hook=self.name,
                 stack_name=call.stack.name,
                 action=call.action,
@@ -159,9 +159,9 @@ class Webhook(LifecyclePlugin):
             raise Refusal(self._sender.shown(verdict.reason) or f"{self._sender.where} gave no reason")
         if verdict.annotations is None and not verdict.warnings and self._has_type(call.stack):
             return None
-        said = verdict.annotations or _StackAnnotations()
+        annotations = verdict.annotations or _StackAnnotations()
         warnings = tuple(map(self._sender.shown, verdict.warnings))
-        return Annotations(warnings=warnings, stack=said.stack, resources=said.resources)
+        return Annotations(warnings=warnings, stack=annotations.stack, resources=annotations.resources)
 
     def _concerns(self, call: "_Call") -> bool:
         options = self.options
@@ -182,14 +182,14 @@ class Webhook(LifecyclePlugin):
             call.document(has_values=self.options.send_values) | ending,
             headers={"Idempotency-Key": f"{call.context.operation_id}/{call.phase}"},
             accept=() if call.phase == POST else {REFUSAL},
-            # What is left of this plugin's own limit is for whatever else a call takes.
+            # The rest of this plugin's time-out is for everything else in a call.
             within_seconds=self.time_limit_seconds * 0.8,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What a receiver is called about."""
+    """One call of a receiver."""
 
     phase: str
     context: LifecycleContext
@@ -198,7 +198,7 @@ class _Call:
     action: str
 
     def document(self, *, has_values: bool) -> dict[str, Any]:
-        """Return what is sent."""
+        """Return the body of the request."""
         context, current = self.context, self.current_stack
         ended = {"outcome": context.outcome, "reason": context.reason} if self.phase == POST else {}
         return {

@@ -1,7 +1,7 @@
-"""The one HTTP client: bounded in time and size, trying again where that does no harm, with no secret in any sentence.
+"""The HTTP client: bounded in time and size, with retries where they are harmless, and no secret in any message.
 
-Hooks, client plugins and the fetching of templates call by it. What they raise, and how their sentences name a
-request, is their own.
+Hooks, client plugins and the fetching of templates use it; each raises errors of its own, and names requests
+in its own way.
 """
 
 import logging
@@ -25,45 +25,45 @@ from hooks.http.cutting import Cutter
 from hooks.http.options import HttpOptions
 from hooks.http.outcome import NEVER_SENT, Answer, RequestFailed, of_transport
 
-# Their lines hold whole URLs and headers, where secrets may be.
+# httpx logs whole URLs and headers, which may hold secrets.
 for _name in ("httpx", "httpcore"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
-#: What may be over the next time.
+#: Statuses of failures that may be temporary.
 PASSING: Final = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}
 ) - {HTTPStatus.NOT_IMPLEMENTED}
-#: No request is led further than by so many redirects.
+#: The limit of redirects of one request.
 _REDIRECTS: Final = 5
-#: A client's own time-outs come first, where they come at all.
+#: The margin by which httpx's own time-outs come first, where they apply.
 _MARGIN_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is sent, once or again."""
+    """A request, which may be sent more than once."""
 
     method: str
     url: httpx.URL = field(repr=False)
     content: bytes | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    #: Returns further headers, for each try anew: those that sign it.
+    #: Returns further headers, anew for each attempt: those that sign it.
     signed: Callable[[], Mapping[str, str]] = dict
-    #: Statuses that are no failure, besides those of success.
+    #: Accepted statuses, besides those of success.
     accept: Collection[int] = ()
-    #: Whether sending it twice is the same as once.
+    #: Whether sending it twice has the same effect as once.
     repeatable: bool = True
-    #: Whether only the beginning is kept of an answer that is too long.
+    #: Whether an answer that is too long is truncated instead of refused.
     cut: bool = False
-    #: Raises where a redirect, of a status, to a URL, must not be followed: what it leads to gets the same headers.
-    #: None: no redirect is followed.
+    #: Raises where a redirect, of a status, to a URL, must not be followed: its target receives the same headers.
+    #: None: redirects are not followed.
     redirected: Callable[[int, httpx.URL], object] | None = None
-    #: The most that all tries may take together, if the options give them more.
+    #: The limit of all attempts together, if the options allow more.
     within_seconds: float = math.inf
 
 
 class BoundedClient:
-    """Sends requests; threads may share it."""
+    """Sends requests; thread-safe."""
 
     def __init__(
         self,
@@ -77,17 +77,17 @@ class BoundedClient:
         passing: Collection[int] = PASSING,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Prepare to send; nothing is sent yet.
+        """Prepare the connections; nothing is sent yet.
 
         Args:
-            options: Patience and trust.
+            options: Time-outs, retries and trust.
             headers: Sent with every request.
-            secure: Whether TLS may be spoken.
-            read_seconds: The longest that a server may be silent.
-            max_connections: So many requests are under way at once at most.
-            max_retry_after_seconds: A server that wants to be left alone for longer is not waited for.
-            passing: The statuses after which a request may be tried again.
-            sleep: Pauses between tries.
+            secure: Whether TLS may be used.
+            read_seconds: The longest wait for the next bytes.
+            max_connections: The limit of concurrent requests.
+            max_retry_after_seconds: A longer Retry-After is not waited for.
+            passing: The statuses after which a request may be retried.
+            sleep: Pauses between attempts.
 
         Raises:
             ValueError: certificates cannot be loaded.
@@ -100,24 +100,24 @@ class BoundedClient:
             "User-Agent": "isotherm",
             **(headers or {}),
         }
-        # One that is never used comes without the certificates of the system, which take long to load.
+        # Without TLS, the system's certificates, which take long to load, are not loaded.
         self._tls = options.tls() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         # A client of httpx that threads share now and then closes a connection on which another thread has just begun:
-        # its pool takes an answer that has come for the end of a connection that nobody uses. So each has one
+        # its pool takes a received answer for the end of an idle connection. So each client has one
         # connection, and is used by one thread at a time.
         self._free: deque[tuple[httpx.Client, Cutter]] = deque()
         self._room = threading.Semaphore(max_connections)
 
     def close(self) -> None:
-        """Close the connections that no thread uses now; sending opens new ones."""
+        """Close the idle connections; sending opens new ones."""
         while self._free:
             self._free.pop()[0].close()
 
     def send(self, request: Request) -> Answer:
-        """Send a request and return the answer: one of success, or of the statuses that it accepts.
+        """Send a request and return the answer: one of success, or with an accepted status.
 
         Raises:
-            RequestFailed: unless ``undone``, it may have arrived all the same, once or more often.
+            RequestFailed: the request failed; unless ``undone``, the server may have received it, once or more often.
         """
         total_seconds = min(self._options.total_seconds, request.within_seconds)
         deadline = time.monotonic() + total_seconds
@@ -198,7 +198,7 @@ class BoundedClient:
                 return Answer(
                     status=response.status_code,
                     headers={name.lower(): value for name, value in response.headers.items()},
-                    # What comes with a redirect may have no end.
+                    # The body of a redirect may be endless.
                     content=b"" if is_followed else self._read(request, response, deadline),
                 ), onwards
 
@@ -221,7 +221,7 @@ class BoundedClient:
             raise httpx.PoolTimeout("all connections are in use")
         try:
             try:
-                # The last one that was used is the likeliest to be open still.
+                # The last used one is the most likely to be still open.
                 connection = self._free.pop()
             except IndexError:
                 connection = self._new()
@@ -238,7 +238,7 @@ class BoundedClient:
                 headers=self._headers,
                 verify=self._tls,
                 limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30.0),
-                # An answer must not decide what is sent with the next request.
+                # Cookies of an answer must not be sent with the next request.
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             )
         except (ImportError, ValueError, httpx.InvalidURL):

@@ -1,7 +1,7 @@
-"""Cut a connection whose time is over: a server that sends a byte now and then would hold a thread for ever.
+"""A watchdog of connections: a server that sends a byte now and then must not hold a thread forever.
 
-The time-outs of HTTP clients are for each read. They bound neither how long the head of an answer takes, nor how many
-answers of the kind that says "go on" come before it.
+The time-outs of HTTP clients apply to each read. They bound neither how long the head of an answer takes, nor how
+many interim responses (1xx) come before it.
 """
 
 import socket
@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-#: What httpcore says when there is a new stream, of TCP and then of TLS on it.
+#: httpcore's trace events of a new stream: of TCP, and then of TLS on it.
 _NEW_STREAM: Final = ("connect_tcp.complete", "start_tls.complete")
 
 
 class Cutter:
-    """Knows the one connection of a client, and cuts it when an exchange takes too long; for one thread at a time."""
+    """Cuts the one connection of a client when an exchange takes too long; for one thread at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -23,13 +23,13 @@ class Cutter:
         self._exchange: object = None
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Hear what becomes of the connection; for the request's extension ``trace``."""
+        """Note events of the connection; for the request's extension ``trace``."""
         if event.endswith(_NEW_STREAM):
             self._stream = info["return_value"]
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Cut what is still going on after so long; whoever reads then hears that the connection broke."""
+        """Cut an exchange that takes longer; its reader gets an error of a broken connection."""
         exchange = self._exchange = object()
         timer = threading.Timer(seconds, self._cut, (exchange,))
         timer.daemon = True
@@ -45,6 +45,6 @@ class Cutter:
         with self._lock:
             if self._exchange is not exchange or self._stream is None:
                 return
-            # Past TLS, whose own goodbye is none of another thread's business. To close it would wake nobody.
+            # Below TLS, whose closing handshake belongs to the other thread. Closing the socket would not wake it.
             with suppress(OSError):
                 socket.socket.shutdown(self._stream.get_extra_info("socket"), socket.SHUT_RDWR)

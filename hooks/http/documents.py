@@ -1,4 +1,4 @@
-"""Stacks as JSON documents: what is sent to those who know nothing of Python."""
+"""Stacks as JSON documents, for receivers in any language."""
 
 import math
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.frozen import thawed
 from hooks.values.unknown import UNKNOWN
 
-#: Stands for a value that only a resource still to be made can tell: no text could, for it might be the value.
+#: Stands for a value that is unknown until a resource exists: null, because any text might be the value.
 UNKNOWN_DOCUMENT: Final[Mapping[str, Any]] = {"$unknown": True}
 
 
 def definition_document(stack: FrozenStack, *, has_values: bool) -> dict[str, Any]:
-    """Return what a stack is to be; without ``has_values`` neither parameters nor properties are in it."""
+    """Return a stack's new definition; without ``has_values``, parameters and properties are left out."""
     values = {"parameters": _document(stack.parameters)} if has_values else {}
     return {
         **_heading(stack),
@@ -30,7 +30,7 @@ def definition_document(stack: FrozenStack, *, has_values: bool) -> dict[str, An
 
 
 def presence_document(stack: FrozenStack) -> dict[str, Any]:
-    """Return what is there of a stack, in brief: no values."""
+    """Return what exists of a stack, in brief, without values."""
     return {
         **_heading(stack),
         "resources": {
@@ -62,8 +62,8 @@ def _heading(stack: FrozenStack) -> dict[str, Any]:
 
 
 def _document(value: Any) -> Any:
-    """Return a value as JSON can say it."""
-    # Most are these, and there may be a hundred thousand.
+    """Return a value in types of JSON."""
+    # Most values are of these types, and there may be a hundred thousand.
     if value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, (dict, Mapping)):

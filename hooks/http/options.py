@@ -1,4 +1,4 @@
-"""The options of calls over HTTP: patience and trust of all of them, and where signed messages go."""
+"""The options of calls over HTTP: time-outs, retries and trust for all, receiver and secrets for signed messages."""
 
 import ssl
 from pathlib import Path
@@ -9,12 +9,12 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from hooks.hook import HookOptions
 
-#: A secret that can be guessed signs nothing.
+#: The minimal length of a secret: one that can be guessed signs nothing.
 _FEWEST_CHARACTERS: Final = 16
 
 
 class HttpOptions(HookOptions):
-    """Base of the options of everything that is called over HTTP."""
+    """Base of the options of every HTTP call."""
 
     verify: bool = Field(
         default=True, description="Whether the server must prove by its certificate who it is."
@@ -48,16 +48,16 @@ class HttpOptions(HookOptions):
     max_response_bytes: int = Field(default=64 * 1024, ge=1, description="A longer answer is a fault.")
 
     def tls(self) -> ssl.SSLContext | bool:
-        """Return which servers to trust, as httpx takes it.
+        """Return the trusted certificates, as httpx takes them.
 
         Raises:
-            ValueError: there are no certificates in the file; the sentence names the file and the reason.
+            ValueError: the file holds no certificates; the message names the file and the reason.
         """
         if not self.verify:
             return False
         try:
             return ssl.create_default_context(cafile=str(self.ca_file) if self.ca_file else None)
-        except OSError as error:  # TLS errors among them
+        except OSError as error:  # includes TLS errors
             why = error.strerror or type(error).__name__
             raise ValueError(f"{str(self.ca_file)!r}: {why}") from None
 
@@ -96,7 +96,7 @@ class _Signing(HookOptions):
         return self
 
     def all_secrets(self) -> tuple[str, ...]:
-        """Return what messages are signed with, as it is by now.
+        """Return the secrets that sign messages; files are read anew.
 
         Raises:
             ValueError: a file holds no secret.
@@ -105,7 +105,7 @@ class _Signing(HookOptions):
 
 
 class SenderOptions(HttpOptions, _Signing):
-    """Where to send signed messages, with which secrets, and with how much patience."""
+    """The receiver of signed messages, its secrets, time-outs and retries."""
 
     max_response_bytes: int = Field(
         default=64 * 1024, ge=1, le=64 * 1024 * 1024, description="A longer answer is a fault."
@@ -116,7 +116,7 @@ def web_url(text: str, example: str) -> httpx.URL:
     """Return a URL of http or https.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is no such URL.
     """
     try:
         url = httpx.URL(text)

@@ -1,4 +1,4 @@
-"""What becomes of a request over HTTP: an answer, or a failure whose sentence holds nothing that was sent."""
+"""The outcome of an HTTP request: an answer, or a failure whose message holds nothing that was sent."""
 
 import json
 import re
@@ -12,15 +12,15 @@ import httpx
 
 from hooks.errors import HookError
 
-#: With these, the server got nothing of a request.
+#: Errors after which the server has certainly received nothing.
 NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-#: So much of an answer's words is shown to people.
+#: The most characters of a server's message that are shown.
 _SHOWN_CHARACTERS: Final = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a server answered."""
+    """A server's answer."""
 
     status: int
     #: By lower-case name.
@@ -28,10 +28,10 @@ class Answer:
     content: bytes = field(repr=False)
 
     def document(self) -> Any:
-        """Return the JSON that the answer holds; None where it is empty.
+        """Return the JSON in the answer; None where it is empty.
 
         Raises:
-            RequestFailed: it holds something else.
+            RequestFailed: it is no JSON.
         """
         if not self.content.strip():
             return None
@@ -43,7 +43,7 @@ class Answer:
             ) from None
 
     def words(self) -> str:
-        """Return what it says to people: the ``reason`` of an answer in JSON, else its text; empty if there is none."""
+        """Return the server's message: the ``reason`` in JSON, else the text; empty if there is none."""
         try:
             document = self.document()
         except RequestFailed:
@@ -54,20 +54,20 @@ class Answer:
 
     @property
     def retry_after_seconds(self) -> float:
-        """For how long the server wants to be left alone; 0 where it does not say so in words of HTTP."""
+        """Return the wait that the server requests; 0 where it has no valid Retry-After."""
         text = self.headers.get("retry-after", "").strip()
         if text.isascii() and text.isdigit():
             return float(text[:9])
         until = _time(text)
         if until is None:
             return 0.0
-        # By its own clock, which may be another than ours.
+        # By the server's own clock, which may differ from ours.
         now = _time(self.headers.get("date", "")) or datetime.now(UTC)
         return max(0.0, (until - now).total_seconds())
 
 
 class RequestFailed(HookError):
-    """A request was not answered as it should be; the sentence says how, and holds nothing that was sent."""
+    """A request failed; the message holds nothing that was sent."""
 
     def __init__(
         self,
@@ -79,13 +79,13 @@ class RequestFailed(HookError):
         answer: Answer | None = None,
     ) -> None:
         super().__init__(message, status)
-        #: What was answered; 0: nothing, or nothing that could be understood.
+        #: The status of the answer; 0: none, or an unreadable one.
         self.status = status
-        #: Whether the same may succeed later.
+        #: Whether a retry may succeed.
         self.passing = passing
-        #: Whether it is certain that nothing was done.
+        #: Whether it is certain that the server did nothing.
         self.undone = undone
-        #: An answer that is a failure; its words may repeat what was sent.
+        #: The answer of a failure; its text may repeat what was sent.
         self.answer = answer
 
     def __str__(self) -> str:
@@ -93,12 +93,12 @@ class RequestFailed(HookError):
 
     @property
     def retry_after(self) -> float:
-        """For how many seconds the server wants to be left alone."""
+        """The seconds that the server requests to wait."""
         return self.answer.retry_after_seconds if self.answer else 0.0
 
 
 def of_transport(error: Exception) -> RequestFailed:
-    """Return the failure that a request is not answered at all."""
+    """Return the failure of a request that got no answer."""
     match error:
         case httpx.ConnectError() if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return RequestFailed("the server's certificate is not trusted (verify, ca_file)")
@@ -113,26 +113,26 @@ def of_transport(error: Exception) -> RequestFailed:
         case httpx.NetworkError() | httpx.RemoteProtocolError():
             why = "the connection broke before there was a whole answer, or it was no HTTP"
         case _:
-            # What it says may quote a header.
+            # httpx's message may quote a header.
             return RequestFailed(f"it cannot be sent ({type(error).__name__})")
     return RequestFailed(why, passing=True, undone=isinstance(error, NEVER_SENT))
 
 
 def words_of_system(error: BaseException | None) -> str:
-    """Return what the system says of a connection that did not come about; empty if ``error`` is something else."""
+    """Return the operating system's message about a failed connection; empty for other errors."""
     if not isinstance(error, (httpx.ConnectError, httpx.ProxyError)):
         return ""
     return one_line(re.sub(r"^\[[^\]]*\] ?", "", str(error))) or type(error).__name__
 
 
 def phrase(status: int) -> str:
-    """Return a status in numbers and words."""
+    """Return a status as number and phrase."""
     reason = httpx.codes.get_reason_phrase(status)
     return f"{status} ({reason})" if reason else str(status)
 
 
 def one_line(text: str) -> str:
-    """Return a server's words for a sentence: on one line, printable, and cut."""
+    """Return a server's message for use in a sentence: on one line, printable, and truncated."""
     line = "".join(each if each.isprintable() else "?" for each in " ".join(text.split()))
     return line if len(line) <= _SHOWN_CHARACTERS else f"{line[: _SHOWN_CHARACTERS - 3]}..."
 

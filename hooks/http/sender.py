@@ -1,7 +1,7 @@
-"""Send signed JSON over HTTP.
+"""The sender of signed JSON over HTTP.
 
-Whatever is sent may arrive twice: a try whose answer was lost is made again. So messages carry a key by which the
-receiver tells one from the other.
+A message may arrive twice: an attempt whose answer was lost is repeated. So messages carry a key by which the
+receiver recognizes duplicates.
 """
 
 import json
@@ -19,7 +19,7 @@ from hooks.http.signing import HEADER, signature
 
 
 class SignedSender:
-    """Sends signed messages to one server; threads may share it."""
+    """Sends signed messages to one server; thread-safe."""
 
     def __init__(
         self,
@@ -28,10 +28,10 @@ class SignedSender:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Prepare to send; nothing is sent yet.
+        """Prepare the connection; nothing is sent yet.
 
         Raises:
-            ValueError: a file of secrets or certificates is not what it should be.
+            ValueError: a file of secrets or certificates is invalid.
         """
         self.options = options
         self._clock = clock
@@ -47,11 +47,11 @@ class SignedSender:
 
     @property
     def where(self) -> str:
-        """The server for sentences: without path and query, which may hold a secret."""
+        """The server's address for messages: without path and query, which may hold a secret."""
         return str(self._base.copy_with(raw_path=b"/")).rstrip("/")
 
     def close(self) -> None:
-        """Close the connections that nobody uses now; sending opens new ones."""
+        """Close the idle connections; sending opens new ones."""
         self._client.close()
 
     def send(
@@ -64,13 +64,13 @@ class SignedSender:
         accept: Collection[int] = (),
         within_seconds: float = math.inf,
     ) -> Answer:
-        """Send a document of plain types as JSON and return the answer, as :class:`Request` says.
+        """Send a document of plain types as JSON and return the answer; see :class:`Request`.
 
         ``path`` comes after the URL's own path: it begins with a slash and is quoted already.
 
         Raises:
-            RequestFailed: it may have arrived all the same, once or more often.
-            ValueError: JSON knows no such number.
+            RequestFailed: it failed, but the server may have received it, once or more often.
+            ValueError: the document holds a number that JSON cannot express.
         """
         body = json.dumps(document, allow_nan=False).encode()
         request = Request(
@@ -97,7 +97,7 @@ class SignedSender:
         return {HEADER: signature(self._known, body, int(self._clock()))}
 
     def shown(self, text: str) -> str:
-        """Return a server's words for people: on one line, cut, and without our secrets."""
+        """Return a server's message for display: on one line, truncated, and without this sender's secrets."""
         for secret in self._known:
             text = text.replace(secret, "******")
         return one_line(text)

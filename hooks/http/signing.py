@@ -1,11 +1,11 @@
-"""Sign what is sent over HTTP, and check such a signature.
+"""Signatures of HTTP messages: made by senders, verified by receivers.
 
 The header ``X-Isotherm-Signature: t=1767225600,v1=5257a8...`` holds the time of sending in seconds since the epoch,
-and for each secret an HMAC-SHA256 in hexadecimal over the time as it stands there, a full stop, and the body's bytes.
-So nobody without a secret can make a message, change one, or send an old one again later than the receiver tolerates.
+and for each secret an HMAC-SHA256 in hexadecimal over the time as written there, a full stop, and the body's bytes.
+So only an owner of a secret can make or change a message, and an old one is refused once the tolerance is over.
 
-While a secret is being replaced, either side may know both: a sender signs with each of its secrets, a receiver
-takes a message if one signature is by one of its own.
+While a secret is being replaced, either side may have both: a sender signs with each of its secrets, a receiver
+accepts a message if one signature matches one of its own.
 """
 
 import hashlib
@@ -18,16 +18,16 @@ from hooks.errors import HookError
 
 #: The header that carries the signature.
 HEADER: Final = "X-Isotherm-Signature"
-#: So far may a message's time be from the receiver's, either way, unless it says otherwise.
+#: The default tolerance between a message's time and the receiver's, either way.
 TOLERANCE_SECONDS: Final = 300.0
-#: The version of the scheme; others in the header are passed over.
+#: The version of the scheme; others in the header are ignored.
 _VERSION: Final = "v1"
-#: A header longer than this is no signature.
+#: The length limit of the header.
 _MOST_CHARACTERS: Final = 4096
 
 
 class BadSignature(HookError):
-    """A message is not what somebody with a secret sent lately; the sentence says why, for the receiver's log."""
+    """A message has no valid, recent signature; the message of the error is for the receiver's log."""
 
 
 def signature(secrets: Sequence[str], body: bytes, at: int) -> str:
@@ -54,19 +54,19 @@ def verify(
     tolerance_seconds: float = TOLERANCE_SECONDS,
     now: float | None = None,
 ) -> int:
-    """Check that a message comes from somebody who knows one of ``secrets``, and was sent lately; return when.
+    """Verify that a message was signed recently with one of ``secrets``; return when.
 
-    Every signature is compared with every secret, each in constant time: how long it takes tells nothing of them.
+    Every signature is compared with every secret, each in constant time, so that the duration reveals nothing.
 
     Args:
-        secrets: What this receiver takes, in any order.
-        body: The bytes as they came in, before anything parsed them.
+        secrets: The secrets of this receiver, in any order.
+        body: The received bytes, before any parsing.
         header: The value of ``X-Isotherm-Signature``; None if there was none.
-        tolerance_seconds: So far may the message's time be from ``now``, either way.
+        tolerance_seconds: The largest difference of the message's time from ``now``, either way.
         now: Seconds since the epoch; the clock's if None.
 
     Raises:
-        BadSignature: do not act upon the message; answer 401.
+        BadSignature: the message must be rejected; answer 401.
         ValueError: there is no secret, or an empty one.
     """
     known = tuple(secrets)
@@ -80,7 +80,7 @@ def verify(
     ]
     if not any(matches):
         raise BadSignature("no signature is by a secret that is known here, over this body and time")
-    # Only now: the time of a message that somebody else made says nothing.
+    # Checked last: the time of a forged message means nothing.
     apart = abs((time.time() if now is None else now) - int(at))
     if apart > tolerance_seconds:
         raise BadSignature(
@@ -99,7 +99,7 @@ def _digest(secret: str, at: str, body: bytes) -> str:
 
 
 def _parsed(header: str | None) -> tuple[str, list[str]]:
-    """Return the time, as it stands there, and the signatures of our version."""
+    """Return the time as written, and the signatures of this version."""
     if not header:
         raise BadSignature(f"the message has no header {HEADER}")
     parts = [part.strip().partition("=") for part in header[:_MOST_CHARACTERS].split(",")]

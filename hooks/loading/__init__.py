@@ -1,1 +1,1 @@
-"""Hooks found, ordered, and made from the settings."""
+"""The loading of hooks: found, ordered, and made from the settings."""

@@ -1,7 +1,7 @@
-"""A call of somebody else's code that takes no longer than it may.
+"""Calls of third-party code with a time-out.
 
-A thread cannot be stopped in Python. One that goes on after its time is left behind: it keeps nobody from ending, and
-what it returns at last is heard by nobody. Of one hook no more than :data:`MOST_LEFT` are left behind at a time.
+A thread cannot be stopped in Python. One that exceeds its time is abandoned: it does not keep the process from ending,
+and its result is ignored. At most :data:`MOST_LEFT` abandoned calls of one hook run at a time.
 """
 
 import contextvars
@@ -14,7 +14,7 @@ from hooks.errors import HookError
 
 T = TypeVar("T")
 
-#: So many calls of one hook may go on after their time; then none is begun until one of them ends.
+#: The limit of abandoned calls of one hook; beyond it none is begun until one of them ends.
 MOST_LEFT: Final = 8
 
 _left: Counter[str] = Counter()
@@ -22,21 +22,21 @@ _counting = threading.Lock()
 
 
 class TookTooLong(HookError):
-    """A hook did not answer in time; what it was asked for may be done all the same, or be done later."""
+    """A hook did not answer in time; its work may be done all the same, or be done later."""
 
 
 def call_within(call: Callable[[], T], *, seconds: float, name: str, most_left: int = MOST_LEFT) -> T:
-    """Return what ``call`` does, or raise what it raises.
+    """Return what ``call`` returns, or raise what it raises.
 
     Args:
-        call: What is to be called, in a thread of its own with this one's context variables.
-        seconds: How long it may take.
+        call: Called in a thread of its own, with this thread's context variables.
+        seconds: The time-out.
         name: The hook's name.
-        most_left: So many earlier calls of it may be going on after their time.
+        most_left: The limit of abandoned calls that still run.
 
     Raises:
-        TookTooLong: it has not ended in time, or too many earlier calls have not ended yet.
-        HookError: it raised what is no error, but ends a process or a thread.
+        TookTooLong: it timed out, or too many abandoned calls still run.
+        HookError: it raised SystemExit or the like, which would end a process or a thread.
     """
     with _counting:
         if _left[name] >= most_left:
@@ -46,13 +46,13 @@ def call_within(call: Callable[[], T], *, seconds: float, name: str, most_left: 
             raise TookTooLong(f"{earlier} not ended yet")
     answers: list[T] = []
     errors: list[BaseException] = []
-    # Whoever comes second to it knows that the other has been there.
+    # The loser of this race sees that the other side was first.
     ended, given_up = threading.Event(), threading.Event()
 
     def run() -> None:
         try:
             answers.append(call())
-        except BaseException as error:  # noqa: BLE001  # it is raised where somebody waits for it
+        except BaseException as error:  # noqa: BLE001  # raised again in the waiting thread
             errors.append(error)
         with _counting:
             ended.set()
@@ -73,7 +73,7 @@ def call_within(call: Callable[[], T], *, seconds: float, name: str, most_left: 
         (error,) = errors
         if isinstance(error, Exception):
             raise error
-        # Whoever waits here has not been interrupted: nothing of it is this thread's end.
+        # KeyboardInterrupt and the like of the call's thread must not pass for one of this thread.
         what = (
             "tried to end the process" if isinstance(error, SystemExit) else f"raised {type(error).__name__}"
         )

@@ -1,7 +1,7 @@
-"""Which hooks are installed, what the settings make of each, and what is wrong with it.
+"""Installed hooks, their settings, and their faults.
 
-One that is broken hides no other: everything that is wrong is found at once. What stops a process is what somebody
-relies on; a hook that the settings disable stops nothing, whatever is wrong with it.
+A broken hook hides no other: all faults are found at once. A fault of an enabled hook keeps a process from starting;
+one of a disabled hook does not.
 """
 
 import inspect
@@ -23,19 +23,19 @@ from hooks.values.nearest import nearest
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
-#: Where the hooks are that come with Isotherm; they are off by default.
+#: The packages of the hooks that ship with Isotherm, which are disabled by default.
 _OURS: Final = "hooks.builtin."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledHook(Generic[AnyHook]):
-    """An installed hook, and what the settings make of it."""
+    """An installed hook, as its settings make it."""
 
     name: str
     entry_point: EntryPoint
     #: Its class; None if it cannot be loaded.
     kind: type[AnyHook] | None = None
-    #: None where nobody can tell, because it cannot be loaded and the settings say nothing.
+    #: None where it is unknown, because it cannot be loaded and the settings do not decide.
     enabled: bool | None = None
     #: None if it is not enabled, or cannot be made.
     hook: AnyHook | None = None
@@ -46,32 +46,32 @@ class InstalledHook(Generic[AnyHook]):
 class Installed(Generic[AnyHook]):
     """All installed hooks of one kind."""
 
-    #: By name, unless they have an order.
+    #: By name, unless their kind has an order.
     hooks: tuple[InstalledHook[AnyHook], ...]
-    #: Of names that the settings say of hooks that are not there, or not fit for it.
+    #: Faults of settings whose hooks are not installed, or not allowed there.
     strays: tuple[Fault, ...] = ()
-    #: The names of those at work, in their order; empty if they have none, or it cannot be told.
+    #: The names of the enabled ones, in order; empty if their kind has no order, or it is invalid.
     order: tuple[str, ...] = ()
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """What must keep a process from starting."""
+        """The faults that keep a process from starting."""
         of_hooks = (fault for each in self.hooks if each.enabled is not False for fault in each.faults)
-        # Those in a circle have one in common.
+        # The hooks of a circle share one fault.
         return tuple(dict.fromkeys((*of_hooks, *self.strays)))
 
     def enabled(self) -> tuple[InstalledHook[AnyHook], ...]:
-        """Return those at work.
+        """Return the enabled ones.
 
         Raises:
-            HookNotLoaded: some cannot be used; it says of each what is wrong.
+            HookNotLoaded: some cannot be used; the message names the faults of each.
         """
         if self.faults:
             raise HookNotLoaded(*self.faults)
         return tuple(each for each in self.hooks if each.hook is not None)
 
     def with_faults(self, faults: Sequence[Fault]) -> "Installed[AnyHook]":
-        """Return the same with further faults, each at the hooks that it names."""
+        """Return the same with further faults, each added to the hooks that it names."""
         hooks = tuple(
             replace(each, faults=(*each.faults, *(fault for fault in faults if each.name in fault.hooks)))
             for each in self.hooks
@@ -88,20 +88,20 @@ def find_hooks(
     check: Callable[[AnyHook], Sequence[str]] = lambda _: (),
     passes_by: Collection[str] | None = None,
 ) -> Installed[AnyHook]:
-    """Return every installed hook, ordered by name; those that are enabled are made.
+    """Return every installed hook, ordered by name; the enabled ones are instantiated.
 
     Args:
         namespace: The entry point group.
         kind: The class that each must be derived from.
-        said: What the settings say, by the hook's name.
-        section: What the settings call ``said``, for sentences.
-        check: Says in sentences what else is wrong with a hook that was made.
-        passes_by: If given, those of ours are not even imported of which the settings say nothing, but for these: they
+        said: The settings, by the hook's name.
+        section: The section of the settings, for messages.
+        check: Returns further faults of an instantiated hook, as sentences.
+        passes_by: If given, shipped hooks without settings are not even imported, except those of these names: they
             are off by default.
     """
     said = said or {}
     by_name: dict[str, list[EntryPoint]] = {}
-    # Not by stevedore's manager: it forgets which package brought an entry point, and lets some errors through.
+    # Not stevedore's manager: it loses which package brought an entry point, and lets some errors through.
     for entry in entry_points(group=namespace):
         by_name.setdefault(entry.name, []).append(entry)
     hooks = tuple(
@@ -128,13 +128,13 @@ def _are_ours(entries: Sequence[EntryPoint]) -> bool:
 
 
 def _passed_by(entries: Sequence[EntryPoint]) -> InstalledHook[Any]:
-    """Return a hook that is not at work, and that nobody need know more of."""
+    """Return a disabled hook that was not imported."""
     entry = entries[0]
     return InstalledHook(name=entry.name, entry_point=entry, kind=None, enabled=False, hook=None, faults=())
 
 
 class _Unusable(Exception):
-    """Ends the way to a hook; what was found out is in ``faults``."""
+    """Ends the loading of a hook; its reasons are in ``faults``."""
 
     def __init__(self, *faults: Fault) -> None:
         super().__init__(*faults)
@@ -142,7 +142,7 @@ class _Unusable(Exception):
 
 
 class _Finding(Generic[AnyHook]):
-    """One name on its way from entry points to a hook."""
+    """The loading of one name, from entry points to a hook."""
 
     def __init__(self, base: type[AnyHook], entries: Sequence[EntryPoint], path: str, said: Any) -> None:
         self._base = base
@@ -177,7 +177,7 @@ class _Finding(Generic[AnyHook]):
             self._enabled = self._kind.enabled_by_default
         own = settings.model_extra or {}
         if not self._enabled:
-            self._look_at_options_of_disabled(own, is_said=settings.enabled is not None)
+            self._refuse_options_of_disabled(own, is_said=settings.enabled is not None)
             return None
         options = self._validated(self._kind.Options, own)
         hook: AnyHook = self._made(options, settings)
@@ -192,7 +192,7 @@ class _Finding(Generic[AnyHook]):
         return self._validated(HookSettings, self._said)
 
     def _faults_beside(self) -> tuple[Fault, ...]:
-        """Return what is wrong with its own options where what the settings say of every hook is wrong."""
+        """Return the faults of its own options where its common settings are wrong."""
         said = self._said if isinstance(self._said, Mapping) else {}
         own = {name: value for name, value in said.items() if name not in HookSettings.model_fields}
         if not own:
@@ -209,7 +209,7 @@ class _Finding(Generic[AnyHook]):
         for entry in self._entries:
             try:
                 plugin = entry.load()
-            # A module that is imported may do anything, also end the process.
+            # Importing a module may do anything, even end the process.
             except (Exception, SystemExit) as error:
                 message = f"cannot be loaded: {error!r}{line_of(entry, error)}"
                 raise _Unusable(self._fault(message, entry)) from error
@@ -235,8 +235,8 @@ class _Finding(Generic[AnyHook]):
             )
         return plugin
 
-    def _look_at_options_of_disabled(self, own: Mapping[str, Any], *, is_said: bool) -> None:
-        """Refuse options of a hook that is not at work: nobody writes them to have them ignored."""
+    def _refuse_options_of_disabled(self, own: Mapping[str, Any], *, is_said: bool) -> None:
+        """Refuse options of a disabled hook, which would be ignored in silence."""
         if not own:
             return
         try:
@@ -275,7 +275,7 @@ class _Finding(Generic[AnyHook]):
         return hook
 
     def _validated(self, model: type[AnyModel], said: Mapping[str, Any]) -> AnyModel:
-        """Return what the settings say, converted; what was found is not told, for it may be a secret."""
+        """Return the settings, converted; messages show no values, which may be secret."""
         try:
             try:
                 return model.model_validate(dict(said))
@@ -306,14 +306,14 @@ class _Finding(Generic[AnyHook]):
             )
 
     def _fault(self, message: str, entry: EntryPoint | None = None) -> Fault:
-        """Return what is wrong with the hook itself, named so that its package can be found."""
+        """Return a fault of the hook itself, with its package."""
         found = entry or self._entry
         said = f"{self._base.noun} {found.name!r} ({origin_of(found)}) {message}"
         return Fault(message=said, hooks=(self._entry.name,))
 
 
 def _time_faults(hook: Hook) -> list[str]:
-    """Return what is wrong with what a hook itself says of its time; the settings' word was looked at before."""
+    """Return the faults of a hook's own time-out; that in the settings was checked before."""
     seconds: object = hook.time_limit_seconds
     is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
     if is_number and 0 < hook.time_limit_seconds <= MOST_SECONDS:
@@ -322,7 +322,7 @@ def _time_faults(hook: Hook) -> list[str]:
 
 
 def _decoded(said: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
-    """Return what the settings say, with texts that are of the wrong type read as JSON: in a variable all are texts."""
+    """Return the settings with mistyped strings read as JSON: environment variables are all strings."""
     wrong = {fault["loc"][0] for fault in error.errors() if fault["loc"] and fault["type"].endswith("_type")}
     decoded = dict(said)
     for name in wrong & {name for name, value in said.items() if isinstance(value, str)}:
@@ -332,7 +332,7 @@ def _decoded(said: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
 
 
 def _names_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
-    """Return the names of the options at a place; none where that is no table of a fixed form."""
+    """Return the option names at a place; none if it is no table of a fixed form."""
     found: Any = model
     for step in place:
         field = getattr(found, "model_fields", {}).get(step)

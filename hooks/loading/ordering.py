@@ -1,4 +1,4 @@
-"""In which order plugins come: by ordinal and name, unless one says that it comes before or after another."""
+"""The order of plugins: by ordinal and name, unless one declares itself before or after another."""
 
 import heapq
 from collections.abc import Collection, Iterable, Mapping
@@ -9,11 +9,11 @@ from hooks.values.nearest import nearest
 
 
 class Ordered(Protocol):
-    """What has a place in the order."""
+    """An object with a place in the order."""
 
     @property
     def name(self) -> str:
-        """Its name, which no other has."""
+        """Its unique name."""
 
     @property
     def ordinal(self) -> int:
@@ -21,27 +21,27 @@ class Ordered(Protocol):
 
     @property
     def before(self) -> Collection[str]:
-        """The names of those that it comes before."""
+        """The names of those that it precedes."""
 
     @property
     def after(self) -> Collection[str]:
-        """The names of those that it comes after."""
+        """The names of those that it follows."""
 
 
 AnyOrdered = TypeVar("AnyOrdered", bound=Ordered)
 
 
 def in_order(plugins: Iterable[AnyOrdered], *, known: Collection[str] = ()) -> tuple[AnyOrdered, ...]:
-    """Return plugins in the one order that fits what they say, and that is by ordinal and name where they say nothing.
+    """Return plugins in the one order that satisfies their declarations, and is by ordinal and name otherwise.
 
-    Of those that could come next, always the one with the lowest ordinal does, and of these the first by name.
+    Of the candidates for the next place, the one with the lowest ordinal is taken, and of these the first by name.
 
     Args:
-        plugins: With names that differ.
-        known: Names that may be said besides, of plugins that are not among these: those are installed, but disabled.
+        plugins: With unique names.
+        known: Further names that may be declared, of plugins that are installed, but disabled.
 
     Raises:
-        HookNotLoaded: one names a plugin that nobody knows, or some wait for each other in a circle.
+        HookNotLoaded: one names an unknown plugin, or some form a circle.
     """
     by_name = {plugin.name: plugin for plugin in plugins}
     earlier = _earlier(by_name, {*by_name, *known})
@@ -69,17 +69,17 @@ def in_order(plugins: Iterable[AnyOrdered], *, known: Collection[str] = ()) -> t
 
 
 def _earlier(by_name: Mapping[str, Ordered], known: Collection[str]) -> dict[str, set[str]]:
-    """Return, by name, the names of those that come before a plugin."""
+    """Return, by name, the names of a plugin's predecessors."""
     earlier: dict[str, set[str]] = {name: set() for name in by_name}
     faults: list[Fault] = []
     for name, plugin in sorted(by_name.items()):
-        for said, others in (("before", plugin.before), ("after", plugin.after)):
+        for relation, others in (("before", plugin.before), ("after", plugin.after)):
             for other in others:
                 if other not in known:
-                    message = f"plugin {name!r} comes {said} {other!r}, which is not installed"
+                    message = f"plugin {name!r} comes {relation} {other!r}, which is not installed"
                     faults.append(Fault(message=message, hint=nearest(other, known), hooks=(name,)))
                 elif other in by_name:
-                    first, second = (name, other) if said == "before" else (other, name)
+                    first, second = (name, other) if relation == "before" else (other, name)
                     earlier[second].add(first)
     if faults:
         raise HookNotLoaded(*faults)
@@ -87,7 +87,7 @@ def _earlier(by_name: Mapping[str, Ordered], known: Collection[str]) -> dict[str
 
 
 def _circle(earlier: Mapping[str, Collection[str]]) -> list[str]:
-    """Return one circle of those that wait for each other, its first name again at the end."""
+    """Return one circle of predecessors, its first name again at the end."""
     name = min(earlier)
     path: list[str] = []
     while name not in path:

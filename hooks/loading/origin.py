@@ -1,12 +1,12 @@
-"""Where an entry point comes from, in words: what a person needs to find the package that brought it."""
+"""The origin of an entry point, for messages: the package that brought it."""
 
 from importlib.metadata import EntryPoint, entry_points
 from traceback import walk_tb
 
 
 def package_of(entry: EntryPoint) -> str:
-    """Return the package that brought an entry point, or those that did."""
-    # stevedore hands out entry points from a cache that forgets their packages.
+    """Return the package that brought an entry point, or all that did."""
+    # stevedore serves entry points from a cache that loses their packages.
     known = entry_points(group=entry.group, name=entry.name, value=entry.value)
     packages = sorted({found.dist.name for found in known if found.dist})
     return " and ".join(packages) or "an unknown package"

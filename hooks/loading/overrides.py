@@ -1,7 +1,7 @@
-"""What is wrong with how a class overrides the contract that it derives from, found when it is loaded.
+"""Mistakes in how a class overrides its contract, found when the class is loaded.
 
-A method whose name is nearly one of the contract's would never be called, and one that does not take what the contract
-hands over would fail at each call: both are told before anything relies on them.
+A method whose name is nearly one of the contract's would never be called, and one with the wrong parameters
+would fail at each call: both are reported before they do harm.
 """
 
 import inspect
@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from typing import Any, Final
 
-#: How alike a name must be to one of the contract's to be taken for a mistake: others are the class's own.
+#: The similarity from which a name counts as a misspelling of one of the contract's.
 _ALIKE: Final = 0.85
 
 
 def override_mistakes(kind: type, contract: type) -> Iterator[str]:
-    """Yield what is wrong with the names and the methods of a class, each as a sentence that begins with one."""
-    # A name of one word is nearly many others: it may be a helper's.
+    """Yield the mistakes in the names and the methods of a class, each as a sentence that begins with one."""
+    # A name of one word resembles many others: it may be a helper's.
     names = [name for name in dir(contract) if "_" in name.strip("_") and not name.startswith("_")]
     for owner in kind.__mro__:
         if owner in contract.__mro__ or (owner is not kind and issubclass(owner, contract)):
-            # Those between the two were looked at when they were made.
+            # Classes in between were checked when they were made.
             continue
         for name, member in vars(owner).items():
             if hasattr(contract, name):
@@ -31,13 +31,13 @@ def override_mistakes(kind: type, contract: type) -> Iterator[str]:
 
 
 def place_of(member: Any) -> str:
-    """Return where a method is defined, such as `` (boxes.py:12)``; empty for what is no method."""
+    """Return where a method is defined, such as `` (boxes.py:12)``; empty if it is no method."""
     code = getattr(inspect.unwrap(getattr(member, "__func__", member)), "__code__", None)
     return f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
 
 
 def _call_mistakes(name: str, member: Any, contract: type) -> Iterator[str]:
-    """Yield what keeps a method from being called as the contract says."""
+    """Yield why a method cannot be called as the contract does."""
     promised = inspect.getattr_static(contract, name)
     if name.startswith("_") or not inspect.isroutine(getattr(contract, name)):
         return
@@ -55,7 +55,7 @@ def _call_mistakes(name: str, member: Any, contract: type) -> Iterator[str]:
 
 
 def _positional(function: Callable[..., Any]) -> list[str]:
-    """Return the names of what a function is called with."""
+    """Return the names of a function's positional parameters."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(function).parameters.values()
     return [each.name for each in parameters if each.kind in kinds and each.default is each.empty]

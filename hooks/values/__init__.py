@@ -1,1 +1,1 @@
-"""The values that hooks are shown: frozen, lazy, masked."""
+"""The values that hooks receive: frozen, lazy, masked."""

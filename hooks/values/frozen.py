@@ -1,7 +1,7 @@
-"""Maps and lists that cannot be changed: what hooks are shown of a stack.
+"""Read-only maps and lists, in which hooks receive a stack.
 
-They are a ``dict`` and a ``list`` for everything that reads, so ``json.dumps``, ``yaml.safe_dump`` after
-:func:`thawed`, comparisons and ``isinstance`` work as ever. Whoever wants to change one makes a copy of it.
+They are a ``dict`` and a ``list`` for every reader, so ``json.dumps``, ``yaml.safe_dump`` after
+:func:`thawed`, comparisons and ``isinstance`` work as usual. To change one, copy it.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from hooks.errors import ReadOnly
 
 
 class FrozenDict(dict[str, Any]):
-    """A ``dict`` that is only read."""
+    """A read-only ``dict``."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A ``list`` that is only read."""
+    """A read-only ``list``."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class FrozenList(list[Any]):
 
 
 def frozen(value: Any) -> Any:
-    """Return a copy of a value of plain types that cannot be changed, at any depth."""
+    """Return a read-only copy of a value of plain types, at any depth."""
     if isinstance(value, (FrozenDict, FrozenList)):
         return value
     if isinstance(value, Mapping):
@@ -67,7 +67,7 @@ def frozen(value: Any) -> Any:
 
 
 def thawed(value: Any) -> Any:
-    """Return a copy of a value that can be changed, at any depth: plain maps and lists."""
+    """Return a changeable copy of a value, at any depth: plain maps and lists."""
     if isinstance(value, Mapping):
         return {name: thawed(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,6 +1,6 @@
-"""Maps that are read when somebody first looks, and cannot be changed: most hooks never look.
+"""Read-only maps that are loaded at the first access, because most hooks never access them.
 
-What reads them is kept here, beside them: nothing can be reached from such a map but what it holds.
+The loaders are kept in this module, beside the maps: from a map nothing can be reached but its content.
 """
 
 import threading
@@ -13,13 +13,13 @@ from hooks.values.frozen import FrozenDict
 
 
 class _Key:
-    """Stands for one map among those that are not read yet, or were."""
+    """The identity of one map, in place of its loader."""
 
     __slots__ = ("__weakref__",)
 
 
 class _Content:
-    """What a map holds, once it was read."""
+    """The content of a map, loaded once."""
 
     def __init__(self, read: Callable[[], Mapping[str, Any]]) -> None:
         self._lock = threading.Lock()
@@ -27,7 +27,7 @@ class _Content:
         self._held: FrozenDict = FrozenDict()
 
     def held(self) -> FrozenDict:
-        """Return what it holds; the first who asks reads it, others wait for that."""
+        """Return the content; the first caller loads it, others wait for that."""
         with self._lock:
             if self._read is not None:
                 self._held = FrozenDict(self._read())
@@ -39,16 +39,16 @@ _CONTENTS: Final[WeakKeyDictionary[_Key, _Content]] = WeakKeyDictionary()
 
 
 class LazyMapping(Mapping[str, Any]):
-    """A map that is read as a whole when it is first looked at, once, in whatever thread.
+    """A map that is loaded as a whole at the first access, once, in whatever thread.
 
-    Whoever looks is told what went wrong with reading; whoever looks again tries again.
+    An error of the loader reaches the caller; the next access tries again.
     """
 
     __slots__ = ("_key",)
     _key: _Key
 
     def __init__(self, read: Callable[[], Mapping[str, Any]]) -> None:
-        """Keep what reads it; what it returns must not be changed any more, at any depth."""
+        """Keep the loader; what it returns must not be changed any more, at any depth."""
         object.__setattr__(self, "_key", _Key())
         _CONTENTS[self._key] = _Content(read)
 

@@ -1,4 +1,4 @@
-"""Sentences about the options of hooks, without their values: any may be a secret."""
+"""Messages about the options of hooks, without their values: any may be a secret."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 from pydantic import BaseModel, SecretBytes, SecretStr
 from pydantic_core import ErrorDetails
 
-#: What stands for a value that is not shown.
+#: Replaces a value that is not shown.
 MASK: Final = "******"
 
 _FOUND: Final = {
@@ -18,7 +18,7 @@ _FOUND: Final = {
     list: "a list",
 }
 
-#: Pydantic's words for the same.
+#: The same in pydantic's terms.
 _EXPECTED: Final = {
     "boolean": "true or false",
     "integer": "a whole number",
@@ -31,27 +31,27 @@ _EXPECTED: Final = {
 
 
 def sentence_of(fault: ErrorDetails) -> str:
-    """Return in words what is wrong with an option: what was expected, and of which kind what was found is."""
+    """Return the fault of an option as text: what was expected, and the type of what was found."""
     if fault["type"] == "missing":
         return "it must be given"
-    said = in_plain_words(fault["msg"])
+    message = in_plain_words(fault["msg"])
     found = _FOUND.get(type(fault["input"]))
     if found and fault["type"].rpartition("_")[2] in ("type", "parsing"):
-        return f"{said.partition(',')[0]}, found {found}"
-    return said
+        return f"{message.partition(',')[0]}, found {found}"
+    return message
 
 
 def in_plain_words(message: str) -> str:
-    """Return what pydantic says without its Python."""
-    said = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    said = f"{said[:1].lower()}{said[1:]}".replace("input should be", "expected", 1)
+    """Return pydantic's message without its Python terms."""
+    message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    message = f"{message[:1].lower()}{message[1:]}".replace("input should be", "expected", 1)
     for pythonic, word in _EXPECTED.items():
-        said = said.replace(f"expected a valid {pythonic}", f"expected {word}")
-    return said
+        message = message.replace(f"expected a valid {pythonic}", f"expected {word}")
+    return message
 
 
 def without_secrets(text: str, options: BaseModel) -> str:
-    """Return a text without the secrets among the options that it quotes."""
+    """Return a text without those secrets among the options that it quotes."""
     for secret in sorted(_secrets(options), key=len, reverse=True):
         text = text.replace(secret, MASK)
     return text

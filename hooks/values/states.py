@@ -1,4 +1,4 @@
-"""What events say happened. Faces need the words, and nothing else of sinks."""
+"""The actions and statuses of events, in a module of their own because faces need no more of sinks."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What stands for a value that nobody can tell yet."""
+"""The placeholder of unknown values."""
 
 from enum import Enum
 from typing import Final
@@ -10,5 +10,5 @@ class Unknown(Enum):
     UNKNOWN = "unknown until the resource exists"
 
 
-#: Stands for a value that only a resource still to be made can tell.
+#: Stands for a value that is unknown until a resource exists.
 UNKNOWN: Final = Unknown.UNKNOWN

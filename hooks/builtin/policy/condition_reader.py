@@ -1,4 +1,4 @@
-"""Conditions as rule files write them."""
+"""The reader of conditions in rule files."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -11,7 +11,7 @@ from hooks.builtin.policy.nodes import Reader
 from hooks.builtin.policy.paths import Path
 from hooks.builtin.policy.regular import Regular
 
-#: What a condition may be about, one of these; and the keys that each may have besides.
+#: The possible subjects of a condition, exactly one of which is required; and the further keys that each allows.
 OPERATORS: Final = ("exists", "equals", "one_of", "contains", "matches", "at_least", "at_most")
 SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
     "property": (*OPERATORS, "optional"),
@@ -29,24 +29,24 @@ _Entries = Mapping[str, tuple[Node, Node]]
 
 
 class ConditionReader:
-    """Reads conditions; what is wrong goes to ``reader``."""
+    """Reads conditions; reports faults to ``reader``."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
     def several(self, node: Node) -> tuple[Condition, ...]:
-        """Return a list of conditions, or the one that stands for a list."""
+        """Return a list of conditions; a single one counts as a list."""
         return self._reader.texts(node, self.one)
 
     def together(self, node: Node) -> Condition | None:
-        """Return what is so if all conditions of a list are; None if one is wrong."""
+        """Return the conjunction of a list of conditions; None if one is invalid."""
         conditions = self.several(node)
         if not conditions:
             return None
         return conditions[0] if len(conditions) == 1 else AllOf(conditions)
 
     def one(self, node: Node) -> Condition | None:
-        """Return a condition; None if it is wrong."""
+        """Return a condition; None if it is invalid."""
         if not isinstance(node, MappingNode):
             self._reader.expected(node, f"a condition, a map with one of {', '.join(SUBJECTS)}")
             return None
@@ -59,7 +59,7 @@ class ConditionReader:
                 self._reader.fault(node, f"a condition is about one of {', '.join(SUBJECTS)}; found {found}")
             return None
         (subject,) = subjects
-        self._refuse_strangers(subject, entries)
+        self._refuse_unknown_keys(subject, entries)
         read: dict[str, Callable[[str, Node, _Entries], Condition | None]] = {
             "not": self._not,
             "any_of": self._list,
@@ -69,7 +69,7 @@ class ConditionReader:
         }
         return read.get(subject, self._property)(subject, node, entries)
 
-    def _refuse_strangers(self, subject: str, entries: _Entries) -> None:
+    def _refuse_unknown_keys(self, subject: str, entries: _Entries) -> None:
         allowed = SUBJECTS[subject]
         for name, (key, _) in entries.items():
             if name != subject and name not in allowed:

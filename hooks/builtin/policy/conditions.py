@@ -1,4 +1,4 @@
-"""What a rule may ask of a resource. Whether it is so may not be known yet: then nobody answers."""
+"""Conditions on resources, in three-valued logic: the result is unknown where a value is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ from hooks.stack import FrozenResource
 
 
 class Condition(Protocol):
-    """A question about a resource in its stack; as text, what is so if the answer is yes."""
+    """A condition on a resource in its stack; as text, the statement that it makes."""
 
     def holds(self, resource: FrozenResource, view: StackView) -> Truth:
-        """Answer it."""
+        """Return whether it holds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Property:
-    """Something is so of the value to which a path leads."""
+    """A condition on the value to which a path leads."""
 
     path: Path
     operator: Operator
-    #: Whether it is so, too, where nothing is given.
+    #: Whether it holds where no value is given.
     optional: bool = False
 
     def holds(self, resource: FrozenResource, view: StackView) -> Truth:  # noqa: ARG002  # one for all
-        """Answer it."""
+        """Return whether it holds."""
         value = self.path.value(resource.properties)
         return True if self.optional and value is NOTHING else self.operator.holds(value)
 
@@ -39,14 +39,14 @@ class Property:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Every:
-    """Something is so of all values to which a path leads; if it leads to none, it is so."""
+    """A condition on all values to which a path leads; holds if there is none."""
 
     path: Path
     operator: Operator
     optional: bool = False
 
     def holds(self, resource: FrozenResource, view: StackView) -> Truth:  # noqa: ARG002  # one for all
-        """Answer it."""
+        """Return whether it holds."""
         values = self.path.values(resource.properties)
         return every(
             True if self.optional and value is NOTHING else self.operator.holds(value) for value in values
@@ -58,13 +58,13 @@ class Every:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Some:
-    """Something is so of at least one value to which a path leads."""
+    """A condition on at least one value to which a path leads."""
 
     path: Path
     operator: Operator
 
     def holds(self, resource: FrozenResource, view: StackView) -> Truth:  # noqa: ARG002  # one for all
-        """Answer it."""
+        """Return whether it holds."""
         return some(map(self.operator.holds, self.path.values(resource.properties)))
 
     def __str__(self) -> str:
@@ -73,29 +73,29 @@ class Some:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Relation:
-    """The resource needs another one, or another one needs it: by a function, or by depends_on."""
+    """The resource requires another one, or another requires it: by a function, or by depends_on."""
 
-    #: Which types the other is of.
+    #: The types of the other.
     types: tuple[str, ...]
-    #: Whether the other needs this one.
+    #: Whether the other requires this one.
     backwards: bool = False
-    #: Whether others may be between them.
+    #: Whether further resources may be between them.
     indirectly: bool = False
-    #: What is so of the other.
+    #: A condition on the other.
     where: Condition | None = None
 
     def holds(self, resource: FrozenResource, view: StackView) -> Truth:
-        """Answer it."""
+        """Return whether it holds."""
         return view.related(self, self._related).holds(resource.name)
 
     def _related(self, view: StackView) -> Related:
         neighbours = view.requirements if self.backwards else view.dependents
-        told: dict[Truth, list[str]] = {True: [], False: [], None: []}
+        by_truth: dict[Truth, list[str]] = {True: [], False: [], None: []}
         for other in view.of_types(self.types):
-            told[True if self.where is None else self.where.holds(other, view)].append(other.name)
+            by_truth[True if self.where is None else self.where.holds(other, view)].append(other.name)
         return Related(
-            reached(told[True], neighbours, far=self.indirectly),
-            reached(told[None], neighbours, far=self.indirectly),
+            reached(by_truth[True], neighbours, far=self.indirectly),
+            reached(by_truth[None], neighbours, far=self.indirectly),
         )
 
     def __str__(self) -> str:
@@ -107,12 +107,12 @@ class Relation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Not:
-    """Something is not so."""
+    """The negation of a condition."""
 
     condition: Condition
 
     def holds(self, resource: FrozenResource, view: StackView) -> Truth:
-        """Answer it."""
+        """Return whether it holds."""
         return opposite(self.condition.holds(resource, view))
 
     def __str__(self) -> str:
@@ -121,12 +121,12 @@ class Not:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllOf:
-    """All of these are so."""
+    """The conjunction of conditions."""
 
     conditions: Sequence[Condition]
 
     def holds(self, resource: FrozenResource, view: StackView) -> Truth:
-        """Answer it."""
+        """Return whether it holds."""
         return every(condition.holds(resource, view) for condition in self.conditions)
 
     def __str__(self) -> str:
@@ -135,12 +135,12 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnyOf:
-    """At least one of these is so."""
+    """The disjunction of conditions."""
 
     conditions: Sequence[Condition]
 
     def holds(self, resource: FrozenResource, view: StackView) -> Truth:
-        """Answer it."""
+        """Return whether it holds."""
         return some(condition.holds(resource, view) for condition in self.conditions)
 
     def __str__(self) -> str:

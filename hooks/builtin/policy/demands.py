@@ -1,4 +1,4 @@
-"""What a rule demands of a stack, and where a stack does not meet it."""
+"""Demands of rules on stacks, and breaches of them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from hooks.builtin.policy.view import StackView
 from hooks.builtin.wildcards import matches_any
 from hooks.stack import FrozenResource
 
-#: So many resources are named in a sentence.
+#: The most resources that are named in a sentence.
 _MOST_NAMED: Final = 5
 
 
@@ -18,15 +18,15 @@ _MOST_NAMED: Final = 5
 class Breach:
     """A demand that is not met, or perhaps not."""
 
-    #: What is wrong, as a sentence that comes after another.
+    #: What is wrong, as a clause that follows a subject.
     words: str
-    #: The resources that do not meet it; empty if it is the stack.
+    #: The resources in breach; empty if it is the stack itself.
     names: tuple[str, ...] = ()
-    #: Whether it cannot be told.
+    #: Whether it is unknown, because values are.
     perhaps: bool = False
 
-    def told(self, rule: str) -> str:
-        """Return for people what is wrong; ``rule`` names the rule."""
+    def sentence(self, rule: str) -> str:
+        """Return what is wrong as a sentence; ``rule`` names the rule."""
         who, one = (_named(self.names), len(self.names) == 1) if self.names else ("the stack", True)
         if self.perhaps:
             return (
@@ -37,20 +37,20 @@ class Breach:
 
 
 class Demand(Protocol):
-    """Something that a stack must be like."""
+    """A demand on a stack."""
 
     def breaches(self, view: StackView) -> Iterable[Breach]:
-        """Yield how the stack does not meet it."""
+        """Yield the breaches of this demand."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequiredTags:
-    """For each of these, which may have wildcards, the stack has a tag."""
+    """The stack has a tag for each of these patterns."""
 
     patterns: tuple[str, ...]
 
     def breaches(self, view: StackView) -> Iterable[Breach]:
-        """Yield how the stack does not meet it."""
+        """Yield the breaches of this demand."""
         for pattern in self.patterns:
             if not any(matches_any(tag, (pattern,)) for tag in view.stack.tags):
                 yield Breach(words=f"it has no tag {pattern!r}")
@@ -63,7 +63,7 @@ class ForbiddenTags:
     patterns: tuple[str, ...]
 
     def breaches(self, view: StackView) -> Iterable[Breach]:
-        """Yield how the stack does not meet it."""
+        """Yield the breaches of this demand."""
         for tag in view.stack.tags:
             if matches_any(tag, self.patterns):
                 yield Breach(words=f"the tag {tag!r} is forbidden")
@@ -71,12 +71,12 @@ class ForbiddenTags:
 
 @dataclass(frozen=True, slots=True)
 class ForbiddenTypes:
-    """No resource is of such a type."""
+    """No resource is of one of these types."""
 
     patterns: tuple[str, ...]
 
     def breaches(self, view: StackView) -> Iterable[Breach]:
-        """Yield how the stack does not meet it."""
+        """Yield the breaches of this demand."""
         for type_, resources in view.by_type.items():
             if matches_any(type_, self.patterns):
                 yield Breach(names=_names(resources), words=f"the type {type_} is forbidden")
@@ -89,7 +89,7 @@ class AllowedTypes:
     patterns: tuple[str, ...]
 
     def breaches(self, view: StackView) -> Iterable[Breach]:
-        """Yield how the stack does not meet it."""
+        """Yield the breaches of this demand."""
         for type_, resources in view.by_type.items():
             if not matches_any(type_, self.patterns):
                 allowed = ", ".join(self.patterns)
@@ -100,24 +100,24 @@ class AllowedTypes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceDemand:
-    """Something is so, or is not so, of every resource of some types."""
+    """Every resource of some types meets a condition, or none does."""
 
     types: tuple[str, ...]
     except_types: tuple[str, ...] = ()
     condition: Condition
     forbidden: bool = False
-    #: Only of those resources of which this is so.
+    #: Restricts the demand to resources that meet this.
     when: Condition | None = None
 
     def breaches(self, view: StackView) -> Iterable[Breach]:
-        """Yield how the stack does not meet it."""
+        """Yield the breaches of this demand."""
         broken: list[FrozenResource] = []
         untold: list[FrozenResource] = []
         demanded = Not(self.condition) if self.forbidden else self.condition
         for resource in view.of_types(self.types, self.except_types):
             kept = demanded.holds(resource, view)
             if kept is not True and self.when is not None:
-                # Where a rule may not be about a resource, it may be kept.
+                # If the rule may not apply to a resource, it may be kept.
                 kept = some((kept, opposite(self.when.holds(resource, view))))
             if kept is not True:
                 (broken if kept is False else untold).append(resource)
@@ -135,7 +135,7 @@ def _names(resources: Iterable[FrozenResource]) -> tuple[str, ...]:
 
 
 def _named(names: Sequence[str]) -> str:
-    """Return names of resources in words; of many, some."""
+    """Return names of resources as text; of many, the first."""
     shown = [repr(name) for name in names[:_MOST_NAMED]]
     if len(names) > _MOST_NAMED:
         shown.append(f"{len(names) - _MOST_NAMED} more")

@@ -12,38 +12,38 @@ from hooks.builtin.policy.nodes import Unreadable
 from hooks.builtin.policy.rule_reader import read_rules
 from hooks.builtin.policy.rules import Rule
 
-#: Nobody writes longer ones by hand: it is another kind of file.
+#: The size limit: a larger file is no rule file written by hand.
 _MOST_BYTES: Final = 1024 * 1024
 
 log = structlog.get_logger()
 
-#: What tells whether a file changed; of one that is not there, why.
+#: Identifies a version of a file; of a missing one, the reason.
 _Mark = tuple[int, ...] | str
 
 
 class RuleFiles:
-    """The rules of some files together, as they are now; serves many threads.
+    """The rules of several files, reloaded when a file changes; thread-safe.
 
-    Files that turn out wrong after they were right change nothing, since no rules at all would be worse: the last good
-    ones of all files are kept until all are right again, and the log says so once.
+    Faulty changes have no effect, since no rules at all would be worse: the last valid rules of all files stay
+    in force until all files are valid again, and the log says so once.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
         """Read the files.
 
         Raises:
-            ValueError: one is wrong.
+            ValueError: a file is invalid.
         """
         self._paths = tuple(paths)
         self._lock = Lock()
-        # Looked at before they are read: what changes meanwhile is noticed the next time.
+        # Taken before the files are read: a change in between is noticed the next time.
         self._marks = self._look()
         self._rules = _read(self._paths)
-        #: What was said last about files that are wrong.
-        self._told = ""
+        #: The last logged message about invalid files.
+        self._logged = ""
 
     def rules(self) -> tuple[Rule, ...]:
-        """Return the rules, in the order of the files and in them."""
+        """Return the rules, in the order of the files and of their content."""
         with self._lock:
             marks = self._look()
             if marks != self._marks:
@@ -55,14 +55,14 @@ class RuleFiles:
         try:
             self._rules = _read(self._paths)
         except ValueError as error:
-            if str(error) != self._told:
-                self._told = str(error)
+            if str(error) != self._logged:
+                self._logged = str(error)
                 log.error(
                     "new policy rules are wrong: the old ones stay in force",
-                    reason="; ".join(self._told.splitlines()),
+                    reason="; ".join(self._logged.splitlines()),
                 )
             return
-        self._told = ""
+        self._logged = ""
         log.info("policy rules were read again", rules=len(self._rules))
 
     def _look(self) -> tuple[_Mark, ...]:
@@ -81,7 +81,7 @@ def _read(paths: Sequence[Path]) -> tuple[Rule, ...]:
     """Return the rules of all files.
 
     Raises:
-        Unreadable: some are wrong; of each is told what.
+        Unreadable: some are invalid; the message names the faults of each.
     """
     rules: list[Rule] = []
     homes: dict[str, Path] = {}

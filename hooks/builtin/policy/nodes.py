@@ -1,4 +1,4 @@
-"""YAML as a tree in which every key and value knows where it stood, and what is wrong with what stands there."""
+"""YAML as a tree of nodes that know their line and column, and the faults found in it."""
 
 import re
 from collections.abc import Callable, Collection
@@ -9,12 +9,12 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from hooks.values.nearest import nearest
 
-#: More are no mistakes but another kind of file.
+#: The limit of listed faults: a file with more is of another kind.
 _MOST_FAULTS: Final = 10
-#: Maps and values, with all aliases expanded.
+#: The limit of nodes, with all aliases expanded.
 _MOST_NODES: Final = 50_000
 _TAG: Final = "tag:yaml.org,2002:"
-#: Numbers that everybody reads alike: YAML takes 0640 and 22:30 for others than they seem to be.
+#: Numbers without surprises: YAML reads 0640 as octal and 22:30 as sexagesimal.
 _PLAIN_NUMBER: Final = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 _KINDS: Final = {
     "str": "a text",
@@ -28,16 +28,16 @@ AnyRead = TypeVar("AnyRead")
 
 
 class Unreadable(ValueError):
-    """A file is not what it should be; the sentence says where and why."""
+    """A file is invalid; the message names the places and the faults."""
 
 
 class Reader:
-    """Reads the nodes of one file, and gathers what is wrong with them."""
+    """Reads the nodes of one file, and collects their faults."""
 
     def __init__(self, file: str) -> None:
         self._file = file
         self._nodes_left = _MOST_NODES
-        #: Line and column, and what is wrong there.
+        #: Line, column and message of each fault.
         self.faults: list[tuple[int, int, str]] = []
 
     def root(self, source: str) -> Node | None:
@@ -47,7 +47,7 @@ class Reader:
             Unreadable: it is no YAML.
         """
         try:
-            # Not libyaml's loader: what is nested too deep kills it.
+            # Not libyaml's loader, which crashes on deep nesting.
             root = yaml.compose(source, Loader=yaml.SafeLoader)
         except RecursionError:
             raise Unreadable(f"{self._file}: it is nested too deep") from None
@@ -62,35 +62,35 @@ class Reader:
         return root if isinstance(root, Node) else None
 
     def fault(self, node: Node, message: str) -> None:
-        """Note what is wrong with a node."""
+        """Record a fault of a node."""
         mark = node.start_mark
         self.faults.append((mark.line + 1, mark.column + 1, message))
 
     def expected(self, node: Node, what: str, hint: str = "") -> None:
-        """Note that something else should be there."""
+        """Record that something else was expected at a node."""
         self.fault(node, f"expected {what}, found {_found(node)}{hint}")
 
     def check(self) -> None:
-        """Stop if anything was wrong.
+        """Raise if any fault was recorded.
 
         Raises:
-            Unreadable: something was; it tells all, or of much the first.
+            Unreadable: there are faults; the message lists them, up to a limit.
         """
         if self.faults:
             more = len(self.faults) - _MOST_FAULTS
             first = sorted(self.faults)[:_MOST_FAULTS]
-            told = [
+            lines = [
                 *(f"{self._file}:{line}:{column}: {message}" for line, column, message in first),
                 *([f"and {more} more"] if more > 0 else []),
             ]
-            raise Unreadable("\n".join(told))
+            raise Unreadable("\n".join(lines))
 
-    # -- what stands there -----------------------------------------------------------------------------------------
+    # -- values ----------------------------------------------------------------------------------------------------
 
     def map(
         self, node: Node, what: str, known: Collection[str] | None = None
     ) -> dict[str, tuple[Node, Node]]:
-        """Return the keys and values of a map by the keys' texts; ``known`` are those that it may have."""
+        """Return the keys and values of a map by the keys' texts; ``known`` are the allowed keys."""
         if not isinstance(node, MappingNode):
             self.expected(node, what)
             return {}

@@ -1,4 +1,4 @@
-"""What a condition may ask of one value."""
+"""Operators: comparisons of one value in conditions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ from hooks.builtin.policy.values import (
 
 
 class Operator(Protocol):
-    """A question about a value; its words come after the value's path."""
+    """A comparison of a value; as text, the words that follow the value's path."""
 
     def holds(self, value: Any) -> Truth:
-        """Answer it for a value, NOTHING or PERHAPS."""
+        """Return whether it holds for a value, NOTHING or PERHAPS."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """Something is given, even if it is not known yet what."""
+    """A value is given, even if it is still unknown."""
 
     wanted: bool
 
     def holds(self, value: Any) -> Truth:
-        """Answer for a value, NOTHING or PERHAPS."""
+        """Return whether it holds for a value, NOTHING or PERHAPS."""
         return None if value is PERHAPS else (value is not NOTHING) == self.wanted
 
     def __str__(self) -> str:
@@ -39,12 +39,12 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class Equals:
-    """It is this value, however it is spelt."""
+    """The value equals this one, however it is spelt."""
 
     wanted: Any
 
     def holds(self, value: Any) -> Truth:
-        """Answer for a value, NOTHING or PERHAPS."""
+        """Return whether it holds for a value, NOTHING or PERHAPS."""
         return False if value is NOTHING else same(self.wanted, value)
 
     def __str__(self) -> str:
@@ -53,13 +53,13 @@ class Equals:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """It is one of these values."""
+    """The value is one of these."""
 
     wanted: tuple[Any, ...]
 
     def holds(self, value: Any) -> Truth:
-        """Answer for a value, NOTHING or PERHAPS."""
-        # What templates mostly say is decided without a look at each.
+        """Return whether it holds for a value, NOTHING or PERHAPS."""
+        # The common spellings are looked up in a set, instead of compared one by one.
         if value.__class__ is str and value in self.wanted:
             return True
         return False if value is NOTHING else some(same(each, value) for each in self.wanted)
@@ -70,12 +70,12 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """It is a list with this item, a map with this key, or a text with this part."""
+    """The value is a list with this item, a map with this key, or a text with this part."""
 
     wanted: Any
 
     def holds(self, value: Any) -> Truth:
-        """Answer for a value, NOTHING or PERHAPS."""
+        """Return whether it holds for a value, NOTHING or PERHAPS."""
         if isinstance(value, list):
             return (self.wanted.__class__ is str and self.wanted in value) or some(
                 same(self.wanted, each) for each in value
@@ -92,17 +92,17 @@ class Contains:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Its text matches a regular expression as a whole; lists, maps and nothing do not."""
+    """The value's text matches a regular expression as a whole; lists, maps and nothing do not."""
 
     pattern: str
     fits: Callable[[bytes], bool]
 
     def holds(self, value: Any) -> Truth:
-        """Answer for a value, NOTHING or PERHAPS."""
+        """Return whether it holds for a value, NOTHING or PERHAPS."""
         if is_hidden(value):
             return None
         text = as_text(value)
-        # A text may hold what UTF-8 does not know: no expression speaks of that.
+        # Surrogates, which UTF-8 cannot encode, match no expression.
         return text is not None and self.fits(text.encode(errors="replace"))
 
     def __str__(self) -> str:
@@ -111,12 +111,12 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """It is a number, and this one or a larger one."""
+    """The value is a number, and at least this one."""
 
     wanted: int | float
 
     def holds(self, value: Any) -> Truth:
-        """Answer for a value, NOTHING or PERHAPS."""
+        """Return whether it holds for a value, NOTHING or PERHAPS."""
         number = as_number(value)
         return (None if is_hidden(value) else False) if number is None else number >= self.wanted
 
@@ -126,12 +126,12 @@ class AtLeast:
 
 @dataclass(frozen=True, slots=True)
 class AtMost:
-    """It is a number, and this one or a smaller one."""
+    """The value is a number, and at most this one."""
 
     wanted: int | float
 
     def holds(self, value: Any) -> Truth:
-        """Answer for a value, NOTHING or PERHAPS."""
+        """Return whether it holds for a value, NOTHING or PERHAPS."""
         number = as_number(value)
         return (None if is_hidden(value) else False) if number is None else number <= self.wanted
 

@@ -1,4 +1,4 @@
-"""Where in the properties of a resource a value is: ``flavor``, ``networks[0].port``, ``networks[*].port``."""
+"""Paths to values in the properties of a resource: ``flavor``, ``networks[0].port``, ``networks[*].port``."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from hooks.builtin.policy.values import NOTHING, PERHAPS, is_hidden
 
-#: The key under which plugins are shown properties of which only the whole can be told.
+#: The key of properties that are known only as a whole, or not at all.
 _WHOLE: Final = "*"
-#: The step that goes to every item.
+#: The step to every item.
 _ALL: Final = None
 _STEP: Final = re.compile(
     r"""(?P<dot>\.)?(?P<name>[^.\[\]"]+) | \[(?P<index>\d+)\] | \[(?P<all>\*)\] | \["(?P<quoted>[^"]*)"\]""",
@@ -21,23 +21,23 @@ Step = str | int | None
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A way into the properties of a resource; ``[*]`` leads to all items of a list, or all values of a map."""
+    """A path into the properties of a resource; ``[*]`` leads to all items of a list, or all values of a map."""
 
     text: str
     steps: tuple[Step, ...]
 
     @classmethod
     def parse(cls, text: str) -> "Path":
-        """Return the path that a text spells: names with dots between them, ``[0]``, ``[*]`` and ``["a.b"]``.
+        """Return the path of a text: names separated by dots, ``[0]``, ``[*]`` and ``["a.b"]``.
 
         Raises:
-            ValueError: it spells none; the sentence says where.
+            ValueError: the text is no path; the message names the position.
         """
         steps: list[Step] = []
         position = 0
         while position < len(text) or not steps:
             found = _STEP.match(text, position)
-            # Before the first name there is no dot, and before every further one there is.
+            # Every name but the first follows a dot.
             if not found or (found["name"] is not None and bool(found["dot"]) != bool(steps)):
                 raise ValueError(
                     f'expected a path such as networks[*].port or metadata["a.b"], found {text!r} '
@@ -55,14 +55,14 @@ class Path:
         return _ALL in self.steps
 
     def value(self, properties: Mapping[str, Any]) -> Any:
-        """Return where the path leads, if it has no ``[*]``: a value, NOTHING or PERHAPS."""
+        """Return the value at a path without ``[*]``; or NOTHING, or PERHAPS."""
         value = _first(properties, self.steps[0])
         for step in self.steps[1:]:
             value = _next(value, step)
         return value
 
     def values(self, properties: Mapping[str, Any]) -> list[Any]:
-        """Return where the path leads: values, NOTHING and PERHAPS."""
+        """Return the values at the path, NOTHING and PERHAPS among them."""
         values = [_first(properties, self.steps[0])]
         for step in self.steps[1:]:
             if step is _ALL:
@@ -104,5 +104,6 @@ def _items(value: Any) -> Iterable[Any]:
         return [NOTHING if each is None else each for each in value]
     if is_hidden(value):
         return [PERHAPS]
-    # What should be a list and is none is one item that is not as it should be: no way around a rule about every one.
+    # A value that should be a list and is none counts as one wrong item, so that it does not evade a rule on
+    # every item.
     return [] if value is NOTHING else [NOTHING]

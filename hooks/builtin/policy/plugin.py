@@ -23,21 +23,21 @@ class PolicyOptions(HookOptions):
 
 
 class Policy(LifecyclePlugin):
-    """Asks whether stacks keep the rules of whoever runs Isotherm."""
+    """Refuses, or warns of, stacks that break the operator's rules."""
 
     name = "policy"
     description = "Refuses stacks that break the rules in YAML files, or warns of them."
     enabled_by_default = False
     Options: ClassVar[type[HookOptions]] = PolicyOptions
     options: PolicyOptions
-    #: It asks nobody: whoever does may be spared the question.
+    #: It calls no server: calling it first may spare a call by plugins that do.
     ordinal = 20
 
     def __init__(self, options: PolicyOptions) -> None:
         """Read the rules.
 
         Raises:
-            ValueError: a file is no file of rules; it says where and why.
+            ValueError: a file is no rule file; the message names the place and the fault.
         """
         super().__init__(options)
         self._files = RuleFiles(options.files)
@@ -46,13 +46,13 @@ class Policy(LifecyclePlugin):
         self,
         context: LifecycleContext,
         stack: FrozenStack,
-        current_stack: FrozenStack | None,  # noqa: ARG002  # what was there before excuses nothing
+        current_stack: FrozenStack | None,  # noqa: ARG002  # earlier breaches excuse nothing
         action: str,
     ) -> Annotations | None:
-        """Judge what the stack is to be.
+        """Judge the stack's new definition.
 
         Raises:
-            Refusal: it breaks rules; all of them are told.
+            Refusal: it breaks rules; the message names all of them.
         """
         rules = [rule for rule in self._files.rules() if rule.concerns(context, action)]
         if not rules and not is_among(DEFINING_ACTIONS, context, action):
@@ -62,5 +62,5 @@ class Policy(LifecyclePlugin):
             raise Refusal("; ".join(judgement.refusals))
         return Annotations(warnings=judgement.warnings)
 
-    #: It only looks.
+    #: It has no side effects.
     do_preview = do_pre_op

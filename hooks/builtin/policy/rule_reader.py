@@ -1,4 +1,4 @@
-"""Rules as their files write them."""
+"""The reader of rules in rule files."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -19,16 +19,16 @@ from hooks.builtin.policy.demands import (
 from hooks.builtin.policy.nodes import Reader, Unreadable
 from hooks.builtin.policy.rules import Effect, Rule
 
-#: Demands upon a stack as a whole, by their keys.
+#: Demands on a stack as a whole, by key.
 STACK_DEMANDS: Final[Mapping[str, Callable[[tuple[str, ...]], Demand]]] = {
     "require_tags": RequiredTags,
     "forbid_tags": ForbiddenTags,
     "forbid_types": ForbiddenTypes,
     "allow_types": AllowedTypes,
 }
-#: Demands upon each of some resources.
+#: Keys of demands on each of some resources.
 RESOURCE_DEMANDS: Final = ("require", "forbid")
-#: Of which resources these speak.
+#: Keys that select these resources.
 SELECTORS: Final = ("types", "except_types", "when")
 KEYS: Final = (
     *("name", "message", "effect", "when_unknown", "projects", "except_projects", "actions"),
@@ -41,10 +41,10 @@ _Entries = Mapping[str, tuple[Node, Node]]
 
 
 def read_rules(source: str, file: str) -> tuple[Rule, ...]:
-    """Return the rules of a file's text; ``file`` is what sentences call it.
+    """Return the rules of a file's text; ``file`` is its name in messages.
 
     Raises:
-        Unreadable: something is wrong; everything that is, is told.
+        Unreadable: there are faults; the message lists them all.
     """
     reader = Reader(file)
     try:
@@ -59,7 +59,7 @@ def read_rules(source: str, file: str) -> tuple[Rule, ...]:
 
 
 class _RuleReader:
-    """Reads rules; what is wrong goes to ``reader``."""
+    """Reads rules; reports faults to ``reader``."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -97,7 +97,7 @@ class _RuleReader:
         return Rule(
             name=name,
             demands=demands,
-            # Sentences follow each other with semicolons.
+            # Sentences are joined by semicolons.
             message=" ".join((message or "").split()).removesuffix("."),
             effect=effect,
             when_unknown=unknown,

@@ -1,4 +1,4 @@
-"""Rules, and what they make of a stack: what is refused, and of what people are warned."""
+"""Rules, and their judgement of a stack: what is refused, and what is warned of."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from hooks.builtin.wildcards import matches_any
 from hooks.lifecycle import LifecycleContext
 from hooks.stack import FrozenStack
 
-#: So many breaches are told of one operation, and how many more there are.
-MOST_TOLD: Final = 19
+#: The most breaches that are named for one operation; of the others, the number.
+MOST_NAMED: Final = 19
 
 
 class Effect(Enum):
-    """What follows from a breach."""
+    """The effect of a breach."""
 
     REFUSE = "refuse"
     WARN = "warn"
@@ -26,21 +26,21 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Demands that belong together, whom they concern, and what follows if they are not met."""
+    """Demands that belong together, the operations they apply to, and the effect of a breach."""
 
     name: str
     demands: tuple[Demand, ...]
-    #: What people read after what is wrong.
+    #: The operator's explanation, appended to messages.
     message: str = ""
     effect: Effect = Effect.REFUSE
-    #: What follows where it cannot be told.
+    #: The effect where it is unknown whether the rule is kept.
     when_unknown: Effect = Effect.REFUSE
     projects: tuple[str, ...] = ("*",)
     except_projects: tuple[str, ...] = ()
     actions: frozenset[str] = DEFINING_ACTIONS
 
     def concerns(self, context: LifecycleContext, action: str) -> bool:
-        """Tell whether an operation must keep it."""
+        """Return whether the rule applies to an operation."""
         return (
             is_among(self.actions, context, action)
             and matches_any(context.project, self.projects)
@@ -48,35 +48,35 @@ class Rule:
         )
 
     def effect_of(self, breach: Breach) -> Effect:
-        """Return what follows from a breach."""
+        """Return the effect of a breach."""
         return self.when_unknown if breach.perhaps else self.effect
 
     def sentence(self, breach: Breach) -> str:
-        """Return for people what is wrong."""
-        said = breach.told(f"rule {self.name!r}")
-        return f"{said} - {self.message}" if self.message else said
+        """Return a breach as a sentence."""
+        problem = breach.sentence(f"rule {self.name!r}")
+        return f"{problem} - {self.message}" if self.message else problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What rules make of a stack, in sentences."""
+    """The judgement of a stack, in sentences."""
 
     refusals: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 def judge(rules: Iterable[Rule], stack: FrozenStack) -> Judgement:
-    """Return what rules make of a stack; those that do not concern it are not among them."""
+    """Return the judgement of a stack by those rules that apply to it."""
     view = StackView(stack)
-    told: dict[Effect, list[str]] = {effect: [] for effect in Effect}
+    sentences: dict[Effect, list[str]] = {effect: [] for effect in Effect}
     for rule in rules:
         for demand in rule.demands:
             for breach in demand.breaches(view):
-                told[rule.effect_of(breach)].append(rule.sentence(breach))
-    return Judgement(refusals=_bounded(told[Effect.REFUSE]), warnings=_bounded(told[Effect.WARN]))
+                sentences[rule.effect_of(breach)].append(rule.sentence(breach))
+    return Judgement(refusals=_bounded(sentences[Effect.REFUSE]), warnings=_bounded(sentences[Effect.WARN]))
 
 
 def _bounded(sentences: Sequence[str]) -> tuple[str, ...]:
-    if len(sentences) <= MOST_TOLD:
+    if len(sentences) <= MOST_NAMED:
         return tuple(sentences)
-    return (*sentences[:MOST_TOLD], f"and {len(sentences) - MOST_TOLD} more")
+    return (*sentences[:MOST_NAMED], f"and {len(sentences) - MOST_NAMED} more")

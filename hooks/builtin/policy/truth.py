@@ -1,34 +1,34 @@
-"""What is true, false, or cannot be told yet (Kleene's logic)."""
+"""Truth values of Kleene's three-valued logic: true, false, unknown."""
 
 from collections.abc import Iterable
 from typing import TypeAlias
 
-#: None: it cannot be told before resources exist, or because a value is hidden.
+#: None: unknown before resources exist, or because a value is hidden.
 Truth: TypeAlias = bool | None
 
 
 def opposite(truth: Truth) -> Truth:
-    """Return what is true where this is false."""
+    """Return the negation."""
     return None if truth is None else not truth
 
 
 def every(truths: Iterable[Truth]) -> Truth:
-    """Tell whether all are true: one that is false decides, whatever cannot be told."""
-    told: Truth = True
+    """Return the conjunction: one false value decides, unknown ones or not."""
+    result: Truth = True
     for truth in truths:
         if truth is False:
             return False
         if truth is None:
-            told = None
-    return told
+            result = None
+    return result
 
 
 def some(truths: Iterable[Truth]) -> Truth:
-    """Tell whether at least one is true: one that is decides, whatever cannot be told."""
-    told: Truth = False
+    """Return the disjunction: one true value decides, unknown ones or not."""
+    result: Truth = False
     for truth in truths:
         if truth is True:
             return True
         if truth is None:
-            told = None
-    return told
+            result = None
+    return result

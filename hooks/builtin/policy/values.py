@@ -1,7 +1,7 @@
-"""Values of properties as rules compare them.
+"""Comparison of property values in rules.
 
-A template may write in several ways what a type of resource makes one of: ``true`` and ``"true"``, ``80`` and
-``"80"``. A rule would be no rule if another spelling got around it, so they are the same here.
+A template may spell a value in several ways that a resource type treats alike: ``true`` and ``"true"``, ``80`` and
+``"80"``. They are equal here too, so that no other spelling evades a rule.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from hooks.values.unknown import UNKNOWN
 
 
 class Reached(Enum):
-    """What a path may reach besides values."""
+    """Results of a path besides values."""
 
-    #: Nothing is given there.
+    #: No value is given.
     NOTHING = "nothing"
-    #: The path leads through what is unknown or hidden: whether anything is there cannot be told.
+    #: The path leads through an unknown or hidden value: whether a value is given is unknown.
     PERHAPS = "perhaps"
 
 
@@ -27,12 +27,12 @@ PERHAPS: Final = Reached.PERHAPS
 
 
 def is_hidden(value: object) -> bool:
-    """Tell whether a value cannot be seen: it is unknown, or something secret is masked in it."""
+    """Return whether a value cannot be seen: it is unknown, or a secret is masked in it."""
     return value is UNKNOWN or value is PERHAPS or (isinstance(value, str) and MASK in value)
 
 
 def same(wanted: Any, found: Any) -> Truth:
-    """Tell whether a value that was found is the one that a rule speaks of."""
+    """Return whether a value equals the one in a rule."""
     if wanted.__class__ is found.__class__ is str:
         return True if wanted == found else None if MASK in found else False
     if is_hidden(found):
@@ -78,7 +78,7 @@ def as_number(value: object) -> int | float | None:
 
 
 def as_text(value: object) -> str | None:
-    """Return the text that a value is or would be; None if it is a list, a map, or nothing."""
+    """Return the text that a value is or would become; None if it is a list, a map, or nothing."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -87,7 +87,7 @@ def as_text(value: object) -> str | None:
 
 
 def in_words(value: object) -> str:
-    """Return what a rule speaks of, for people."""
+    """Return a rule's value for display."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, list):

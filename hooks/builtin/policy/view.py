@@ -1,4 +1,4 @@
-"""A stack as rules look at it: its resources by type, and which of them need which."""
+"""A stack indexed for rules: its resources by type, and their requirements."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ from hooks.stack import FrozenResource, FrozenStack
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """The names of the resources that certainly stand in a relation, and of those that perhaps do."""
+    """The resources in a relation: those certainly in it, and those perhaps in it."""
 
     certain: frozenset[str]
     perhaps: frozenset[str]
 
     def holds(self, name: str) -> Truth:
-        """Tell whether a resource stands in it."""
+        """Return whether a resource is in it."""
         if name in self.certain:
             return True
         return None if name in self.perhaps else False
 
 
 class StackView:
-    """One stack, for as long as it is judged; what was found out once is kept."""
+    """One stack while it is judged; caches what it computes."""
 
     def __init__(self, stack: FrozenStack) -> None:
         self.stack = stack
@@ -40,12 +40,12 @@ class StackView:
 
     @cached_property
     def requirements(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of those that a resource needs."""
+        """The names of each resource's requirements."""
         return {name: resource.requires for name, resource in self.stack.resources.items()}
 
     @cached_property
     def dependents(self) -> Mapping[str, list[str]]:
-        """The names of those that need a resource."""
+        """The names of each resource's dependents."""
         dependents: dict[str, list[str]] = {}
         for name, requirements in self.requirements.items():
             for other in requirements:
@@ -53,7 +53,7 @@ class StackView:
         return dependents
 
     def of_types(self, patterns: Iterable[str], excepted: Iterable[str] = ()) -> list[FrozenResource]:
-        """Return the resources of types that match, and match none of those that are excepted."""
+        """Return the resources whose types match ``patterns``, and none of the excepted ones."""
         return [
             resource
             for type_, resources in self.by_type.items()
@@ -62,19 +62,17 @@ class StackView:
         ]
 
     def related(self, relation: object, find: Callable[["StackView"], Related]) -> Related:
-        """Return what stands in a relation, found once for all resources."""
+        """Return the members of a relation, computed once for all resources."""
         found = self._related.get(id(relation))
         if found is None:
             found = self._related[id(relation)] = find(self)
         return found
 
 
-def reached(
-    beginnings: Iterable[str], neighbours: Mapping[str, Iterable[str]], *, far: bool
-) -> frozenset[str]:
-    """Return what is one step from where one begins, or with ``far`` any number of steps; each is looked at once."""
+def reached(starts: Iterable[str], neighbours: Mapping[str, Iterable[str]], *, far: bool) -> frozenset[str]:
+    """Return the nodes one step from ``starts``, or with ``far`` any number of steps; each is visited once."""
     found: set[str] = set()
-    waiting = list(beginnings)
+    waiting = list(starts)
     while waiting:
         further = [other for name in waiting for other in neighbours.get(name, ())]
         waiting = [name for name in dict.fromkeys(further) if name not in found] if far else []

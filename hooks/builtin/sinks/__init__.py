@@ -1,1 +1,1 @@
-"""The event sinks that ship, all of them off until the settings say otherwise."""
+"""The event sinks that ship, all disabled until the settings enable them."""

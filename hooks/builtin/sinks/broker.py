@@ -1,4 +1,4 @@
-"""Events as messages of a topic exchange, on whatever broker kombu knows."""
+"""The event sink ``broker``: events as messages on a topic exchange, on any broker that kombu supports."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class BrokerOptions(HookOptions):
-    """What the settings may say of the sink ``broker``."""
+    """The options of the sink ``broker``."""
 
     url: SecretStr = Field(
         description="Where the broker is: `redis://host:6379/1` or `amqp://user:password@host//`. It may be the one "
@@ -39,7 +39,7 @@ class BrokerSink(EventSink):
     options: BrokerOptions
 
     def __init__(self, options: BrokerOptions) -> None:
-        # Every process loads this module, and few publish: kombu is not loaded before it is needed.
+        # Every process imports this module, and few publish: kombu is imported on demand.
         from hooks.builtin.sinks.publisher import check_url
 
         super().__init__(options)
@@ -48,7 +48,7 @@ class BrokerSink(EventSink):
         self._publisher: Publisher | None = None
 
     def consume(self, events: Sequence[Event]) -> None:
-        """Publish each event; when this returns the broker has them all.
+        """Publish each event; when this returns, the broker has them all.
 
         Raises:
             Exception: the broker is out of reach, or did not confirm.
@@ -57,17 +57,17 @@ class BrokerSink(EventSink):
         try:
             self._open().publish(events, before)
         except BaseException:
-            # Nobody knows what state the connection is in: the next try begins with another.
+            # The state of the connection is unknown: the next attempt opens another.
             self.close()
             raise
         self._chain = chain
 
     def save(self) -> bytes:
-        """Return which event of each stack was published last."""
+        """Return the id of the last published event of each stack."""
         return self._chain.to_bytes()
 
     def restore(self, state: bytes) -> None:
-        """Go on behind the events that were published last."""
+        """Continue after the events that were published last."""
         self._chain = Chain.from_bytes(state)
 
     def close(self) -> None:
@@ -80,8 +80,8 @@ class BrokerSink(EventSink):
         if self._publisher is None:
             from hooks.builtin.sinks.publisher import Publisher
 
-            said = self.options
+            options = self.options
             self._publisher = Publisher(
-                said.url.get_secret_value(), exchange=said.exchange, serializer=said.serializer
+                options.url.get_secret_value(), exchange=options.exchange, serializer=options.serializer
             )
         return self._publisher

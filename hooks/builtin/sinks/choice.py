@@ -1,4 +1,4 @@
-"""Which events somebody wants to hear of."""
+"""Event filters: which events a sink delivers."""
 
 from pydantic import Field, field_validator
 
@@ -10,7 +10,7 @@ from hooks.values.states import ACTIONS, STATUSES
 
 
 class EventChoice(HookOptions):
-    """What an event must be like to be told; of each list that is not empty, one entry must fit."""
+    """A filter on events; of each list that is not empty, one entry must match."""
 
     types: tuple[str, ...] = Field(
         default=(),
@@ -34,7 +34,7 @@ class EventChoice(HookOptions):
         return tuple(_known(status, STATUSES) for status in statuses)
 
     def wants(self, event: Event) -> bool:
-        """Tell whether an event is to be told."""
+        """Return whether an event passes."""
         return (
             (not self.types or matches_any(event.type, self.types))
             and (not self.actions or event.action in self.actions)
@@ -43,7 +43,7 @@ class EventChoice(HookOptions):
 
 
 class StackChoice(EventChoice):
-    """The same, of stacks that have names and projects like these."""
+    """A filter on events and on the names and projects of their stacks."""
 
     projects: tuple[str, ...] = Field(
         default=(), description="Only of stacks of these projects; `*` stands for any characters."
@@ -53,7 +53,7 @@ class StackChoice(EventChoice):
     )
 
     def wants(self, event: Event) -> bool:
-        """Tell whether an event is to be told."""
+        """Return whether an event passes."""
         return (
             super().wants(event)
             and (not self.projects or matches_any(event.project, self.projects))
@@ -62,7 +62,7 @@ class StackChoice(EventChoice):
 
 
 def _known(word: str, words: tuple[str, ...]) -> str:
-    """Return a word in capitals; what never happens must not be waited for in silence."""
+    """Return a word in capitals; an unknown one is an error, since it would never match."""
     if word.upper() in words:
         return word.upper()
     raise ValueError(f"there is no {word!r}; {nearest(word.upper(), words)}")

@@ -1,23 +1,23 @@
-"""Waiting for a broker that speaks AMQP to confirm what was published, many messages at a time."""
+"""Publisher confirms of AMQP: waits for the broker's confirmation of many messages at a time."""
 
 from typing import Any, Final
 
-#: A broker that confirms nothing for so long is down, or has no room.
+#: A broker that confirms nothing for this long is down, or out of space.
 SILENCE_SECONDS: Final = 5.0
 
 
 class NotConfirmed(Exception):
-    """The broker refused to keep a message."""
+    """The broker rejected a message."""
 
 
 class Confirms:
-    """Counts the confirmations of one channel, on which nothing was published yet.
+    """Counts the confirmations on one channel, on which nothing was published yet.
 
-    Publishing waits for none of them, so that a batch takes as long as one message.
+    Publishing does not wait for single confirmations, so that a batch takes as long as one message.
     """
 
     def __init__(self, channel: Any) -> None:
-        """Have the broker confirm from now on."""
+        """Switch the channel to publisher confirms."""
         self._channel = channel
         self._published = 0
         self._waiting: set[int] = set()
@@ -27,7 +27,7 @@ class Confirms:
         channel.confirm_select()
 
     def expect(self) -> None:
-        """Note that one more message is being published; the broker numbers them from 1 on."""
+        """Count one more message that is being published; the broker numbers them from 1."""
         self._published += 1
         self._waiting.add(self._published)
 
@@ -35,8 +35,8 @@ class Confirms:
         """Return when the broker has confirmed everything.
 
         Raises:
-            NotConfirmed: it refused a message.
-            TimeoutError: it says nothing.
+            NotConfirmed: the broker rejected a message.
+            TimeoutError: the broker did not reply.
         """
         while self._waiting:
             self._channel.connection.drain_events(timeout=SILENCE_SECONDS)
@@ -44,7 +44,7 @@ class Confirms:
             raise NotConfirmed("the broker did not keep a message")
 
     def _confirmed(self, number: int, multiple: bool) -> None:
-        """Take a confirmation: of one message, or of all up to it."""
+        """Record a confirmation: of one message, or of all up to it."""
         if multiple:
             self._waiting = {each for each in self._waiting if each > number}
         else:

@@ -1,16 +1,16 @@
-"""An event as the world outside reads it: plain values under documented names."""
+"""Events for external systems: plain values under documented names."""
 
 from dataclasses import fields
 from typing import Any, Final
 
 from hooks.events import Event
 
-#: Goes up when a field changes its meaning or goes away, not when one is added.
+#: Incremented when a field changes its meaning or is removed, not when one is added.
 VERSION: Final = 1
 
 _FIELDS: Final = tuple(each.name for each in fields(Event))
 
 
 def document(event: Event) -> dict[str, Any]:
-    """Return an event's fields in the order in which they are documented, after the version of the schema."""
+    """Return an event's fields in their documented order, after the version of the schema."""
     return {"version": VERSION, **{name: getattr(event, name) for name in _FIELDS}}

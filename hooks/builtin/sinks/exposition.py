@@ -1,4 +1,4 @@
-"""Totals as Prometheus reads them."""
+"""Totals in the format of Prometheus."""
 
 from collections.abc import Iterator
 from itertools import accumulate
@@ -10,13 +10,13 @@ from hooks.builtin.sinks.totals import BUCKETS, Durations, Totals
 
 
 class TotalsCollector(Collector):
-    """Tells totals, always those that it was given last."""
+    """A collector of the totals that it was given last."""
 
     def __init__(self) -> None:
         self.totals = Totals()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every metric, also those of which nothing was counted yet."""
+        """Yield every metric, those without a count included."""
         totals = self.totals
         resources = CounterMetricFamily(
             "isotherm_resource_actions",

@@ -1,4 +1,4 @@
-"""Events in the log, or as lines of JSON in a file of their own."""
+"""The event sink ``log``: events in the log, or as lines of JSON in a file of their own."""
 
 import json
 import os
@@ -14,12 +14,12 @@ from hooks.builtin.sinks.document import document
 from hooks.events import Event, EventSink
 from hooks.hook import HookOptions
 
-#: The logger's name, which each line carries as ``logger``.
+#: The logger's name, the field ``logger`` of each line.
 LOGGER: Final = "isotherm.events"
 
 
 class LogOptions(HookOptions):
-    """What the settings may say of the sink ``log``."""
+    """The options of the sink ``log``."""
 
     file: Path | None = Field(
         default=None,
@@ -36,7 +36,7 @@ class LogOptions(HookOptions):
 
 
 class LogSink(EventSink):
-    """Writes each event down."""
+    """Writes each event to the log, or to a file."""
 
     description: ClassVar[str] = "Writes each event to the log, or to a file as a line of JSON."
     enabled_by_default: ClassVar[bool] = False
@@ -44,7 +44,7 @@ class LogSink(EventSink):
     options: LogOptions
 
     def consume(self, events: Sequence[Event]) -> None:
-        """Write events down; in a file they are on the disk when this returns.
+        """Write events; in a file, they are on the disk when this returns.
 
         Raises:
             OSError: the file cannot be written.
@@ -59,7 +59,7 @@ class LogSink(EventSink):
 
 def _append(file: Path, events: Sequence[Event]) -> None:
     lines = [json.dumps(document(event), ensure_ascii=False) + "\n" for event in events]
-    # Opened anew each time: a file that was renamed meanwhile is left to whoever renamed it.
+    # Opened anew each time: a file that was renamed meanwhile (log rotation) is not written any more.
     with file.open("ab") as out:
         regular = stat.S_ISREG(os.fstat(out.fileno()).st_mode)
         if regular and _is_torn(file):
@@ -71,7 +71,7 @@ def _append(file: Path, events: Sequence[Event]) -> None:
 
 
 def _is_torn(file: Path) -> bool:
-    """Tell whether the last line has no end, because the disk was full or the machine went down."""
+    """Return whether the last line is incomplete, because the disk was full or the machine went down."""
     with file.open("rb") as written:
         if written.seek(0, os.SEEK_END) == 0:
             return False

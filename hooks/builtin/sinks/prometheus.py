@@ -1,4 +1,4 @@
-"""Counters for Prometheus, each event counted once."""
+"""The event sink ``prometheus``: counters for Prometheus, each event counted once."""
 
 import copy
 import importlib.util
@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 
 class PrometheusOptions(HookOptions):
-    """What the settings may say of the sink ``prometheus``; one of both, or both."""
+    """The options of the sink ``prometheus``; at least one of the two."""
 
     listen: str = Field(
         default="",
@@ -49,7 +49,7 @@ def parsed_address(listen: str) -> tuple[str, int]:
     """Return host and port.
 
     Raises:
-        ValueError: these are not both.
+        ValueError: the text is not both.
     """
     host, colon, port = listen.rpartition(":")
     if not (colon and host and port.isascii() and port.isdigit() and int(port) <= 65535):
@@ -58,7 +58,7 @@ def parsed_address(listen: str) -> tuple[str, int]:
 
 
 class PrometheusSink(EventSink):
-    """Counts events, and shows the counts once they are on record."""
+    """Counts events, and exposes the counts once they are on record."""
 
     description: ClassVar[str] = "Counts events for Prometheus, to be asked for or in a file."
     enabled_by_default: ClassVar[bool] = False
@@ -76,22 +76,22 @@ class PrometheusSink(EventSink):
         self._exposed: _Exposed | None = None
 
     def restore(self, state: bytes) -> None:
-        """Go on from the totals on record, and show them.
+        """Continue from the totals on record, and expose them.
 
         Raises:
-            OSError: another process listens there, or the file cannot be written.
+            OSError: another process listens on the address, or the file cannot be written.
         """
         try:
             self._totals = Totals.from_bytes(state) if state else Totals()
         except ValueError as error:
-            # Prometheus takes counters that begin again for what they are.
+            # Prometheus recognizes a counter that restarts.
             log.warning("counters begin again at zero", sink=self.name, error=str(error))
             self._totals = Totals()
         self._saved = copy.deepcopy(self._totals)
         try:
             self.kept()
         except OSError:
-            # Nobody closes what was not made: it would go on listening.
+            # A sink that was not made is not closed: its socket would stay open.
             self.close()
             raise
 
@@ -99,7 +99,7 @@ class PrometheusSink(EventSink):
         """Count events that were not counted before.
 
         Raises:
-            OSError: another process listens there.
+            OSError: another process listens on the address.
         """
         self._open()
         self._totals.count(events)
@@ -110,7 +110,7 @@ class PrometheusSink(EventSink):
         return self._totals.to_bytes()
 
     def kept(self) -> None:
-        """Show what was saved: a count that was shown is never taken back, whatever dies.
+        """Expose the saved totals: an exposed count never decreases, whatever process dies.
 
         Raises:
             OSError: the file cannot be written.
@@ -118,7 +118,7 @@ class PrometheusSink(EventSink):
         self._open().show(self._saved)
 
     def close(self) -> None:
-        """Stop listening; what was shown in a file stays there."""
+        """Stop listening; a text file stays as it is."""
         exposed, self._exposed = self._exposed, None
         if exposed is not None:
             exposed.close()
@@ -130,7 +130,7 @@ class PrometheusSink(EventSink):
 
 
 class _Exposed:
-    """Where totals can be read."""
+    """The places where totals can be read."""
 
     def __init__(self, options: PrometheusOptions) -> None:
         from prometheus_client import CollectorRegistry, start_http_server

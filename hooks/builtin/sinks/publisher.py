@@ -1,4 +1,4 @@
-"""Messages of events on a topic exchange, by kombu."""
+"""A publisher of events on a topic exchange, through kombu."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,19 +16,19 @@ from hooks.builtin.sinks.routing import routing_key
 from hooks.events import Event
 from hooks.values.nearest import nearest
 
-#: Tells the messages of this schema from others in the same queue.
+#: The message type, which identifies this schema among others in the same queue.
 MESSAGE_TYPE: Final = "isotherm.event"
-#: A broker that does not answer for so long is down.
+#: A broker that does not reply for this long is down.
 SOCKET_SECONDS: Final = 5.0
-#: So many messages go to Redis in one go.
+#: The most messages sent to Redis in one batch.
 BATCH: Final = 100
 
 
 def check_url(url: str) -> None:
-    """Do nothing for the URL of a broker that kombu knows a transport for.
+    """Check that kombu has a transport for a broker URL.
 
     Raises:
-        ValueError: it is none; the sentence does not hold it, for it may hold a password.
+        ValueError: it has none; the message omits the URL, which may hold a password.
     """
     scheme, found, _ = url.partition("://")
     if not found:
@@ -44,7 +44,7 @@ class Publisher:
         """Connect.
 
         Raises:
-            Exception: the broker is out of reach, in the words of its client.
+            Exception: the broker is out of reach; the broker client's own error.
         """
         self._connection = Connection(
             url, connect_timeout=SOCKET_SECONDS, transport_options=_transport_options(url)
@@ -62,16 +62,16 @@ class Publisher:
             raise
 
     def publish(self, events: Sequence[Event], before: Sequence[int | None]) -> None:
-        """Publish events; when this returns the broker has them all.
+        """Publish events; when this returns, the broker has them all.
 
         Args:
             events: In order.
             before: For each the id of the event before it of the same stack, if that is known.
 
         Raises:
-            Exception: the broker is out of reach, or did not confirm: nobody knows which events it has.
+            Exception: the broker is out of reach, or did not confirm: it is unknown which events it has.
         """
-        with self._producer.batch(BATCH), _bindings_asked_once(self._producer.channel):
+        with self._producer.batch(BATCH), _bindings_read_once(self._producer.channel):
             for event, previous_id in zip(events, before, strict=True):
                 if self._confirms:
                     self._confirms.expect()
@@ -92,14 +92,14 @@ class Publisher:
 
 
 @contextmanager
-def _bindings_asked_once(channel: Any) -> Iterator[None]:
-    """Have kombu ask once where messages go, not once a message: on Redis, that is most of what publishing costs."""
-    ask = getattr(channel, "get_table", None)
-    if ask is None:
-        # Who speaks AMQP leaves that to the broker.
+def _bindings_read_once(channel: Any) -> Iterator[None]:
+    """Have kombu look up bindings once, not per message: on Redis, that is most of the cost of publishing."""
+    get_table = getattr(channel, "get_table", None)
+    if get_table is None:
+        # With AMQP, routing is the broker's.
         yield
         return
-    channel.get_table = cache(ask)
+    channel.get_table = cache(get_table)
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What has been counted of the events: numbers alone, under labels of which there are only so many."""
+"""Totals of events: numbers under a bounded set of labels."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -10,13 +10,13 @@ import msgpack
 
 from hooks.events import Event
 
-#: How long operations take, in seconds: each bucket counts those that took no longer.
+#: Bounds of the histogram of operations' durations, in seconds.
 BUCKETS: Final = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0)
-#: So many types of resources are told apart; templates bring types of their own, under whatever names.
+#: The most resource types with labels of their own; templates bring types of their own, under any name.
 MAX_TYPES: Final = 200
 TEMPLATE: Final = "template"
 OTHER: Final = "other"
-#: So many operations are waited for; of older ones the end is not timed.
+#: The most open operations that are timed; older ones are dropped.
 MAX_UNDER_WAY: Final = 1000
 
 _SCHEMA: Final = 1
@@ -24,7 +24,7 @@ _SCHEMA: Final = 1
 
 @dataclass(slots=True)
 class Durations:
-    """How long operations took: how many fell into each bucket, the last beyond all bounds, and their sum."""
+    """A histogram: how many operations fell into each bucket, the last one unbounded, and the sum of seconds."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     seconds: float = 0.0
@@ -39,16 +39,16 @@ class Durations:
 class Totals:
     """Counts since counting began."""
 
-    #: Of the last event that was counted; an event with no higher id was counted before.
+    #: The last counted event; an event with no higher id was counted before.
     last_id: int = 0
     last_at: float = 0.0
     #: By action, status and type.
     resources: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     #: By action and status.
     stacks: Counter[tuple[str, str]] = field(default_factory=Counter)
-    #: By action and the status at the end.
+    #: By action and final status.
     durations: dict[tuple[str, str], Durations] = field(default_factory=dict)
-    #: When operations began that are not over, by their ids.
+    #: The start times of open operations, by id.
     under_way: dict[str, float] = field(default_factory=dict)
     _kinds: set[str] = field(init=False, repr=False, compare=False)
 
@@ -56,18 +56,18 @@ class Totals:
         self._kinds = {kind for _, _, kind in self.resources}
 
     def count(self, events: Iterable[Event]) -> None:
-        """Count events, in the order of their ids; one that was counted changes nothing."""
+        """Count events, in the order of their ids; one that was counted already changes nothing."""
         for event in events:
             if event.id <= self.last_id:
                 continue
             self.last_id, self.last_at = event.id, event.at
             if event.cause:
-                # The action that it tells of was counted when it began.
+                # Its action was counted when it began.
                 continue
             if event.resource:
                 self.resources[event.action, event.status, self._kind(event.type)] += 1
             elif event.status != "IN_PROGRESS" or not event.reason:
-                # What has a reason as it begins is a warning about an operation that was counted.
+                # A reason at the beginning marks a warning about an operation that was counted already.
                 self.stacks[event.action, event.status] += 1
                 self._time(event)
 
@@ -90,7 +90,7 @@ class Totals:
             self.durations.setdefault((event.action, event.status), Durations()).add(max(taken, 0.0))
 
     def to_bytes(self) -> bytes:
-        """Return the totals packed, the inverse of :meth:`from_bytes`."""
+        """Return the packed form that :meth:`from_bytes` reads."""
         packed: bytes = msgpack.packb(
             {
                 "schema": _SCHEMA,
@@ -109,10 +109,10 @@ class Totals:
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> Self:
-        """Rebuild totals.
+        """Return the totals that were packed.
 
         Raises:
-            ValueError: this is nothing that this version packed.
+            ValueError: this version did not pack them.
         """
         try:
             state: dict[str, Any] = msgpack.unpackb(packed)
@@ -128,7 +128,7 @@ class Totals:
                 durations={
                     (action, status): Durations(counts, seconds)
                     for action, status, counts, seconds in state["durations"]
-                    # Counts of other buckets could not be added to.
+                    # Counts in other buckets cannot be added.
                     if tuple(state["bounds"]) == BUCKETS
                 },
                 under_way=dict(state["under_way"]),

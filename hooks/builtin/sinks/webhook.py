@@ -1,4 +1,4 @@
-"""Events as signed batches of JSON over HTTP."""
+"""The event sink ``webhook``: events as signed batches of JSON over HTTP."""
 
 import time
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ from hooks.http.options import SenderOptions
 from hooks.http.sender import SignedSender
 from hooks.values.masking import sentence_of
 
-#: Of the time that a call may take, so much is for sending: it ends by itself before it is given up.
+#: The share of a call's time-out for sending: it ends by itself before the call is given up.
 SHARE: Final = 0.8
 
 
 class WebhookOptions(StackChoice, SenderOptions):
-    """What the settings may say of the sink ``webhook``: where to send, and of what."""
+    """The options of the sink ``webhook`` in the settings: the receiver, and a filter."""
 
     max_events: int = Field(default=100, ge=1, le=500, description="So many events are sent at once at most.")
 
 
 class EnvironmentWebhookOptions(EventChoice):
-    """What an environment may say of the sink ``webhook``: nothing of files of this machine, nor of trust."""
+    """The options of the sink ``webhook`` in an environment: no files of this machine, and no trust settings."""
 
     target: str = Field(description="Where to send: http:// or https://, without a user or a password.")
     secrets: tuple[SecretStr, ...] = Field(
@@ -39,19 +39,19 @@ class EnvironmentWebhookOptions(EventChoice):
             self.sending()
         except ValidationError as error:
             names = {"url": "target"}
-            said = [
+            problems = [
                 ": ".join(
                     (*(names.get(str(step), str(step)) for step in fault["loc"][:1]), sentence_of(fault))
                 )
                 for fault in error.errors(include_url=False, include_context=False)
             ]
-            raise ValueError("; ".join(said)) from None
+            raise ValueError("; ".join(problems)) from None
         return self
 
     def sending(self) -> WebhookOptions:
-        """Return the same as the settings would say it."""
-        said = {name: getattr(self, name) for name in EventChoice.model_fields}
-        return WebhookOptions(url=self.target, secrets=self.secrets, **said)
+        """Return the equivalent options of the settings."""
+        fields = {name: getattr(self, name) for name in EventChoice.model_fields}
+        return WebhookOptions(url=self.target, secrets=self.secrets, **fields)
 
 
 class WebhookSink(EventSink):
@@ -65,21 +65,21 @@ class WebhookSink(EventSink):
 
     def __init__(self, options: WebhookOptions | EnvironmentWebhookOptions) -> None:
         super().__init__(options)
-        self._said = options.sending() if isinstance(options, EnvironmentWebhookOptions) else options
-        self._sender = SignedSender(self._said)
+        self._options = options.sending() if isinstance(options, EnvironmentWebhookOptions) else options
+        self._sender = SignedSender(self._options)
 
     def consume(self, events: Sequence[Event]) -> None:
-        """Send those that are wanted, in order; when this returns the receiver has taken them all.
+        """Send the events that pass the filter, in order; when this returns, the receiver has accepted them all.
 
         Raises:
-            RequestFailed: it did not take all of them, or nobody knows.
+            RequestFailed: the receiver did not accept all of them, or that is unknown.
         """
         until = time.monotonic() + self.time_limit_seconds * SHARE
-        wanted = [event for event in events if self._said.wants(event)]
-        for start in range(0, len(wanted), self._said.max_events):
-            batch = wanted[start : start + self._said.max_events]
-            told = {"version": VERSION, "events": [document(event) for event in batch]}
-            self._sender.send(told, within_seconds=max(0.0, until - time.monotonic()))
+        wanted = [event for event in events if self._options.wants(event)]
+        for start in range(0, len(wanted), self._options.max_events):
+            batch = wanted[start : start + self._options.max_events]
+            document_batch = {"version": VERSION, "events": [document(event) for event in batch]}
+            self._sender.send(document_batch, within_seconds=max(0.0, until - time.monotonic()))
 
     def close(self) -> None:
         """Close the connections."""

@@ -14,7 +14,7 @@ import redis
 
 from cache.constraints.answers import Answers
 from cache.constraints.cache import ConstraintCache
-from cache.stores.fill_locks import BorrowedClaims
+from cache.stores.fill_locks import BorrowedFillLocks
 from cache.stores.regions import make_region
 from tests.services.servers import RedisServer
 from tests.unit.cache.places import NAME, Cloud, Place, key_in, lasting_key_in
@@ -139,13 +139,13 @@ def test_clients_share_a_file_without_meeting(place: Place) -> None:
     assert (nova.describe().entries, glance.describe().entries) == (0, 1)
 
 
-def borrowed() -> BorrowedClaims:
+def borrowed() -> BorrowedFillLocks:
     Shelf.shelves["borrowed"].clear()
-    return BorrowedClaims(Shelf({"name": "borrowed"}))
+    return BorrowedFillLocks(Shelf({"name": "borrowed"}))
 
 
 def test_borrowed_claim_is_one_of_all_that_share_the_store() -> None:
-    here, there = borrowed(), BorrowedClaims(Shelf({"name": "borrowed"}))
+    here, there = borrowed(), BorrowedFillLocks(Shelf({"name": "borrowed"}))
     assert here.claim("key", b"mine", 60)
     assert here.claim("key", b"mine", 60)
     assert not here.claim("key", b"another", 60)
@@ -158,17 +158,17 @@ def test_borrowed_claim_is_one_of_all_that_share_the_store() -> None:
 
 
 def test_borrowed_lock_is_given_back_by_who_lost_its_claim() -> None:
-    claims = borrowed()
-    assert claims.claim("key", b"slow", -1)
+    locks = borrowed()
+    assert locks.claim("key", b"slow", -1)
     # The claim is over, but not the store's lock, which only its owner can end.
-    assert not claims.claim("key", b"next", 60)
-    claims.forget("key", b"a third")
-    assert not claims.keep("key", b"entry", b"slow")
-    assert claims.look("lasting", "key").entry is None
-    assert claims.claim("key", b"next", 60)
-    claims.forget("key", b"next")
-    assert claims.claim("key", b"last", 60)
-    claims.release("key", b"last")
+    assert not locks.claim("key", b"next", 60)
+    locks.forget("key", b"a third")
+    assert not locks.keep("key", b"entry", b"slow")
+    assert locks.look("lasting", "key").entry is None
+    assert locks.claim("key", b"next", 60)
+    locks.forget("key", b"next")
+    assert locks.claim("key", b"last", 60)
+    locks.release("key", b"last")
 
 
 def test_no_that_comes_while_an_answer_is_written_to_a_borrowed_store_comes_after_it() -> None:
@@ -180,18 +180,18 @@ def test_no_that_comes_while_an_answer_is_written_to_a_borrowed_store_comes_afte
             assert go_on.wait(PATIENCE_SECONDS)
             super().set_serialized(key, value)
 
-    claims = BorrowedClaims(Slow({"name": "slow"}))
-    assert claims.claim("key", b"mine", 60)
+    locks = BorrowedFillLocks(Slow({"name": "slow"}))
+    assert locks.claim("key", b"mine", 60)
     with ThreadPoolExecutor(2) as pool:
-        keeping = pool.submit(claims.keep, "key", b"entry", b"mine")
+        keeping = pool.submit(locks.keep, "key", b"entry", b"mine")
         assert writing.wait(PATIENCE_SECONDS)
-        forgetting = pool.submit(claims.forget, "key", b"another")
+        forgetting = pool.submit(locks.forget, "key", b"another")
         # It must not be done by then; were it, this would be enough.
         futures.wait([forgetting], 0.1)
         go_on.set()
     assert keeping.result()
     assert forgetting.result() is None
-    assert claims.look("lasting", "key").entry is None
+    assert locks.look("lasting", "key").entry is None
 
 
 def test_others_write_stores_and_name_them(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hooks.builtin.actions import ACTIONS, DEFINING_ACTIONS
-from hooks.builtin.policy.rules import MOST_TOLD, Judgement, Rule, judge
+from hooks.builtin.policy.rules import MOST_NAMED, Judgement, Rule, judge
 from hooks.lifecycle import LifecycleContext
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.frozen import frozen
@@ -138,9 +138,9 @@ def test_no_value_of_a_stack_is_ever_told() -> None:
 
 
 def test_of_many_resources_some_are_named_and_of_many_breaches_some_are_told() -> None:
-    many = "\n".join(f"r{number}: {{type: T{number}}}" for number in range(MOST_TOLD + 5))
+    many = "\n".join(f"r{number}: {{type: T{number}}}" for number in range(MOST_NAMED + 5))
     refusals = judged("forbid_types: '*'", many).refusals
-    assert len(refusals) == MOST_TOLD + 1
+    assert len(refusals) == MOST_NAMED + 1
     assert refusals[-1] == "and 5 more"
     few = "\n".join(f"r{number}: {{type: T}}" for number in range(7))
     (refusal,) = judged("forbid_types: '*'", few).refusals
