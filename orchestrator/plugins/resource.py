@@ -273,7 +273,10 @@ class Resource:
     # -- updating ----------------------------------------------------------------------------------------------
 
     def needs_replace(self, changes: PropertyChanges) -> bool:
-        """Return whether these changes need a replacement even though each property may be updated in place."""
+        """Return whether these changes need a replacement even though each property may be updated in place.
+
+        A dry run and placement call this too, on a resource as it is on record; what it then raises counts as unknown.
+        """
         return False
 
     def handle_update(self, changes: PropertyChanges) -> Any:
@@ -299,7 +302,10 @@ class Resource:
         return False
 
     def needs_replace_failed(self) -> bool:
-        """Return whether a failed resource must be replaced; otherwise it is updated in place."""
+        """Return whether a failed resource must be replaced; otherwise it is updated in place.
+
+        A dry run calls this too, as it does :meth:`needs_replace`.
+        """
         return True
 
     # -- deleting ----------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from orchestrator.definition import (
     StackDefinition,
 )
 from orchestrator.model.messages import CLEANUP
+from orchestrator.planning.decision import is_validated
 from orchestrator.plugins.clients import ProjectClients
 from orchestrator.plugins.properties import PropertyError, convert_properties
 from orchestrator.plugins.resource import (
@@ -126,8 +127,10 @@ class Attempt:
         # What an object to be adopted was said to be may be a mixture of two definitions.
         if claim.started or (claim.action == "ADOPT" and "adopting" in claim.fragment):
             return False
-        as_it_was = claim.was[1] == "COMPLETE" and claim.properties == self.given and not is_doubted(claim)
-        return claim.action != "UPDATE" or kind.always_updates or not as_it_was
+        doubted = is_doubted(claim)
+        return claim.action != "UPDATE" or is_validated(
+            kind, claim.was, claim.properties, self.given, doubted=doubted
+        )
 
     @property
     def clients(self) -> ProjectClients:

@@ -353,7 +353,7 @@ def test_answer_that_took_longer_than_the_lock_is_given_and_not_kept(place: Plac
 
     def ask() -> str:
         # As if the lock were over: another has it.
-        cache._process.answers.store._claims.forget(key_in(cache, *NAME), b"")
+        cache._process.answers.store._fill_locks.forget(key_in(cache, *NAME), b"")
         return cloud.ask()
 
     assert cache.get(*NAME, ask) == "f-1"
@@ -418,7 +418,7 @@ def test_poisoned_generation_is_replaced(place: Place, poison: bytes) -> None:
     cache.get(*NAME, cloud.ask)
     if place.backend == "memory":
         # What lasts is not among what can be set.
-        cache._process.answers.store._claims.renew(lasting_key_in(cache), poison)
+        cache._process.answers.store._fill_locks.renew(lasting_key_in(cache), poison)
     else:
         plant(cache, lasting_key_in(cache), poison)
     assert [cache.get(*NAME, cloud.ask) for _ in range(3)] == ["f-1"] * 3

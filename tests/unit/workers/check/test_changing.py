@@ -166,7 +166,7 @@ def test_what_failed_is_replaced_but_for_what_only_a_snapshot_failed_of(
     was: tuple[str, str], replaced: bool
 ) -> None:
     if replaced:
-        with pytest.raises(ReplaceResource, match=f"it was {was[0]}_FAILED"):
+        with pytest.raises(ReplaceResource, match=f"it is {was[0]}_FAILED"):
             changes(was=was)
     else:
         assert changes(was=was) == set()
