@@ -1,6 +1,7 @@
 """Resources that are stacks, as they stand: outside of any check, because of a signal, or of the end of their stack."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import structlog
 
@@ -28,21 +29,28 @@ log = structlog.get_logger()
 
 
 def resource_of(
-    row: ResourceRow, kind: type[Resource], stack: StackDefinition, settings: Settings, now: float
+    row: ResourceRow,
+    kind: type[Resource],
+    stack: StackDefinition,
+    settings: Settings,
+    now: float,
+    *,
+    properties: Mapping[str, Any] | None = None,
 ) -> Resource:
-    """Return a resource by its row, with the properties last applied; ``now`` is the database's time."""
+    """Return a resource by its row, at the database's time ``now``; with those last applied without ``properties``."""
     return kind(
         name=row.name,
         type_name=row.type,
         state=ResourceState(
             uuid=row.id,
             physical_id=row.physical_id,
+            on_node=row.on_node,
             data=dict(row.data),
             metadata=dict(row.metadata),
             action=row.action,
             status=row.status,
         ),
-        properties=typed_properties(kind, row.properties or {}),
+        properties=typed_properties(kind, row.properties or {}) if properties is None else properties,
         stack=stack,
         settings=settings,
         now=now,

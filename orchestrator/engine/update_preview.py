@@ -1,24 +1,34 @@
 """What an update would do, told before it does anything.
 
-It works on what was compared, asks no resource type but for its schemas, and makes no resource.
+It works on what was compared, asks each resource type about what is on record, and makes no resource.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.config.limits import Limits
 from orchestrator.definition import UNKNOWN, LazyFiles, NodeData, ResourceProxy, StackDefinition, is_unknown
+from orchestrator.engine.idle_nested_stacks import resource_of
 from orchestrator.engine.stack_preview import KNOWN_LATER, kept
 from orchestrator.errors import IsothermError
-from orchestrator.model.actions import CHECK, SNAPSHOT, is_suspended
 from orchestrator.model.graph import Graph
 from orchestrator.model.plan import DesiredResource, Match
 from orchestrator.planning.comparison import Comparison
+from orchestrator.planning.decision import (
+    WHOLE,
+    Action,
+    Decision,
+    Subject,
+    decide,
+    is_in_doubt,
+    is_validated,
+    meaning_of,
+)
+from orchestrator.planning.matching import blank_stack, standing
 from orchestrator.plugins.asking import AskedClients
-from orchestrator.plugins.properties import Property, PropertyError
+from orchestrator.plugins.properties import PropertyError
 from orchestrator.plugins.resource import Resource
-from orchestrator.plugins.stack_resource import StackResource
 from orchestrator.plugins.validating import typed_properties, valid_properties
 from orchestrator.sandbox.budget import evaluation
 from orchestrator.store.stacks.stacks import ResourceRow
@@ -29,14 +39,8 @@ from orchestrator.template.template_resource import kind_of_type
 from orchestrator.validation.rules import Types
 from orchestrator.views.stacks import PropertyChange, ResourcePlan, UpdatePlan
 
-#: What becomes of a resource.
-CREATE: Final = "CREATE"
-UPDATE: Final = "UPDATE"
-REPLACE: Final = "REPLACE"
+#: What becomes of a resource that is not wished for any more.
 DELETE: Final = "DELETE"
-UNCHANGED: Final = "UNCHANGED"
-DEPENDS: Final = "DEPENDS"
-REFUSE: Final = "REFUSE"
 
 
 class DryRun:
@@ -59,18 +63,7 @@ class DryRun:
         self._hidden = prepared.parameters.hidden | set(compared.context.get("hidden", ()))
         self._rows = {row.id: row for row in compared.rows}
         #: What is there and stays as it is; the values of everything else are not known.
-        self._proxies = {
-            name: ResourceProxy(name=name, type=each.type)
-            for name, each in prepared.template.resources.items()
-        }
-        self._stack = StackDefinition(
-            name=prepared.name,
-            id=prepared.stack_id,
-            project=prepared.project,
-            parameters=prepared.parameters.values,
-            resources=self._proxies,
-            files=prepared.template.files,
-        )
+        self._proxies, self._stack = blank_stack(prepared)
 
     def plan(self, state: str, tags: tuple[str, ...] = ()) -> UpdatePlan:
         """Return what would become of each resource; ``state`` is the stack's, ``tags`` those that it would have.
@@ -95,100 +88,128 @@ class DryRun:
 
     def _planned(self, desired: DesiredResource) -> ResourcePlan:
         match = self._compared.matches[desired.name]
-        if match.row is None:
-            return self._made(desired)
-        row = self._rows[match.row.id]
-        planned = self._changed(desired, match, row)
-        if planned.action == UNCHANGED and match.node_data is not None:
+        row = self._rows[match.row.id] if match.row else None
+        definition = self._compared.prepared.template.resources[desired.name]
+        try:
+            planned = (
+                self._changed(definition, desired, match, row) if row else self._made(definition, desired)
+            )
+        except ResolveError as error:
+            return _plan_of(desired, Action.REFUSE, error.problem.message)
+        except PropertyError as error:
+            return _plan_of(desired, Action.REFUSE, definition.tellable(error, self._hidden).told)
+        if planned.action == Action.KEEP and match.node_data is not None:
             data = NodeData.from_wire(match.node_data)
             # What nobody asked for until now is not on record.
             if desired.wanted <= data.attributes.keys():
                 self._proxies[desired.name] = replace(self._proxies[desired.name], data=data)
         return planned
 
-    def _made(self, desired: DesiredResource) -> ResourcePlan:
+    def _made(self, definition: ResourceDefinition, desired: DesiredResource) -> ResourcePlan:
         """Tell of a resource that becomes another one, or is new altogether."""
+        self._wanted(definition, desired)
         before = [row for row in self._compared.rows if row.name == desired.name and row.action != "INIT"]
         if not before:
-            return _plan_of(desired, CREATE)
-        row = before[-1]
-        if row.type != desired.type:
-            return _plan_of(desired, REPLACE, f"its type was {row.type}")
+            return _plan_of(desired, Action.CREATE)
+        row = max(before, key=standing)
         if row.action == "DELETE":
-            return _plan_of(desired, CREATE, f"what had its name is {row.action}_{row.status}")
-        return _plan_of(desired, REPLACE, "its external_id is another one")
+            return _plan_of(desired, Action.CREATE, f"what had its name is {row.action}_{row.status}")
+        if row.type != desired.type:
+            return _plan_of(desired, Action.REPLACE, f"its type was {row.type}")
+        return _plan_of(desired, Action.REPLACE, "its external_id is another one")
 
-    def _changed(self, desired: DesiredResource, match: Match, row: ResourceRow) -> ResourcePlan:
-        state = f"it is {row.action}_{row.status}"
-        definition = self._compared.prepared.template.resources[desired.name]
-        if definition.external_id is not None:
-            return _plan_of(desired, UNCHANGED if row.status == "COMPLETE" else UPDATE, "it is not ours")
-        # What is not adopted yet is adopted first.
-        is_adopted = row.action == "ADOPT" and row.status != "COMPLETE"
-        if is_adopted or (row.status == "FAILED" and issubclass(self._kind(row.type), StackResource)):
-            return _plan_of(desired, UPDATE, state)
-        if row.action == "INIT":
-            return _plan_of(desired, CREATE)
-        failed = row.status == "FAILED" and row.action not in (CHECK, SNAPSHOT)
-        if failed or match.told.get("replace"):
-            return _plan_of(desired, REPLACE, match.told.get("replace") or state)
-        if row.properties is None:
-            return _plan_of(desired, CREATE, state)
-        planned = _doubted(match, row, self._compared_with(definition, desired, row))
-        was = self._compared.history.applied.get(row.id, {}).get("child")
-        if planned.action == UNCHANGED and desired.fragment.get("child") != was:
-            planned = _plan_of(desired, UPDATE, "the definition of its stack changes")
-        if planned.action == UNCHANGED and row.type != desired.type:
-            planned = _plan_of(desired, UPDATE, f"its type was {row.type}, in whose place this one is")
-        if planned.action == UNCHANGED and match.new_metadata:
-            planned = _plan_of(desired, UPDATE, "its metadata change")
-        if row.status == "IN_PROGRESS":
-            reason = "; ".join(part for part in (planned.reason, state) if part)
-            action = UPDATE if planned.action == UNCHANGED else planned.action
-            planned = replace(planned, action=action, reason=reason)
-        return planned
-
-    def _compared_with(
-        self, definition: ResourceDefinition, desired: DesiredResource, row: ResourceRow
+    def _changed(
+        self, definition: ResourceDefinition, desired: DesiredResource, match: Match, row: ResourceRow
     ) -> ResourcePlan:
-        """Tell what the difference between what is wished and what was applied comes to."""
+        """Tell what becomes of a resource that is there."""
         kind = self._kind(desired.type)
-        try:
-            return _judged(desired, tuple(self._changes(definition, row, kind)), kind)
-        except ResolveError as error:
-            return _plan_of(desired, REFUSE, error.problem.message)
-        except PropertyError as error:
-            return _plan_of(desired, REFUSE, definition.tellable(error, self._hidden).told)
+        if definition.external_id is not None and row.action != "INIT":
+            return _plan_of(
+                desired, Action.KEEP if row.status == "COMPLETE" else Action.UPDATE, "it is not ours"
+            )
+        resource = resource_of(
+            replace(row, type=desired.type),
+            kind,
+            self._stack,
+            self._compared.settings,
+            row.updated_at,
+            properties=self._wanted(definition, desired, row),
+        )
+        subject = Subject(
+            resource=resource,
+            was=(row.action, row.status),
+            applied=lambda: (
+                None
+                if row.properties is None
+                else typed_properties(kind, row.properties, clients=self._clients)
+            ),
+            replace=match.told.get("replace", ""),
+            refresh=self._compared.refresh,
+            besides=self._besides(desired, match, row),
+        )
+        decided = decide(subject)
+        return _plan_of(
+            desired, decided.action, decided.reason, self._changes(definition, row, kind, decided)
+        )
 
-    def _changes(
-        self, definition: ResourceDefinition, row: ResourceRow, kind: type[Resource]
-    ) -> Iterator[PropertyChange]:
-        """Yield how the properties change, or may.
+    def _wanted(
+        self, definition: ResourceDefinition, desired: DesiredResource, row: ResourceRow | None = None
+    ) -> Mapping[str, Any]:
+        """Return the properties as the type sees them, as far as they are known.
 
         Raises:
             ResolveError: they cannot be evaluated.
             PropertyError: the type does not take them.
         """
-        whole = definition.properties_expression
+        whole, kind = definition.properties_expression, self._kind(desired.type)
+        if definition.external_id is not None:
+            return {}
         if whole.is_call and is_unknown(whole.resolve(self._stack)):
-            yield PropertyChange(name="", before=HIDDEN, after=KNOWN_LATER, meaning=UPDATE, is_certain=False)
+            return {WHOLE: UNKNOWN}
+        given = definition.resolve_properties(self._stack)
+        if row is not None:
+            was = (row.action, row.status)
+            doubted = is_in_doubt(was, refresh=self._compared.refresh)
+            if not is_validated(kind, was, row.properties, given, doubted=doubted):
+                return typed_properties(kind, given, clients=self._clients)
+        return valid_properties(kind, given, clients=self._clients)
+
+    def _besides(self, desired: DesiredResource, match: Match, row: ResourceRow) -> str:
+        """Return what changes of a resource besides its properties; empty if nothing does."""
+        history = self._compared.history
+        if desired.fragment.get("child") != history.applied.get(row.id, {}).get("child"):
+            return "the definition of its stack changes"
+        if row.id in history.unsettled and self._kind(desired.type).always_updates:
+            return "something in its stack is to be seen to"
+        # The row may have a type that was never applied.
+        if row.type != desired.type and not match.clean:
+            return f"its type was {row.type}, in whose place this one is"
+        return "its metadata change" if match.new_metadata else ""
+
+    def _changes(
+        self, definition: ResourceDefinition, row: ResourceRow, kind: type[Resource], decided: Decision
+    ) -> Iterator[PropertyChange]:
+        """Yield how the properties change, or may."""
+        names = sorted(decided.changed | decided.possible)
+        if not names or decided.changes is None:
             return
-        given, applied = definition.resolve_properties(self._stack), row.properties or {}
-        after = valid_properties(kind, given, clients=self._clients)
-        before = typed_properties(kind, applied, clients=self._clients)
-        shown = whole.shown(self._stack, self._hidden, later=KNOWN_LATER)
-        for name in sorted({*before, *after}):
-            old, new = before.get(name), after.get(name)
-            certain = not _may_be(new, old)
-            if not certain and not is_unknown(new):
-                continue
+        if names == [WHOLE]:
+            yield PropertyChange(
+                name="", before=HIDDEN, after=KNOWN_LATER, meaning=Action.UPDATE.value, is_certain=False
+            )
+            return
+        shown = definition.properties_expression.shown(self._stack, self._hidden, later=KNOWN_LATER)
+        applied = row.properties or {}
+        for name in names:
+            new = decided.changes.after.get(name) if name in decided.changed else UNKNOWN
             told = shown.get(name, new) if isinstance(shown, dict) else shown
+            old = applied.get(name, decided.changes.before.get(name))
             yield PropertyChange(
                 name=name,
-                before=self._shown_before(name, definition, row, applied.get(name, old)),
+                before=self._shown_before(name, definition, row, old),
                 after=KNOWN_LATER if is_unknown(told) else kept(told),
-                meaning=_meaning(kind.properties_schema.get(name)),
-                is_certain=certain,
+                meaning=meaning_of(kind.properties_schema.get(name)).value,
+                is_certain=name in decided.changed,
             )
 
     def _shown_before(self, name: str, definition: ResourceDefinition, row: ResourceRow, value: Any) -> Any:
@@ -249,66 +270,12 @@ class DryRun:
         return "what it stands for stays: its deletion policy is Retain" if said.get("x") == RETAIN else ""
 
 
-def _doubted(match: Match, row: ResourceRow, planned: ResourcePlan) -> ResourcePlan:
-    """Add to what becomes of a resource that nobody can tell before it is looked at."""
-    reasons = [planned.reason] if planned.reason else []
-    action = planned.action
-    if is_suspended(row.action, row.status):
-        reasons.append("it is suspended, and resumed first")
-        action = UPDATE if action == UNCHANGED else action
-    if match.told.get("refresh") or (row.action == CHECK and row.status != "COMPLETE"):
-        state = "" if match.told.get("refresh") else f"it is {row.action}_{row.status}: "
-        reasons.append(f"{state}changed back, or replaced, if others changed or removed it")
-        action = DEPENDS if action == UNCHANGED else action
-    return replace(planned, action=action, reason="; ".join(reasons))
-
-
-def _judged(
-    desired: DesiredResource, changes: tuple[PropertyChange, ...], kind: type[Resource]
-) -> ResourcePlan:
-    """Return what changes of properties come to."""
-    certain = {change.name: change.meaning for change in changes if change.is_certain}
-    may_replace = [change.name for change in changes if not change.is_certain and change.meaning != UPDATE]
-    for meaning, words in (
-        (REFUSE, "cannot be changed once set: {}"),
-        (REPLACE, "cannot be changed in place: {}"),
-    ):
-        names = [name for name, means in certain.items() if means == meaning]
-        if names:
-            return _plan_of(desired, meaning, words.format(", ".join(names)), changes)
-    reasons = []
-    if certain and kind.needs_replace is not Resource.needs_replace:
-        reasons.append("its type may decide to replace it")
-    if may_replace:
-        reasons.append(f"replaced if this changes: {', '.join(may_replace)}")
-    if changes and not certain:
-        return _plan_of(
-            desired, DEPENDS, "; ".join(["only if what it depends on changes", *reasons]), changes
-        )
-    return _plan_of(desired, UPDATE if certain else UNCHANGED, "; ".join(reasons), changes)
-
-
 def _plan_of(
-    desired: DesiredResource, action: str, reason: str = "", changes: tuple[PropertyChange, ...] = ()
+    desired: DesiredResource, action: Action, reason: str = "", changes: Iterable[PropertyChange] = ()
 ) -> ResourcePlan:
-    return ResourcePlan(name=desired.name, type=desired.type, action=action, reason=reason, changes=changes)
-
-
-def _meaning(prop: Property | None) -> str:
-    if prop is None or prop.update_allowed:
-        return UPDATE
-    return REFUSE if prop.immutable else REPLACE
-
-
-def _may_be(value: Any, other: Any) -> bool:
-    """Whether a value may turn out to be ``other`` once all of it is known."""
-    if value is UNKNOWN:
-        return True
-    if isinstance(value, dict) and isinstance(other, dict):
-        return value.keys() == other.keys() and all(_may_be(item, other[key]) for key, item in value.items())
-    if isinstance(value, list) and isinstance(other, list):
-        return len(value) == len(other) and all(map(_may_be, value, other))
-    return bool(value == other)
+    return ResourcePlan(
+        name=desired.name, type=desired.type, action=action.value, reason=reason, changes=tuple(changes)
+    )
 
 
 def _is_open(definition: ResourceDefinition, name: str, hidden: frozenset[str]) -> bool:

@@ -30,6 +30,9 @@ class Comparison:
     matches: Mapping[str, Match]
     #: That of the stack's last traversal.
     context: Mapping[str, Any]
+    settings: Settings
+    #: Whether nothing is taken to be what it was made.
+    refresh: bool
 
     @property
     def other_types(self) -> Mapping[str, str]:
@@ -96,6 +99,8 @@ def compare(
             renews=keeps_immutable,
         ).matches(),
         context=context,
+        settings=settings,
+        refresh=job.refresh,
     )
 
 

@@ -12,6 +12,7 @@ from orchestrator.errors import IsothermError
 from orchestrator.model.actions import is_suspended
 from orchestrator.model.graph import Graph
 from orchestrator.model.plan import DesiredResource, Match, Row
+from orchestrator.planning.decision import takes_its_place
 from orchestrator.planning.fingerprints import definition_hash, metadata_hash
 from orchestrator.planning.preparation import Prepared
 from orchestrator.store.stacks.presences import Presence
@@ -56,18 +57,7 @@ class Matcher:
             self._rows.setdefault(row.name, []).append(row)
         self._chosen: dict[str, ResourceRow] = {}
         #: The stack as it is, as far as rows are chosen.
-        self._proxies = {
-            name: ResourceProxy(name=name, type=each.type)
-            for name, each in prepared.template.resources.items()
-        }
-        self._stack = StackDefinition(
-            name=prepared.name,
-            id=prepared.stack_id,
-            project=prepared.project,
-            parameters=prepared.parameters.values,
-            resources=self._proxies,
-            files=prepared.template.files,
-        )
+        self._proxies, self._stack = blank_stack(prepared)
 
     def matches(self) -> dict[str, Match]:
         """Return what is there of each wish, by name."""
@@ -157,19 +147,12 @@ class Matcher:
 
     def _takes_its_place(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether the type that is wished is the row's under another name, and can read what was applied."""
-        before, after = kind_of_type(self._types, row.type), kind_of_type(self._types, desired.type)
-        if before is None or after is None:
-            return False
-        substitutes = (
-            (before.support_status.substitute, desired.type),
-            (after.support_status.substitute, row.type),
-        )
         named = frozenset(row.properties or ())
         if row.id in self._history.unsettled:
             # What is being made of it by now is not on record yet.
             named |= frozenset(self._history.planned.get(row.id, {}).get("definition", {}).get("p", ()))
-        readable = after.accepts_anything or named <= after.properties_schema.keys()
-        return readable and any(substitute == name for substitute, name in substitutes)
+        before, after = kind_of_type(self._types, row.type), kind_of_type(self._types, desired.type)
+        return takes_its_place((row.type, desired.type), before, after, named)
 
     def _has_new_metadata(self, desired: DesiredResource, row: ResourceRow) -> bool:
         """Whether the template says other metadata than it said; also where what it says now cannot be told yet."""
@@ -211,6 +194,20 @@ class Matcher:
         kind = kind_of_type(self._types, desired.type)
         # It was installed when the job was examined.
         return None if kind is None else definition_hash(desired.type, properties, kind.type_version)
+
+
+def blank_stack(prepared: Prepared) -> tuple[dict[str, ResourceProxy], StackDefinition]:
+    """Return a stack of which nothing is known yet, and its resources, into which what becomes known is written."""
+    template = prepared.template
+    proxies = {name: ResourceProxy(name=name, type=each.type) for name, each in template.resources.items()}
+    return proxies, StackDefinition(
+        name=prepared.name,
+        id=prepared.stack_id,
+        project=prepared.project,
+        parameters=prepared.parameters.values,
+        resources=proxies,
+        files=template.files,
+    )
 
 
 def node_data_of(row: ResourceRow) -> NodeData:

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
-from orchestrator.engine.update_preview import UNCHANGED, UPDATE, DryRun
+from orchestrator.engine.update_preview import DryRun
 from orchestrator.errors import InvalidInput
 from orchestrator.model.messages import StackJob
 from orchestrator.planning.comparison import compare
@@ -130,7 +130,7 @@ def updated(world: World, properties: str, kind: str = "My::Port") -> dict[str, 
 
 def test_a_property_under_its_new_name_is_no_change(world: World) -> None:
     before = made(world, "network_id: public")
-    assert planned(world, template("network: public")) == UNCHANGED
+    assert planned(world, template("network: public")) == "UNCHANGED"
     assert updated(world, "network: public") == before
     assert Port.log == []
     assert updated(world, "network_id: public, size: l") == before
@@ -170,7 +170,7 @@ def test_a_name_that_leads_nowhere_is_refused_with_the_stack_and_fails_the_actio
 
 def test_a_type_that_another_takes_the_place_of_is_changed_in_place_and_back(world: World) -> None:
     before = made(world, "network_id: public", "My::OldPort")
-    assert planned(world, template("network: public")) == UPDATE
+    assert planned(world, template("network: public")) == "UPDATE"
     assert updated(world, "network: public") == before
     assert Port.log == []
     (row,) = world.store.stacks.resources(world.store.stacks.find("s", project="default").id)

@@ -35,7 +35,9 @@ class Stubborn(Resource):
     }
 
     def needs_replace(self, changes: PropertyChanges) -> bool:
-        """Decide by what it would become."""
+        """Decide by what it would become; once by what only a worker has."""
+        if changes.after["free"] == "far":
+            self.client("far away")
         return bool(changes.after["free"] == "new")
 
 
@@ -210,9 +212,13 @@ def test_what_is_told_is_what_is_done(before: str, after: str) -> None:
 
 def test_a_type_that_decides_by_itself_is_named(world: World) -> None:
     created(world, template(stubborn("a", "free: x")))
-    assert the(plan(world, template(stubborn("a", "free: new"))), "a").reason == (
-        "its type may decide to replace it"
+    planned = the(plan(world, template(stubborn("a", "free: new"))), "a")
+    assert (planned.action, planned.reason) == (
+        "REPLACE",
+        "its type says that these changes need another resource",
     )
+    planned = the(plan(world, template(stubborn("a", "free: far"))), "a")
+    assert (planned.action, planned.reason) == ("UPDATE", "its type may decide to replace it")
 
 
 def test_what_would_be_replaced_if_a_value_turns_out_to_be_another_one_is_told(world: World) -> None:
