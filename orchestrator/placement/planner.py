@@ -61,7 +61,9 @@ class Planner:
         #: given up if nothing comes of it, and another may be made then.
         self._begun = {name for name in claimed if (row := there.get(name)) is not None and not row.on_node}
         types = engine.types()
-        self.requests: PlacementRequests = requests_of(stack, current, types, claimed=claimed, action=action)
+        self.requests: PlacementRequests = requests_of(
+            stack, current, types, settings=engine.settings, claimed=claimed, action=action
+        )
         self._rows = group_rows(engine, stack, self.requests)
         self._kinds = {each.id: each.kind for each in self._rows.values()}
         self._survey: Inventory | None = None

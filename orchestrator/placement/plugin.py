@@ -130,7 +130,7 @@ class Placement(EnginePlugin):
     def _wanted(self, stack: FrozenStack) -> dict[str, dict[str, int]] | None:
         """Return what each resource takes from now on; None if nobody can tell any more."""
         try:
-            requests = requests_of(stack, None, self.engine.types())
+            requests = requests_of(stack, None, self.engine.types(), settings=self.engine.settings)
             kinds = {each: row.kind for each, row in group_rows(self.engine, stack, requests).items()}
         except NotTellable:
             return None

@@ -7,13 +7,21 @@ from typing import Any, Final
 
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.unknown import UNKNOWN
-from orchestrator.definition import is_unknown
-from orchestrator.model.actions import CHECK, SNAPSHOT
+from orchestrator.config.settings import Settings
+from orchestrator.definition import StackDefinition, is_unknown
 from orchestrator.placement.host import demand_of
 from orchestrator.placement.rules import GROUP_TYPE, Group, Policy
+from orchestrator.planning.decision import (
+    WHOLE,
+    Action,
+    Subject,
+    decide,
+    has_failed,
+    takes_its_place,
+)
 from orchestrator.plugins.asks import Asks
 from orchestrator.plugins.properties import PropertyError
-from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.resource import Resource, ResourceState
 from orchestrator.plugins.validating import typed_properties
 from orchestrator.store.machines.reservations import membership
 from orchestrator.template.hiding import HIDDEN
@@ -90,6 +98,7 @@ def requests_of(
     current: FrozenStack | None,
     types: Types,
     *,
+    settings: Settings,
     claimed: Mapping[str, str] | None = None,
     action: str = "",
 ) -> PlacementRequests:
@@ -99,6 +108,7 @@ def requests_of(
         stack: As it is to be.
         current: As it is.
         types: The resource types there are.
+        settings: Those of this process, with which types are asked.
         claimed: By the names of resources that are being made, the nodes that were found for them.
         action: What is to be done.
 
@@ -123,7 +133,9 @@ def requests_of(
         fate, node = Fate.MADE, ""
         if present is not None:
             node = present.on_node or _claimed(present, claimed or {})
-            fate = _fate(types[resource.type], resource, present, action) if node else Fate.MADE
+            renewed = action == "UPDATE" and types[resource.type].renewed_by_updates
+            if node and not renewed:
+                fate = _fate(types, resource, present, node, settings)
         groups = tuple(_groups_of(resource, stack))
         requests.append(PlacementRequest(name=name, asks=asked, fate=fate, node=node, groups=groups))
     members: dict[str, list[str]] = {}
@@ -217,34 +229,48 @@ def _claimed(present: FrozenResource, claimed: Mapping[str, str]) -> str:
     return claimed.get(present.name, "") if present.status == "IN_PROGRESS" else ""
 
 
-def _fate(kind: type[Resource], wanted: FrozenResource, present: FrozenResource, action: str) -> Fate:
-    """Return what becomes of a resource that is there, as :mod:`orchestrator.engine.update_preview` decides it."""
-    if present.type != wanted.type or present.action == "DELETE":
+def _fate(
+    types: Types, wanted: FrozenResource, present: FrozenResource, node: str, settings: Settings
+) -> Fate:
+    """Return what becomes of a resource that is on a node."""
+    kind, names = types[wanted.type], (present.type, wanted.type)
+    is_other = names[0] != names[1] and not takes_its_place(
+        names, types.get(present.type), kind, present.properties
+    )
+    if is_other or present.action == "DELETE":
         return Fate.MADE
-    if kind.renewed_by_updates and action == "UPDATE":
+    before, after = _typed(kind, present.properties, wanted.properties)
+    resource = kind(
+        name=wanted.name,
+        type_name=wanted.type,
+        state=ResourceState(uuid=present.uuid, physical_id=present.physical_id, on_node=node),
+        properties=after,
+        stack=StackDefinition(name="", id=""),
+        settings=settings,
+        now=0.0,
+    )
+    # What is wrong with it counts below: there may be nothing of it that another would be beside.
+    decided = decide(Subject(resource=resource, was=("CREATE", "COMPLETE"), applied=lambda: before))
+    if decided.action is Action.REPLACE:
         return Fate.MADE
-    changed = _changed(kind, present.properties, wanted.properties)
-    if any(not kind.properties_schema[name].update_allowed for name in changed):
-        return Fate.MADE
-    other = wanted.properties.get(_NODE)
-    if _NODE in changed and other and other != present.on_node:
-        return Fate.MADE
-    failed = present.status == "FAILED" and present.action not in (CHECK, SNAPSHOT)
-    return Fate.EITHER if failed else Fate.STAYS
+    return Fate.EITHER if has_failed((present.action, present.status)) else Fate.STAYS
 
 
-def _changed(kind: type[Resource], before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
-    """Return the properties that change for certain."""
+def _typed(
+    kind: type[Resource], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """Return properties as their type sees them, unknown where they are not told; of which nothing is told, none."""
+    if WHOLE in after or WHOLE in before:
+        after = before = {}
+    told = [
+        {name: value if _is_told(value) else UNKNOWN for name, value in each.items()}
+        for each in (before, after)
+    ]
     try:
-        old, new = typed_properties(kind, before), typed_properties(kind, after)
+        return [typed_properties(kind, each) for each in told]
     except PropertyError:
         # What is masked need not be of the right type.
-        old, new = dict(before), dict(after)
-    return {
-        name
-        for name in kind.properties_schema
-        if old.get(name) != new.get(name) and _is_told(old.get(name)) and _is_told(new.get(name))
-    }
+        return [{name: each.get(name) for name in kind.properties_schema} for each in told]
 
 
 def _is_told(value: Any) -> bool:

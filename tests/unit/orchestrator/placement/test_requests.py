@@ -7,9 +7,11 @@ import pytest
 
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.unknown import UNKNOWN
+from orchestrator.config.settings import Settings
 from orchestrator.placement.requests import Fate, NotTellable, PlacementRequests, is_placed, requests_of
 from orchestrator.placement.rules import GROUP_TYPE, Policy
-from orchestrator.plugins.resource import Resource
+from orchestrator.plugins.resource import PropertyChanges, Resource
+from orchestrator.plugins.support import Support, SupportStatus
 from tests.scenarios.placing import TYPES, PretendedInstance
 
 INSTANCE = "Pretended::Instance"
@@ -32,7 +34,7 @@ def there(name: str, node: str = "n1", **more: Any) -> FrozenResource:
 
 
 def read(*wanted: FrozenResource, present: tuple[FrozenResource, ...] = (), **more: Any) -> PlacementRequests:
-    return requests_of(shown(*wanted), shown(*present), TYPES, **more)
+    return requests_of(shown(*wanted), shown(*present), TYPES, settings=Settings(), **more)
 
 
 def fate(wanted: FrozenResource, present: FrozenResource, **more: Any) -> Fate:
@@ -121,3 +123,47 @@ def test_what_is_there_decides_whether_it_stays() -> None:
     beginning = there("a", node="", status="IN_PROGRESS")
     assert fate(wanted, beginning) is Fate.MADE
     assert fate(wanted, beginning, claimed={"a": "n2"}) is Fate.STAYS
+
+
+class Box(PretendedInstance):
+    """A type that has an opinion on every change, and that another takes the place of."""
+
+    support_status = SupportStatus(status=Support.DEPRECATED, substitute=INSTANCE)
+
+    def needs_replace(self, changes: PropertyChanges) -> bool:
+        wanted = changes.after["node"]
+        return bool(
+            changes.after["memory"] < changes.before["memory"] or wanted not in ("", self.state.on_node)
+        )
+
+
+def moved(before: dict[str, Any], after: dict[str, Any], kind: str = "Box", **more: Any) -> Fate:
+    """Return what becomes of a box."""
+    types = {**TYPES, "Box": Box}
+    present = there("a", type="Box", properties=before, **more)
+    found = requests_of(shown(resource("a", kind, **after)), shown(present), types, settings=Settings())
+    return found.requests[0].fate
+
+
+def test_what_its_type_replaces_is_made() -> None:
+    assert moved({"memory": 2}, {"memory": 1}) is Fate.MADE
+    assert moved({"memory": 1}, {"memory": 2}) is Fate.STAYS
+    # What is not told of other properties hides nothing.
+    assert moved({"memory": 2, "groups": ["g"]}, {"memory": 1, "groups": [UNKNOWN]}) is Fate.MADE
+    assert moved({"memory": 2, "image": "a"}, {"memory": 2, "image": UNKNOWN}) is Fate.STAYS
+
+
+def test_a_type_under_its_new_name_stays_and_another_is_made() -> None:
+    assert moved({"memory": 1}, {"memory": 1}, INSTANCE) is Fate.STAYS
+    assert moved({"memory": 1}, {"memory": 1, "image": "b"}, INSTANCE) is Fate.MADE
+    assert fate(resource("a"), there("a", type="Other")) is Fate.MADE
+
+
+def test_what_could_not_be_suspended_is_resumed_where_it_is() -> None:
+    assert moved({}, {}, action="SUSPEND", status="FAILED") is Fate.STAYS
+    assert moved({}, {}, action="RESUME", status="FAILED") is Fate.EITHER
+
+
+def test_of_what_nothing_is_told_nothing_is_certain() -> None:
+    assert moved({"image": "a"}, {"*": UNKNOWN}) is Fate.STAYS
+    assert moved({"*": UNKNOWN}, {"image": "a"}) is Fate.STAYS
