@@ -21,7 +21,6 @@ from orchestrator.planning.decision import (
     Decision,
     Subject,
     decide,
-    is_in_doubt,
     is_validated,
     meaning_of,
 )
@@ -167,12 +166,11 @@ class DryRun:
         if whole.is_call and is_unknown(whole.resolve(self._stack)):
             return {WHOLE: UNKNOWN}
         given = definition.resolve_properties(self._stack)
-        if row is not None:
-            was = (row.action, row.status)
-            doubted = is_in_doubt(was, refresh=self._compared.refresh)
-            if not is_validated(kind, was, row.properties, given, doubted=doubted):
-                return typed_properties(kind, given, clients=self._clients)
-        return valid_properties(kind, given, clients=self._clients)
+        if row is None or is_validated(
+            kind, (row.action, row.status), row.properties, given, refresh=self._compared.refresh
+        ):
+            return valid_properties(kind, given, clients=self._clients)
+        return typed_properties(kind, given, clients=self._clients)
 
     def _besides(self, desired: DesiredResource, match: Match, row: ResourceRow) -> str:
         """Return what changes of a resource besides its properties; empty if nothing does."""

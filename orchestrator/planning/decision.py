@@ -121,10 +121,12 @@ def has_failed(was: tuple[str, str]) -> bool:
 
 
 def is_validated(
-    kind: type[Resource], was: tuple[str, str], applied: Any, given: Any, *, doubted: bool
+    kind: type[Resource], was: tuple[str, str], applied: Any, given: Any, *, refresh: bool
 ) -> bool:
     """Whether properties are validated before an update begins: not where nothing can come of it."""
-    return kind.always_updates or was[1] != "COMPLETE" or applied != given or doubted
+    return (
+        kind.always_updates or was[1] != "COMPLETE" or applied != given or is_in_doubt(was, refresh=refresh)
+    )
 
 
 def takes_its_place(

@@ -26,7 +26,6 @@ from orchestrator.store.nodes.claims import Claim
 from orchestrator.template.definitions import RETAIN, ResourceDefinition
 from orchestrator.template.template_resource import kind_of_type
 from workers.check.adopting import properties_as_found
-from workers.check.changing import is_doubted
 from workers.check.context import CheckContext
 from workers.check.operating import is_external, is_operation
 
@@ -127,9 +126,9 @@ class Attempt:
         # What an object to be adopted was said to be may be a mixture of two definitions.
         if claim.started or (claim.action == "ADOPT" and "adopting" in claim.fragment):
             return False
-        doubted = is_doubted(claim)
+        refresh = bool(claim.fragment.get("refresh"))
         return claim.action != "UPDATE" or is_validated(
-            kind, claim.was, claim.properties, self.given, doubted=doubted
+            kind, claim.was, claim.properties, self.given, refresh=refresh
         )
 
     @property
