@@ -10,6 +10,7 @@
     isotherm.hooks        to write a lifecycle plugin or an event sink, and to receive signed calls
     isotherm.nodes        to teach agents hypervisors, storage and calls
     isotherm.errors       what is raised on purpose
+    isotherm.testing      tests that hold a package to its contract
 
 Whatever is not in one of these modules' ``__all__`` may move at any time: the packages ``orchestrator``, ``workers``,
 ``cache`` and ``hooks`` are Isotherm's own. Nothing is imported before it is asked for.
@@ -19,7 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from isotherm import clients, constraints, errors, hooks, nodes, properties, resources
+    from isotherm import clients, constraints, errors, hooks, nodes, properties, resources, testing
     from isotherm.connection import Connection, connect
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "nodes",
     "properties",
     "resources",
+    "testing",
 ]
 
 _IN_CONNECTION = ("Connection", "connect")

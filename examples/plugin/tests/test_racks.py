@@ -1,10 +1,12 @@
 """The package's own tests: plugins are given plain values, so nothing of Isotherm has to run."""
 
+import json
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 from racks.book import Book
+from racks.box import Box
 from racks.journal import Journal, JournalOptions
 from racks.places import Racks, RacksOptions
 
@@ -17,6 +19,7 @@ from isotherm.hooks import (
     LifecycleContext,
     Refusal,
 )
+from isotherm.testing import EventSinkConformance, LifecycleConformance, ResourceConformance
 
 BEFORE = LifecycleContext(operation_id="1", project="default")
 
@@ -119,3 +122,42 @@ def test_the_journal_has_every_event_once_whatever_comes_again(tmp_path: Path) -
     file.write_text(file.read_text() + '{"id": 3, "at"')
     Journal(JournalOptions(file=file)).consume([event(2), event(3)])
     assert [line[:9] for line in file.read_text().splitlines()] == ['{"id": 1,', '{"id": 2,', '{"id": 3,']
+
+
+class TestBox(ResourceConformance):
+    """The type goes where the plugin says, in the real engine."""
+
+    type = Box
+    changes = {"label": "hats"}
+    exists_outside = False
+
+    @pytest.fixture(autouse=True)
+    def _plugins(self, plugin: Racks) -> None:
+        # As its entry point calls it: under that name the type finds what it said.
+        plugin.name = "racks"
+        self.plugins = (plugin,)
+
+
+class TestRacks(LifecycleConformance):
+    plugin = Racks
+    stack = stack("x", "y")
+
+    @pytest.fixture(autouse=True)
+    def _book(self, tmp_path: Path) -> None:
+        self.book = Book(tmp_path / "book.json")
+        self.options = {"book": tmp_path / "book.json", "racks": {"a": 2, "b": 1}}
+
+    def kept(self) -> dict[tuple[str, str], str]:
+        return {box: place.rack for box, place in self.book.read().items()}
+
+
+class TestJournal(EventSinkConformance):
+    sink = Journal
+
+    @pytest.fixture(autouse=True)
+    def _file(self, tmp_path: Path) -> None:
+        self.file = tmp_path / "journal"
+        self.options = {"file": self.file}
+
+    def received(self) -> list[int]:
+        return [json.loads(line)["id"] for line in self.file.read_text().splitlines()]

@@ -18,9 +18,11 @@ import isotherm
 from tests.unit.docs.pages import PAGES, ROOT, blocks
 
 MODULES = sorted(
-    path.stem
-    for path in (ROOT / "isotherm").glob("*.py")
-    if not path.stem.startswith("_") and path.stem != "start"
+    {
+        *(path.stem for path in (ROOT / "isotherm").glob("*.py") if not path.stem.startswith("_")),
+        "testing",
+    }
+    - {"start"}
 )
 OWN = ("orchestrator", "workers", "cache", "hooks")
 #: What a bare interpreter may need besides, to know types: all of it is small.

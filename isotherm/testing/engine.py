@@ -1,0 +1,218 @@
+"""The engine, in one thread: the real store, coordinator and checker, with messages in a list and a clock that is set.
+
+A message lies there until it is delivered. A process that dies loses the message that it was at, and whatever it knew;
+its lease ends, and another goes on.
+"""
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from hooks.lifecycle import LifecyclePlugin
+from isotherm.testing.watching import Crash, Watch
+from orchestrator.config.settings import Settings
+from orchestrator.engine.coordinator import Coordinator
+from orchestrator.engine.jobs import KINDS, Job
+from orchestrator.engine.signals import Signals
+from orchestrator.errors import Conflict
+from orchestrator.lifecycle.engine_plugin import joined
+from orchestrator.model.messages import (
+    CHECK_STACK_TASK,
+    CREATE_TASK,
+    DELETE_TASK,
+    END,
+    RESUME_TASK,
+    SUSPEND_TASK,
+    UPDATE_TASK,
+    CheckOrder,
+    DeleteJob,
+    OperateJob,
+    StackJob,
+)
+from orchestrator.placement.joining import engine_of
+from orchestrator.plugins.clients import ClientPlugin, ClientPlugins, Clients
+from orchestrator.plugins.registry import ResourceTypes
+from orchestrator.plugins.resource import Resource
+from orchestrator.queries.stacks import StackQueries
+from orchestrator.store.database import Database
+from orchestrator.store.nodes.claims import Timings
+from orchestrator.store.stacks.stacks import ResourceRow
+from orchestrator.store.store import Store
+from orchestrator.store.tables import metadata
+from orchestrator.views.stacks import StackView
+from workers.check.checker import Checker
+from workers.check.heartbeat import Heartbeat
+
+__all__ = ["Crash", "Engine"]
+
+#: An engine that is not at rest after so many messages never will be.
+_MOST_TURNS: Final = 20_000
+#: What a test does not want to wait for, unless it says so.
+_QUICK: Final[Mapping[str, Any]] = {
+    "broker_url": "",
+    "cleanup_retry_limit": 0,
+    "constraint_cache": {"enabled": False},
+    "retry_base_seconds": 0.01,
+}
+_OPERATE: Final = {"CHECK": CHECK_STACK_TASK, "SUSPEND": SUSPEND_TASK, "RESUME": RESUME_TASK}
+
+
+class Engine:
+    """One installation, of which every process is this one."""
+
+    def __init__(
+        self,
+        types: Mapping[str, type[Resource]] | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        clients: Mapping[str, type[ClientPlugin]] | None = None,
+        plugins: Sequence[LifecyclePlugin] = (),
+        poll_seconds: float = 0.0,
+    ) -> None:
+        """Make an installation with nothing in it, to be closed.
+
+        Args:
+            types: Resource types by name, besides those that are installed; these are watched.
+            settings: What differs from the defaults.
+            clients: Client plugins by name, besides those that are installed.
+            plugins: Lifecycle plugins, in the order in which they are asked.
+            poll_seconds: How long to wait, really, before a step is taken again that was not finished.
+        """
+        self.watch = Watch()
+        self.now = time.time()
+        self.messages: list[CheckOrder] = []
+        self._poll_seconds = poll_seconds
+        self._state = TemporaryDirectory(prefix="isotherm-testing-")
+        self.settings = Settings(**{**_QUICK, "state_directory": self._state.name, **(settings or {})})
+        database = Database("sqlite://", clock=lambda: self.now)
+        metadata.create_all(database.engine)
+        timings = Timings(lease_seconds=60, redeliver_seconds=10, locked_seconds=5)
+        self.store = Store(database, timings=timings)
+        watched = {name: self.watch.over(kind) for name, kind in (types or {}).items()}
+        self.types = ResourceTypes({**ResourceTypes.load(), **watched})
+        known = {**ClientPlugins.load(), **(clients or {})}
+        self._clients = Clients(self.settings, known, lambda _: None)
+        placing = engine_of(self.settings, store=lambda: self.store, types=lambda: self.types)
+        self._coordinator = Coordinator(
+            store=self.store,
+            types=self.types,
+            settings=self.settings,
+            publisher=self,
+            name="coordinator",
+            plugins=joined(plugins, placing),
+            clients=self._clients,
+        )
+        self._checker = Checker(
+            store=self.store,
+            types=self.types,
+            settings=self.settings,
+            publisher=self,
+            worker="worker",
+            chance=random.Random(0),  # jitter, the same each time
+            heartbeat=Heartbeat(lambda _: None, lease_seconds=1e9),
+            coordinator=self._coordinator,
+            clients=self._clients,
+        )
+        self._shown = StackQueries(self.settings, self.store)
+
+    def close(self) -> None:
+        """End the installation; what its resources have made stays."""
+        self._checker.close()
+        self._clients.close()
+        self.store.close()
+        self._state.cleanup()
+
+    # -- messages ----------------------------------------------------------------------------------------------
+
+    def publish(self, orders: Sequence[CheckOrder]) -> None:
+        """Put messages on the network, as they travel."""
+        self.messages += [CheckOrder.from_wire(order.to_wire()) for order in orders]
+
+    def backlog(self) -> int:
+        """Count the messages on the network."""
+        return len(self.messages)
+
+    def deliver(self) -> None:
+        """Deliver the first message; the process that gets it may die of it."""
+        order = self.messages.pop(0)
+        with suppress(Crash):
+            if order.phase == END:
+                self._coordinator.finish(order)
+            else:
+                self._checker.check(order)
+
+    def settle(self, signals: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        """Deliver, with time passing, until nothing is due; ``signals`` are given to resources that take them by then.
+
+        Raises:
+            AssertionError: the engine never comes to rest.
+        """
+        waiting = dict(signals or {})
+        for _ in range(_MOST_TURNS):
+            while self.messages:
+                self.deliver()
+            if self._signal(waiting):
+                continue
+            due = self.store.sweeper.next_due()
+            if due is None:
+                return
+            if due:
+                time.sleep(self._poll_seconds)
+            self.now += due + 0.001
+            with suppress(Crash):
+                self._coordinator.sweep()
+        raise AssertionError("the engine never comes to rest: a check is never complete")
+
+    def _signal(self, waiting: dict[str, Mapping[str, Any]]) -> bool:
+        """Give the first signal that is taken; return whether one was."""
+        for stack in self.store.stacks.all(project="default"):
+            for name in [name for name in waiting if stack.status == "IN_PROGRESS"]:
+                with suppress(Conflict):
+                    signals = Signals(self.store, self.types, self.settings)
+                    self.publish(signals.tell(stack, name, waiting[name]))
+                    del waiting[name]
+                    return True
+        return False
+
+    # -- stacks ------------------------------------------------------------------------------------------------
+
+    def create(self, name: str, template: str, **signals: Mapping[str, Any]) -> StackView | None:
+        """Create a stack, and return it as it is in the end."""
+        return self._run(CREATE_TASK, StackJob(name=name, template=template), name, signals)
+
+    def update(self, name: str, template: str, **signals: Mapping[str, Any]) -> StackView | None:
+        """Give a stack a new definition, and return it as it is in the end."""
+        return self._run(UPDATE_TASK, StackJob(name=name, template=template), name, signals)
+
+    def operate(self, action: str, name: str) -> StackView | None:
+        """Check (``CHECK``), ``SUSPEND`` or ``RESUME`` a stack, and return it as it is in the end."""
+        return self._run(_OPERATE[action], OperateJob(action=action, name=name), name, {})
+
+    def delete(self, name: str) -> StackView | None:
+        """Delete a stack; return None, or what is left of it."""
+        return self._run(DELETE_TASK, DeleteJob(name=name), name, {})
+
+    def resource(self, stack: str, name: str) -> ResourceRow:
+        """Return what is on record of a resource, its private data included."""
+        return self.store.stacks.resource(self.store.stacks.find(stack, project="default").id, name)
+
+    def _run(
+        self, task: str, job: Job, name: str, signals: Mapping[str, Mapping[str, Any]]
+    ) -> StackView | None:
+        while not self._survives(lambda: KINDS[task].begin(self._coordinator, job)):
+            # The broker delivers the job again: it is one and the same.
+            self.now += self.store.timings.lease_seconds
+        self.settle(signals)
+        stacks = [each for each in self._shown.stacks() if each.name == name]
+        return self._shown.stack(stacks[0].id) if stacks else None
+
+    @staticmethod
+    def _survives(act: Callable[[], object]) -> bool:
+        try:
+            act()
+        except Crash:
+            return False
+        return True
