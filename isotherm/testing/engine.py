@@ -15,23 +15,10 @@ from hooks.lifecycle import LifecyclePlugin
 from isotherm.testing.watching import Crash, Watch
 from orchestrator.config.settings import Settings
 from orchestrator.engine.coordinator import Coordinator
-from orchestrator.engine.jobs import KINDS, Job
 from orchestrator.engine.signals import Signals
 from orchestrator.errors import Conflict
 from orchestrator.lifecycle.engine_plugin import joined
-from orchestrator.model.messages import (
-    CHECK_STACK_TASK,
-    CREATE_TASK,
-    DELETE_TASK,
-    END,
-    RESUME_TASK,
-    SUSPEND_TASK,
-    UPDATE_TASK,
-    CheckOrder,
-    DeleteJob,
-    OperateJob,
-    StackJob,
-)
+from orchestrator.model.messages import END, OPERATE_JOBS, CheckOrder, DeleteJob, Job, StackJob, UpdateJob
 from orchestrator.placement.joining import engine_of
 from orchestrator.plugins.clients import ClientPlugin, ClientPlugins, Clients
 from orchestrator.plugins.registry import ResourceTypes
@@ -57,7 +44,6 @@ _QUICK: Final[Mapping[str, Any]] = {
     "constraint_cache": {"enabled": False},
     "retry_base_seconds": 0.01,
 }
-_OPERATE: Final = {"CHECK": CHECK_STACK_TASK, "SUSPEND": SUSPEND_TASK, "RESUME": RESUME_TASK}
 
 
 class Engine:
@@ -181,28 +167,26 @@ class Engine:
 
     def create(self, name: str, template: str, **signals: Mapping[str, Any]) -> StackView | None:
         """Create a stack, and return it as it is in the end."""
-        return self._run(CREATE_TASK, StackJob(name=name, template=template), name, signals)
+        return self._run(StackJob(name=name, template=template), name, signals)
 
     def update(self, name: str, template: str, **signals: Mapping[str, Any]) -> StackView | None:
         """Give a stack a new definition, and return it as it is in the end."""
-        return self._run(UPDATE_TASK, StackJob(name=name, template=template), name, signals)
+        return self._run(UpdateJob(name=name, template=template), name, signals)
 
     def operate(self, action: str, name: str) -> StackView | None:
         """Check (``CHECK``), ``SUSPEND`` or ``RESUME`` a stack, and return it as it is in the end."""
-        return self._run(_OPERATE[action], OperateJob(action=action, name=name), name, {})
+        return self._run(OPERATE_JOBS[action](name=name), name, {})
 
     def delete(self, name: str) -> StackView | None:
         """Delete a stack; return None, or what is left of it."""
-        return self._run(DELETE_TASK, DeleteJob(name=name), name, {})
+        return self._run(DeleteJob(name=name), name, {})
 
     def resource(self, stack: str, name: str) -> ResourceRow:
         """Return what is on record of a resource, its private data included."""
         return self.store.stacks.resource(self.store.stacks.find(stack, project="default").id, name)
 
-    def _run(
-        self, task: str, job: Job, name: str, signals: Mapping[str, Mapping[str, Any]]
-    ) -> StackView | None:
-        while not self._survives(lambda: KINDS[task].begin(self._coordinator, job)):
+    def _run(self, job: Job, name: str, signals: Mapping[str, Mapping[str, Any]]) -> StackView | None:
+        while not self._survives(lambda: self._coordinator.begin(job)):
             # The broker delivers the job again: it is one and the same.
             self.now += self.store.timings.lease_seconds
         self.settle(signals)
