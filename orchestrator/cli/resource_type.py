@@ -90,7 +90,7 @@ def template_of_type(name: str, form: str) -> None:
 
 
 def _tables(described: Mapping[str, Any]) -> Iterator[Table]:
-    from orchestrator.documentation.words import flat, sentence, told
+    from orchestrator.documentation.words import attribute_sentences, flat, sentence
 
     origin = described["origin"]
     fields = {
@@ -117,7 +117,10 @@ def _tables(described: Mapping[str, Any]) -> Iterator[Table]:
         title = sentence(group["description"])
         rows = [[cell or "not given" for cell in row] for row in group["rows"]]
         yield Table(columns=tuple(group["columns"]), rows=rows, title=title)
-    attributes = [(key, each["type"], " ".join(told(each))) for key, each in described["attributes"].items()]
+    attributes = [
+        (key, each["type"], " ".join(attribute_sentences(each)))
+        for key, each in described["attributes"].items()
+    ]
     if attributes:
         yield Table(columns=("name", "type", "description"), rows=attributes, title="attributes")
     policy = [(path, each["type"], _about(each)) for path, each, _ in flat(described["update_policy"])]

@@ -1,4 +1,4 @@
-"""The names of pages and of places in them: letters, digits and hyphens, whatever a plugin is called."""
+"""Names of pages and anchors: letters, digits and hyphens, whatever the plugin's name."""
 
 import hashlib
 import re
@@ -10,12 +10,12 @@ _LONGEST: Final = 80
 
 
 def slug(name: str) -> str:
-    """Return a name that can be part of a file's name and of an address anywhere; not unique, and never empty."""
+    """Return a name that can be part of a file's name and of a URL; it may not be unique, and is never empty."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower())[:_LONGEST].strip("-") or "unnamed"
 
 
 def page_names(names: Collection[str]) -> dict[str, str]:
-    """Return a page's name for each name; those that would be the same are told apart by a digest."""
+    """Return a unique page name for each name; equal ones get a digest."""
     counted = Counter(map(slug, names))
     return {
         name: slug(name) if counted[slug(name)] == 1 else f"{slug(name)}-{_digest(name)}" for name in names
@@ -23,13 +23,13 @@ def page_names(names: Collection[str]) -> dict[str, str]:
 
 
 class Anchors:
-    """Gives the places of one page their names, in the order in which they are asked for."""
+    """Generates unique anchors for one page."""
 
     def __init__(self) -> None:
         self._given: set[str] = set()
 
     def give(self, name: str) -> str:
-        """Return a name for a place that no other on the page has."""
+        """Return an anchor that no other place on the page has."""
         anchor, number = slug(name), 2
         while anchor in self._given:
             anchor, number = f"{slug(name)}-{number}", number + 1

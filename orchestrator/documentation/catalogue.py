@@ -1,4 +1,4 @@
-"""Everything that is installed, with its descriptions; read once, and the same for the same packages."""
+"""Catalogue: descriptions of all installed types, constraints and clients; deterministic for the same packages."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -37,18 +37,18 @@ class Catalogue:
         constraints: str = custom.NAMESPACE,
         clients: str = client_plugins.NAMESPACE,
     ) -> "Catalogue":
-        """Return what is installed; of the resource types those in ``names``, or if it is empty, all but hidden ones.
+        """Return the catalogue; of the resource types those in ``names``, or if it is empty, all but hidden ones.
 
         Args:
-            settings: What examples are validated under.
+            settings: The settings for validating examples.
             names: Resource types.
             types: The group of entry points of resource types.
-            constraints: That of custom constraints.
-            clients: That of client plugins.
+            constraints: The group of custom constraints.
+            clients: The group of client plugins.
 
         Raises:
-            NotFound: there is no such type; the sentence names the nearest.
-            PluginMistake: something cannot be loaded, or described.
+            NotFound: there is no such type; the message names the nearest.
+            PluginMistake: a plugin cannot be loaded, or described.
         """
         found = ResourceTypes.load(types)
         shown = names or [name for name, kind in found.items() if not kind.support_status.is_hidden]
@@ -61,12 +61,12 @@ class Catalogue:
 
 def described_types(
     found: ResourceTypes, settings: Settings, *, names: Collection[str], namespace: str = registry.NAMESPACE
-) -> dict[str, dict[str, Any]]:
-    """Return the descriptions of some of the types that were found in a group of entry points.
+) -> dict[str, dict[str, object]]:
+    """Return the descriptions of the types ``names`` among those of a group of entry points.
 
     Raises:
-        NotFound: one of them is not among them.
-        PluginMistake: one cannot be described.
+        NotFound: there is no such type.
+        PluginMistake: a type cannot be described.
     """
     examples, known = Examples(found, settings), origins(namespace)
     return {
@@ -77,7 +77,7 @@ def described_types(
     }
 
 
-def _constraints(namespace: str) -> dict[str, dict[str, Any]]:
+def _constraints(namespace: str) -> dict[str, dict[str, object]]:
     known = origins(namespace)
     return {
         name: _describe_constraint(name, constraint, known.get(name, UNKNOWN_ORIGIN))
@@ -85,19 +85,19 @@ def _constraints(namespace: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def _describe_constraint(name: str, constraint: CustomConstraint, origin: Origin) -> dict[str, Any]:
-    asks = constraint if isinstance(constraint, ClientConstraint) else None
+def _describe_constraint(name: str, constraint: CustomConstraint, origin: Origin) -> dict[str, object]:
+    of_client = constraint if isinstance(constraint, ClientConstraint) else None
     return {
         "name": name,
         "description": _about(type(constraint)),
         "origin": origin.to_dict(),
         "asks_outside": constraint.asks_outside,
-        "client": text(asks.client) if asks else None,
-        "entity": text(asks.entity) if asks else None,
+        "client": text(of_client.client) if of_client else None,
+        "entity": text(of_client.entity) if of_client else None,
     }
 
 
-def _clients(namespace: str) -> dict[str, dict[str, Any]]:
+def _clients(namespace: str) -> dict[str, dict[str, object]]:
     known = origins(namespace)
     return {
         name: _describe_client(name, kind, known.get(name, UNKNOWN_ORIGIN))
@@ -105,7 +105,7 @@ def _clients(namespace: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def _describe_client(name: str, kind: type[ClientPlugin], origin: Origin) -> dict[str, Any]:
+def _describe_client(name: str, kind: type[ClientPlugin], origin: Origin) -> dict[str, object]:
     try:
         return {
             "name": name,
@@ -121,6 +121,6 @@ def _describe_client(name: str, kind: type[ClientPlugin], origin: Origin) -> dic
 
 
 def _about(kind: type) -> str:
-    """Return what a class says of itself, not what its base promises, as far as it is for those who use it."""
-    said = cleandoc(kind.__doc__ or "")
-    return text(re.split(r"^(?:Args|Attributes|Raises):$", said, maxsplit=1, flags=re.MULTILINE)[0])
+    """Return a class's own docstring, without inheritance and without its sections for programmers."""
+    docstring = cleandoc(kind.__doc__ or "")
+    return text(re.split(r"^(?:Args|Attributes|Raises):$", docstring, maxsplit=1, flags=re.MULTILINE)[0])

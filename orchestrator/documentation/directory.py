@@ -1,4 +1,4 @@
-"""Write a site into a directory of its own: what an earlier build left there goes, nothing else does."""
+"""Output directory of a site: files of an earlier build are removed, and no others."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,15 +6,15 @@ from typing import Final
 
 from orchestrator.errors import InvalidInput, Problem
 
-#: The file that says which files of a directory were written here, a line each.
+#: The file with the names of all files that the last build wrote, one per line.
 RECORD: Final = ".isotherm-docs"
 
 
 def write_site(directory: Path, files: Mapping[str, str]) -> None:
-    """Write files by their paths below ``directory``, which is made where it is missing.
+    """Write files by their paths below ``directory``, which is created if missing.
 
     Raises:
-        InvalidInput: the directory holds what no build has written, or something cannot be written.
+        InvalidInput: the directory contains files that no build has written, or a file cannot be written.
     """
     try:
         before = _written_before(directory)
@@ -44,5 +44,5 @@ def _written_before(directory: Path) -> set[str]:
         hint = "name an empty directory, or one that does not exist yet"
         raise InvalidInput([Problem(path=str(directory), message=message, hint=hint)])
     paths = record.read_text(encoding="utf-8", errors="replace").splitlines()
-    # Nobody but a build writes there, but what it says is deleted: nothing outside the directory is.
+    # The files named there are deleted, so paths outside the directory are ignored.
     return {path for path in paths if path and not Path(path).is_absolute() and ".." not in Path(path).parts}

@@ -1,8 +1,8 @@
-"""Templates that show a resource type in use: the one that its class brings, or the least that will do."""
+"""Example templates of resource types: the class's own, or a generated minimal template."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
@@ -17,13 +17,13 @@ from orchestrator.sandbox.budget import evaluation
 from orchestrator.template import writer
 from orchestrator.validation.job import examine_job
 
-#: Longer examples show nothing any more.
+#: The longest example that is shown.
 _LONGEST: Final = 20_000
-#: A text or list that must be longer is not made up.
+#: The longest text or list that is generated.
 _LONGEST_MADE_UP: Final = 256
-#: So many ways to make one up are tried.
+#: The most generated templates that are tried.
 _MOST_TEMPLATES: Final = 20
-#: Texts to try where a rule is not known from outside; what stands first is shown if it will do.
+#: Texts that are tried for a constraint that has no schema; the first valid one is used.
 _TEXTS: Final = (
     "example",
     "192.0.2.7",
@@ -42,13 +42,13 @@ _NUMBERS: Final = (1, 0, 2, 10, 100, 0.5, -1)
 
 
 class Examples:
-    """Examples of installed types; only what validates is one."""
+    """Valid examples of installed types."""
 
     def __init__(self, types: Mapping[str, type[Resource]], settings: Settings) -> None:
         self._types, self._settings = types, settings
 
     def of(self, name: str) -> str | None:
-        """Return a template that uses a type, as text: its class's own, else one made of its schema, else None."""
+        """Return the text of a template that uses a type: its class's own, else a generated one, else None."""
         kind = self._types[name]
         own = f"{str(kind.example).strip()}\n"
         return own if self.shows(own, name) else self._made_up(name, kind)
@@ -59,12 +59,12 @@ class Examples:
                 written = writer.write(plain(each), ascii_only=False)
                 if self.shows(written, name):
                     return written
-        except Exception:  # noqa: BLE001  # constraints of plugins are asked: where one fails, nothing is made up
+        except Exception:  # noqa: BLE001  # a plugin's constraint failed: there is no example
             return None
         return None
 
     def shows(self, template: str, name: str) -> bool:
-        """Whether a template is valid and has a resource of a type."""
+        """Return whether a template is valid and has a resource of a type."""
         if len(template) > _LONGEST:
             return False
         job = StackJob(name="example", template=template, template_file="example.yaml")
@@ -73,13 +73,13 @@ class Examples:
                 examined = examine_job(
                     job, self._types, self._settings, offline=True, values_required=False, stack_id="example"
                 )
-        except Exception:  # noqa: BLE001  # whatever a plugin does to its own example, there is just none
+        except Exception:  # noqa: BLE001  # a plugin failed on its own example: there is none
             return False
         return any(each.type == name for each in examined.template.resources.values())
 
 
-def least_templates(name: str, kind: type[Resource]) -> Iterator[dict[str, Any]]:
-    """Yield templates with one resource of a type and no more properties than must be; not all need be valid."""
+def least_templates(name: str, kind: type[Resource]) -> Iterator[dict[str, object]]:
+    """Yield templates with one resource of a type and a minimum of properties; they may be invalid."""
     schemas = kind.properties_schema
     for chosen in islice(least_given(kind), _MOST_TEMPLATES):
         properties = {key: made_up(schema) for key, schema in schemas.items() if schema.required}
@@ -89,23 +89,23 @@ def least_templates(name: str, kind: type[Resource]) -> Iterator[dict[str, Any]]
         yield _template(name, properties)
 
 
-def _template(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+def _template(name: str, properties: Mapping[str, object]) -> dict[str, object]:
     resource = {"type": name, **({"properties": properties} if properties else {})}
     return {"heat_template_version": VERSION, "resources": {resource_name(name): resource}}
 
 
-def made_up(schema: Property) -> Any:
-    """Return a value that a property may have, as far as its constraints can be asked here."""
+def made_up(schema: Property) -> object:
+    """Return a value for a property that satisfies its constraints, as far as they can be checked here."""
     tried = [*_candidates(schema)]
     return next((value for value in tried if _holds(schema.constraints, value)), tried[0])
 
 
-def _holds(constraints: tuple[Constraint, ...], value: Any) -> bool:
+def _holds(constraints: tuple[Constraint, ...], value: object) -> bool:
     return all(each.check(value) is None for each in constraints if each.needs_nothing)
 
 
-def _candidates(schema: Property) -> Iterator[Any]:
-    """Yield values of the type, likely ones first; never none."""
+def _candidates(schema: Property) -> Iterator[object]:
+    """Yield at least one value of the type, likely ones first."""
     for constraint in schema.constraints:
         if isinstance(constraint, AllowedValues):
             yield from (
@@ -142,7 +142,7 @@ def _numbers(schema: Property) -> Iterator[float]:
     )
 
 
-def _map(schema: Property, least: int) -> dict[str, Any]:
+def _map(schema: Property, least: int) -> dict[str, object]:
     if isinstance(schema.schema, Mapping):
         return {key: made_up(child) for key, child in schema.schema.items() if child.required}
     return {f"example{number}": "example" for number in range(1, least + 1)}

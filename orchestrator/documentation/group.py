@@ -1,4 +1,4 @@
-"""Properties groups in plain types, and the least that they let one give."""
+"""Descriptions of properties groups in plain types, and the smallest combinations that satisfy them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -11,12 +11,12 @@ from orchestrator.plugins.groups import ANY_ITEM, GivenPath, PropertiesGroup, gr
 from orchestrator.plugins.properties import Property
 from orchestrator.plugins.resource import Resource
 
-#: Groups that name more paths than this are not tried out.
+#: The most paths whose combinations are tried.
 _MOST_PATHS: Final = 10
 
 
-def describe_groups(kind: type[Resource]) -> list[dict[str, Any]]:
-    """Return which properties of a type go together: declared, in words, and as a table."""
+def describe_groups(kind: type[Resource]) -> list[dict[str, object]]:
+    """Return descriptions of a type's properties groups: as declared, in words, and as a table."""
     return [
         {
             "declared": plain(declared),
@@ -33,7 +33,7 @@ def _named(path: GivenPath) -> str:
 
 
 def least_given(kind: type[Resource]) -> Iterator[tuple[GivenPath, ...]]:
-    """Yield what must be given besides what is required, so that the groups of a type hold: least first."""
+    """Yield the combinations of properties, besides required ones, that satisfy a type's groups; smallest first."""
     paths = paths_in_groups(kind.properties_groups)
     required = {name: UNKNOWN for name, schema in kind.properties_schema.items() if schema.required}
     for count in range(len(paths) + 1) if len(paths) <= _MOST_PATHS else (0,):
@@ -46,12 +46,12 @@ def least_given(kind: type[Resource]) -> Iterator[tuple[GivenPath, ...]]:
 
 
 def paths_in_groups(groups: Sequence[PropertiesGroup]) -> list[GivenPath]:
-    """Return the paths that groups name, each once."""
+    """Return the paths in groups, each once."""
     return list(dict.fromkeys(path for group in groups for path in group.paths))
 
 
-def put(given: dict[str, Any], steps: Sequence[str], value: Any) -> None:
-    """Put a value at a path, with what has to be around it; what is unknown, or there already, stays."""
+def put(given: dict[str, object], steps: Sequence[str], value: object) -> None:
+    """Set the value at a path, and create missing maps and lists; existing and unknown values are kept."""
     here: Any = given
     for step, following in zip(steps, (*steps[1:], None), strict=True):
         inner: Any = value if following is None else [] if following == ANY_ITEM else {}
@@ -64,7 +64,7 @@ def put(given: dict[str, Any], steps: Sequence[str], value: Any) -> None:
 
 
 def schema_at(schemas: Mapping[str, Property], steps: Sequence[str]) -> Property | None:
-    """Return the schema of the property at a path; None where anything goes."""
+    """Return the schema of the property at a path; None if it has none."""
     found: Property | None = None
     inside: Any = schemas
     for step in steps:

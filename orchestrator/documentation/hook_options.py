@@ -1,4 +1,4 @@
-"""The options of a hook in words: what each may be, and what the settings say of it, without what may be a secret."""
+"""Descriptions of a hook's options: their types, defaults and present settings, without possible secrets."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,12 +11,12 @@ from pydantic_core import to_jsonable_python
 
 from hooks.values.masking import MASK
 
-#: Stands, in the path of an option, for any name in a table, and for any item of a list.
+#: The steps in an option's path for any name in a table, and for any item of a list.
 ANY_NAME: Final = "NAME"
 ANY_ITEM: Final = "*"
-#: Tables in tables are shown down to here: they may be in themselves.
+#: The depth of nested tables that is shown: a table may contain itself.
 _DEEPEST: Final = 5
-#: Names of options that tell of a secret, though their types do not.
+#: Names of options that suggest a secret, though their types do not.
 _SECRETIVE: Final = re.compile(r"(?i)secret|passw|token|credential|authori|cookie|key")
 _USER_IN_URL: Final = re.compile(r"(?<=://)[^/@\s]*@")
 _QUERY_OF_URL: Final = re.compile(r"(?<=\?)\S+")
@@ -27,32 +27,32 @@ _WORDS: Final = {"array": "list", "object": "table", "null": "nothing", "string"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionView:
-    """One option, of a table also what is in it, by dotted paths."""
+    """One option, by its dotted path; the options in a table are listed, too."""
 
     name: str
     type: str
     required: bool
     default: Any
     description: str
-    #: What the settings say; None if nothing.
+    #: The value in the settings; None if it is not set.
     said: Any = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain JSON types."""
         return asdict(self)
 
 
-def options_of(model: type[BaseModel], said: Mapping[str, Any]) -> list[OptionView]:
-    """Return the options of a model, each table before what is in it.
+def options_of(model: type[BaseModel], said: Mapping[str, object]) -> list[OptionView]:
+    """Return the options of a model, each table before its own options.
 
     Args:
-        model: Says what the options may be.
-        said: What the settings say.
+        model: The model of the options.
+        said: The settings.
     """
     try:
         schema = model.model_json_schema()
     except PydanticUserError:
-        # A type of the package's own that JSON cannot say.
+        # A type of the package that JSON schemas cannot express.
         return [
             OptionView(
                 name=name,
@@ -68,7 +68,7 @@ def options_of(model: type[BaseModel], said: Mapping[str, Any]) -> list[OptionVi
 
 
 class _Options:
-    """Reads a JSON schema whose references are ``definitions``."""
+    """Reads a JSON schema; ``definitions`` are the targets of its references."""
 
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions
@@ -103,11 +103,11 @@ class _Options:
         for key, step in (("additionalProperties", ANY_NAME), ("items", ANY_ITEM)):
             if isinstance(schema.get(key), Mapping):
                 inner = self._resolved(schema[key])
-                # What is said there, the row of the whole shows.
+                # The values are shown with the whole table or list.
                 yield from self._inside(inner, (*path, step), None, depth)
 
     def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a schema without the reference that it is, or the null that it may be besides."""
+        """Return a schema with its reference resolved, and without an alternative null."""
         if "$ref" in schema:
             return self._resolved(self._definitions[schema["$ref"].rpartition("/")[2]])
         others = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
@@ -127,8 +127,8 @@ class _Options:
         return _FORMATS.get(schema.get("format", ""), _WORDS.get(kind, kind))
 
 
-def _shown(value: Any, *, secret: bool) -> Any:
-    """Return what the settings say as people may see it: of tables, the names and the numbers."""
+def _shown(value: object, *, secret: bool) -> object:
+    """Return a value in the settings without possible secrets: of tables, the names and the numbers."""
     if isinstance(value, Mapping):
         return {str(name): _shown(each, secret=True) for name, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""A constraint as a HOT template says it of a parameter."""
+"""Constraints in the form in which HOT templates declare them on parameters."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -7,12 +7,12 @@ from orchestrator.plugins.constraints import AllowedPattern, AllowedValues, Cons
 from orchestrator.plugins.custom import Custom
 
 
-def _bounds(constraint: Any) -> dict[str, Any]:
+def _bounds(constraint: Any) -> dict[str, object]:
     both = {"min": constraint.min, "max": constraint.max}
     return {name: bound for name, bound in both.items() if bound is not None}
 
 
-#: By the class itself: a class made of one of these may ask something else.
+#: By exact class: a subclass may check something else.
 _WRITERS: Final[Mapping[type[Constraint], Callable[[Any], dict[str, Any]]]] = {
     Range: lambda each: {"range": _bounds(each)},
     Length: lambda each: {"length": _bounds(each)},
@@ -23,7 +23,7 @@ _WRITERS: Final[Mapping[type[Constraint], Callable[[Any], dict[str, Any]]]] = {
 }
 
 
-def hot_constraint(constraint: Constraint) -> dict[str, Any] | None:
-    """Return the entry that stands under ``constraints``, without a description; None if HOT cannot say it."""
+def hot_constraint(constraint: Constraint) -> dict[str, object] | None:
+    """Return the entry under ``constraints``, without a description; None if HOT cannot express it."""
     write = _WRITERS.get(type(constraint))
     return None if write is None else write(constraint)

@@ -1,6 +1,6 @@
-"""Every entry point that packages bring for Isotherm, and what is wrong with each.
+"""Installed plugins: every entry point of packages for Isotherm, with its errors.
 
-One that is broken hides no other: each is loaded by itself, and its error stands beside it.
+Each entry point is loaded by itself, so that a broken one does not hide others.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -61,10 +61,10 @@ def _check_function(entry: EntryPoint, found: Any) -> None:
 
 
 def _check_nothing(entry: EntryPoint, found: Any) -> None:
-    """Be content that it can be loaded."""
+    """Accept every plugin that can be loaded."""
 
 
-#: By namespace, what else must be so for a process to use what an entry point leads to.
+#: By namespace: the further check of a loaded plugin.
 _CHECKS: Final[Mapping[str, Callable[[EntryPoint, Any], None]]] = {
     RESOURCES: _check_type,
     CLIENTS: _check_client,
@@ -75,7 +75,7 @@ _CHECKS: Final[Mapping[str, Callable[[EntryPoint, Any], None]]] = {
     HYPERVISORS: _check_nothing,
     STORAGE: _check_nothing,
 }
-#: By namespace, what templates may ask besides what the settings say, and where the class says how.
+#: By namespace: the options in templates, and the attributes of the class with their models.
 _ASKED_BY_TEMPLATES: Final[Mapping[str, Mapping[str, str]]] = {
     HYPERVISORS: {
         "options of an instance": "InstanceOptions",
@@ -102,7 +102,7 @@ def list_plugins(settings: Settings, namespace: str | None = None) -> list[Plugi
     """Return all plugins as the settings have them, or those of one namespace; it may lack its ``isotherm.``.
 
     Raises:
-        NotFound: there is no such namespace; the sentence names the nearest.
+        NotFound: there is no such namespace; the message names the nearest.
     """
     wanted = _namespaces() if namespace is None else [_namespace(namespace)]
     return [view for each in wanted for view in _views(settings, each)]
@@ -112,7 +112,7 @@ def show_plugin(settings: Settings, name: str, namespace: str | None = None) -> 
     """Return one plugin.
 
     Raises:
-        NotFound: there is no such plugin, or namespace; the sentence names the nearest.
+        NotFound: there is no such plugin, or namespace; the message names the nearest.
         InvalidInput: there are several of that name.
     """
     views = list_plugins(settings, namespace)
@@ -136,7 +136,7 @@ def _namespace(said: str) -> str:
     known = _namespaces()
     name = said if said.startswith(_PREFIX) else f"{_PREFIX}{said}"
     if name not in known:
-        # What all begin with would make any of them near.
+        # Compared without the common prefix, which would make all of them near.
         short = [each.removeprefix(_PREFIX) for each in known]
         raise NotFound(f"there is no namespace {said!r}; {nearest(name.removeprefix(_PREFIX), short)}")
     return name
@@ -164,7 +164,7 @@ def _views(settings: Settings, namespace: str) -> Iterator[PluginView]:
 
 
 def _offered(settings: Settings, namespace: str) -> frozenset[str] | None:
-    """Return what an agent with these settings offers of hypervisors or storage; None: it is neither."""
+    """Return the hypervisors or the storage types that an agent with these settings offers; None for other groups."""
     if namespace == HYPERVISORS:
         return frozenset(settings.agent.hypervisors)
     if namespace == STORAGE:
@@ -187,7 +187,7 @@ def _details(settings: Settings, view: PluginView) -> PluginDetails:
         options = tuple(_client_options(plugin, settings.clients.get(plugin.section(), {})))
     asked: dict[str, tuple[OptionView, ...]] = {}
     if view.namespace in (HYPERVISORS, STORAGE):
-        # A type of storage may have several units, each with options of its own.
+        # A storage type may have several units, each with options of its own.
         said = settings.agent.hypervisors.get(view.name, {}) if view.namespace == HYPERVISORS else {}
         options = _model_options(plugin, "Options", said)
         asked = {
@@ -198,7 +198,7 @@ def _details(settings: Settings, view: PluginView) -> PluginDetails:
 
 
 def _model_options(plugin: Any, attribute: str, said: Mapping[str, Any]) -> tuple[OptionView, ...]:
-    """Return the options of the model that a class has under this name; it may have none."""
+    """Return the options of the model in this attribute of a class, which may be missing."""
     model = getattr(plugin, attribute, None)
     return tuple(options_of(model, said)) if isinstance(model, type) and issubclass(model, BaseModel) else ()
 
@@ -227,7 +227,7 @@ def _view(entry: EntryPoint, *, enabled: bool | None, errors: Iterable[str]) -> 
 
 
 def _errors(entry: EntryPoint, rivals: Iterable[EntryPoint]) -> Iterator[str]:
-    """Yield what is wrong with an entry point that is no hook's."""
+    """Yield the errors of an entry point that is not a hook's."""
     for rival in rivals:
         yield f"another package brings one of the same name ({origin_of(rival)}): remove one"
     check = _CHECKS.get(entry.group)
@@ -236,7 +236,7 @@ def _errors(entry: EntryPoint, rivals: Iterable[EntryPoint]) -> Iterator[str]:
         return
     try:
         check(entry, entry.load())
-    # A module that is imported may do anything, also end the process.
+    # Importing a module may have any effect, including an attempt to end the process.
     except (Exception, SystemExit) as error:  # noqa: BLE001
         yield str(error) if str(error) else repr(error)
 
@@ -250,7 +250,7 @@ def _hook_details(
     traits: dict[str, Any] = {"time_limit_seconds": hook.time_limit_seconds}
     if issubclass(found.kind, LifecyclePlugin):
         shown: Any = hook
-        # What is no collection of names is among the errors.
+        # A value that is no collection of names is among the errors.
         places = {said: getattr(shown, said) for said in ("before", "after")}
         traits |= {"ordinal": shown.ordinal} | {
             said: sorted(map(str, names)) if isinstance(names, Collection) else []
@@ -274,12 +274,12 @@ def _client_options(kind: type[ClientPlugin], said: Mapping[str, Any]) -> Iterat
             required=schema.required,
             default=schema.default,
             description=schema.description,
-            # Clients do not say which of their options are secrets.
+            # Which options of clients are secrets is unknown.
             said=MASK if name in said else None,
         )
 
 
 def _about(found: Any) -> str:
-    """Return what something says of itself: its description, else the first line of its docstring."""
+    """Return a plugin's description, else the first line of its docstring."""
     said = getattr(found, "description", "")
     return said if isinstance(said, str) and said else cleandoc(found.__doc__ or "").partition("\n")[0]

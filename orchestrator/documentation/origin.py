@@ -1,4 +1,4 @@
-"""Which package brings a plugin, and in which version."""
+"""Origins of plugins: package and version."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a plugin comes from."""
+    """The package that contains a plugin."""
 
     package: str
     version: str
@@ -20,14 +20,14 @@ class Origin:
         return asdict(self)
 
 
-#: Stands in for what no installed package says.
+#: The origin of a plugin that no installed package declares.
 UNKNOWN_ORIGIN: Final = Origin(package="", version="", target="")
 
 
 def origins(namespace: str) -> Mapping[str, Origin]:
     """Return the origins of the plugins in a group of entry points, by name.
 
-    Of several packages that bring the same class under the same name, the first in the alphabet counts.
+    Of several packages with the same class under the same name, the first in alphabetical order counts.
     """
     found = [
         (entry.name, Origin(package=entry.dist.name, version=entry.dist.version, target=entry.value))

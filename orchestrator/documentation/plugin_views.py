@@ -1,4 +1,4 @@
-"""What faces show of installed plugins."""
+"""Views of installed plugins."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,34 +14,34 @@ class PluginView:
     #: The group of entry points, such as ``isotherm.lifecycle``.
     namespace: str
     name: str
-    #: Empty, as the two after it, of what is not installed, but spoken of in the settings.
+    #: Empty, like the next two, for a plugin that the settings name but that is not installed.
     package: str
     version: str
     #: The module and the name in it, such as ``acme.mail:Sink``.
     target: str
-    #: Of lifecycle plugins at work: when they are asked, counted from 1.
+    #: The position of an enabled lifecycle plugin in the order of calls, counted from 1.
     order: int | None = None
-    #: None if nobody can tell.
+    #: None if unknown.
     enabled: bool | None = None
-    #: What is wrong with it, in sentences.
+    #: Messages about what is wrong with it.
     errors: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return plain JSON types."""
         return asdict(self) | {"errors": list(self.errors)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginDetails:
-    """A plugin, and what it says of itself."""
+    """A plugin with its description and options."""
 
     plugin: PluginView
-    #: Empty, as what follows, of one that cannot be loaded.
+    #: Empty, like the other fields, for a plugin that cannot be loaded.
     description: str = ""
-    #: Of hooks: its ordinal, the time limit of a call, and so on.
+    #: Of hooks: the ordinal, the time limit of a call, and so on.
     traits: Mapping[str, Any] = field(default_factory=dict)
     options: tuple[OptionView, ...] = ()
-    #: Of hypervisors and storage: what templates may ask, by the property that asks it.
+    #: Of hypervisors and storage: the options in templates, by the property that contains them.
     asked: Mapping[str, tuple[OptionView, ...]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

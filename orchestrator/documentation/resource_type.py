@@ -1,4 +1,4 @@
-"""A resource type in plain types: what ``resource-type show`` writes, and what its page is made of."""
+"""Description of a resource type in plain types, for ``resource-type show`` and its page."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ from orchestrator.plugins.resource import Resource
 def describe_type(
     name: str, kind: type[Resource], *, origin: Origin = UNKNOWN_ORIGIN, example: str | None = None
 ) -> dict[str, Any]:
-    """Return what a resource type takes and tells.
+    """Return the description of a resource type.
 
     ``example`` is the text of a template that uses the type.
 
     Raises:
-        PluginMistake: its class says what cannot be read; the sentence names the type.
+        PluginMistake: a declaration of the class is invalid; the message names the type.
     """
     try:
         return {

@@ -1,4 +1,4 @@
-"""The schemas of properties and attributes in plain types."""
+"""Descriptions of the schemas of properties and attributes, in plain types."""
 
 import json
 from collections.abc import Mapping
@@ -12,28 +12,28 @@ from orchestrator.plugins.support import SupportStatus
 
 #: Longer descriptions are cut.
 LONGEST_TEXT: Final = 4_000
-#: A schema that is nested deeper is a mistake, most likely one that holds itself.
+#: A schema that is nested deeper is a mistake, most likely one that contains itself.
 DEEPEST: Final = 20
-#: What stands for every item of a list among the names of children.
+#: The name of a list's item schema among children.
 ITEM: Final = "*"
 
 
-def text(said: object, longest: int = LONGEST_TEXT) -> str:
-    """Return what a plugin says as text that can be written as UTF-8, its ends trimmed, cut where it is too long."""
-    return cut(str(said).strip(), longest).encode(errors="backslashreplace").decode()
+def text(value: object, longest: int = LONGEST_TEXT) -> str:
+    """Return a plugin's text stripped, cut where it is too long, and encodable as UTF-8."""
+    return cut(str(value).strip(), longest).encode(errors="backslashreplace").decode()
 
 
-def plain(value: Any) -> Any:
-    """Return a value of a plugin's as JSON types; what JSON cannot say becomes text.
+def plain(value: object) -> Any:
+    """Return a plugin's value as JSON types; values of other types become text.
 
     Raises:
-        ValueError: it holds itself.
+        ValueError: it contains itself.
     """
     return json.loads(json.dumps(value, default=str))
 
 
-def describe_properties(schemas: Mapping[str, Property], depth: int = 0) -> dict[str, Any]:
-    """Return what properties may be, by name, without hidden ones.
+def describe_properties(schemas: Mapping[str, Property], depth: int = 0) -> dict[str, object]:
+    """Return descriptions of properties by name, without hidden ones.
 
     Raises:
         ValueError: they are nested too deep.
@@ -45,8 +45,8 @@ def describe_properties(schemas: Mapping[str, Property], depth: int = 0) -> dict
     }
 
 
-def describe_property(schema: Property, depth: int = 0) -> dict[str, Any]:
-    """Return what a property may be; ``schema`` has its children by name, of a list those of ``*``: every item.
+def describe_property(schema: Property, depth: int = 0) -> dict[str, object]:
+    """Return the description of a property; its ``schema`` has the children by name, of a list the item as ``*``.
 
     Raises:
         ValueError: it is nested too deep.
@@ -73,13 +73,13 @@ def _children(schema: Property) -> Mapping[str, Property]:
     return {} if schema.schema is None else {ITEM: schema.schema}
 
 
-def describe_constraint(constraint: Constraint) -> dict[str, Any]:
-    """Return a constraint as a template would declare it, or of one that no template can declare, the rule alone."""
+def describe_constraint(constraint: Constraint) -> dict[str, object]:
+    """Return a constraint as templates declare it, with its rule; if they cannot declare it, the rule alone."""
     return {**plain(hot_constraint(constraint) or {}), "description": text(constraint.describe())}
 
 
-def describe_attributes(schemas: Mapping[str, Attribute]) -> dict[str, Any]:
-    """Return what attributes are, by name, without hidden ones."""
+def describe_attributes(schemas: Mapping[str, Attribute]) -> dict[str, object]:
+    """Return descriptions of attributes by name, without hidden ones."""
     return {
         text(name): {
             "type": str(schema.type) if schema.type else None,
@@ -92,8 +92,8 @@ def describe_attributes(schemas: Mapping[str, Attribute]) -> dict[str, Any]:
     }
 
 
-def describe_support(status: SupportStatus) -> dict[str, Any]:
-    """Return how far something can be relied on; ``description`` is empty of what is supported."""
+def describe_support(status: SupportStatus) -> dict[str, object]:
+    """Return the description of a support status; its ``description`` is empty if it is supported."""
     return {
         "status": str(status.status),
         "version": text(status.version),

@@ -1,4 +1,4 @@
-"""The pages of a site about what is installed, in HTML or in Markdown.
+"""Pages of the documentation site about installed plugins, in HTML or Markdown.
 
 Nothing is written to disk here, and the same descriptions always give the same pages.
 """
@@ -16,14 +16,14 @@ from orchestrator.documentation.catalogue import Catalogue
 
 
 class PageFormat(StrEnum):
-    """What pages are written in."""
+    """The format of pages."""
 
     HTML = "html"
     MARKDOWN = "markdown"
 
 
 _ENDINGS: Final = {PageFormat.HTML: ".html", PageFormat.MARKDOWN: ".md"}
-#: What belongs to the pages besides themselves, by format.
+#: By format: further files of the site.
 _FILES: Final = {PageFormat.HTML: ("style.css", "filter.js"), PageFormat.MARKDOWN: ()}
 _FILTERS: Final[Mapping[PageFormat, Mapping[str, Callable[..., Any]]]] = {
     PageFormat.HTML: {
@@ -40,21 +40,21 @@ _FILTERS: Final[Mapping[PageFormat, Mapping[str, Callable[..., Any]]]] = {
         "block": markup.markdown_block,
     },
 }
-#: How a text is written that no filter was asked for.
-_WRITTEN: Final = {PageFormat.HTML: markup.html_text, PageFormat.MARKDOWN: markup.markdown_text}
+#: By format: the filter of texts without an explicit one.
+_DEFAULT_FILTERS: Final = {PageFormat.HTML: markup.html_text, PageFormat.MARKDOWN: markup.markdown_text}
 _WORDS: Final[tuple[Callable[..., Any], ...]] = (
     *(words.when_changed, words.sentence, words.default_of, words.value, words.flat),
-    *(words.paragraphs, words.first_paragraph, words.meaning, words.support, words.told),
+    *(words.paragraphs, words.first_paragraph, words.meaning, words.support, words.attribute_sentences),
 )
 
 
 def environment(form: PageFormat) -> Environment:
-    """Return the templates of a format; whatever they are given is text, and is escaped as the format asks."""
+    """Return the templates of a format; all values are text, and escaped by the format's rules."""
     made = Environment(
         loader=PackageLoader("orchestrator.documentation", f"templates/{form}"),
-        # Of Markdown, too: what is escaped already is marked so, and this leaves it as it is.
+        # For Markdown, too: text that is escaped already is marked as such, and not escaped again.
         autoescape=True,
-        finalize=_WRITTEN[form],
+        finalize=_DEFAULT_FILTERS[form],
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -66,7 +66,7 @@ def environment(form: PageFormat) -> Environment:
 
 
 def pages(catalogue: Catalogue, form: PageFormat) -> dict[str, str]:
-    """Return the files of a site by their path, in which ``/`` parts directories."""
+    """Return the contents of a site's files by path, with ``/`` between directories."""
     return dict(_pages(catalogue, form))
 
 
@@ -82,7 +82,7 @@ def _pages(catalogue: Catalogue, form: PageFormat) -> Iterator[tuple[str, str]]:
     }
     shared = {"catalogue": catalogue, "pages": names, "ending": ending, "anchors": Anchors}
 
-    def page(template: str, path: str, **more: Any) -> tuple[str, str]:
+    def page(template: str, path: str, **more: object) -> tuple[str, str]:
         up = "../" * path.count("/")
         return path, templates.get_template(f"{template}{ending}.j2").render(
             **shared, **more, up=up, path=path
@@ -102,7 +102,7 @@ def _pages(catalogue: Catalogue, form: PageFormat) -> Iterator[tuple[str, str]]:
         yield name, templates.get_template(name).render()
 
 
-def _families(types: Mapping[str, Any]) -> dict[str, list[str]]:
+def _families(types: Mapping[str, object]) -> dict[str, list[str]]:
     families: dict[str, list[str]] = defaultdict(list)
     for name in types:
         families[words.family(name)].append(name)
@@ -110,7 +110,7 @@ def _families(types: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _users(catalogue: Catalogue, constraint: str) -> list[tuple[str, str]]:
-    """Return the properties that a custom constraint is asked about: type and path."""
+    """Return the properties with a custom constraint: type and path."""
     return [
         (name, path)
         for name, described in catalogue.types.items()

@@ -1,6 +1,4 @@
-"""Translation rules in plain types: old names of properties, and names in place of ids."""
-
-from typing import Any
+"""Descriptions of translation rules: old names of properties, and names in place of ids."""
 
 from orchestrator.documentation.schema import plain, text
 from orchestrator.documentation.words import value
@@ -9,10 +7,10 @@ from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.translation import Add, Nothing, Replace, Resolve, Rule, RulePath
 
 
-def describe_translations(kind: type[Resource]) -> list[dict[str, Any]]:
-    """Return what becomes of properties that are given by an old name, or by a name in place of an id.
+def describe_translations(kind: type[Resource]) -> list[dict[str, object]]:
+    """Return descriptions of a type's translation rules that apply if no property is given.
 
-    Rules that a type has only for some values are not among them.
+    Rules that depend on values are left out.
     """
     nothing = convert_properties(kind.properties_schema, {}, constraints=False)
     return [

@@ -1,4 +1,4 @@
-"""The sentences of the documentation, the same on a terminal, in Markdown and in HTML."""
+"""Sentences of the documentation, the same on a terminal, in Markdown and in HTML."""
 
 import json
 import re
@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from orchestrator.errors import cut
 
-#: Longer defaults are cut for people.
+#: Longer defaults are cut.
 _LONGEST_VALUE: Final = 200
 
-#: What is said of a property that does nothing.
+#: The sentence about a property without an effect.
 NOT_IMPLEMENTED: Final = "Not implemented: giving a value is refused."
 
 
-def when_changed(described: Mapping[str, Any]) -> str:
-    """Return what a change of a property means, as a sentence."""
+def when_changed(described: Mapping[str, object]) -> str:
+    """Return a sentence about the effect of changing a property."""
     if described["immutable"]:
         return "Cannot be changed."
     return "Changed in place." if described["update_allowed"] else "A change replaces the resource."
@@ -27,49 +27,49 @@ def sentence(rule: str) -> str:
 
 
 def meaning(described: Mapping[str, Any], *, changes: bool) -> list[str]:
-    """Return the sentences about a property, with ``changes`` also what a change of it means."""
+    """Return the sentences about a property, with ``changes`` including the effect of changing it."""
     rules = [sentence(rule["description"]) for rule in described["constraints"]]
-    said = [
+    sentences = [
         described["description"],
         support(described),
         "" if described["implemented"] else NOT_IMPLEMENTED,
         *rules,
         when_changed(described) if changes else "",
     ]
-    return [part for part in said if part]
+    return [each for each in sentences if each]
 
 
 def support(described: Mapping[str, Any]) -> str:
-    """Return how far something can be relied on, as a sentence; empty of what is supported."""
-    said = described["support_status"]["description"]
-    return sentence(said) if said else ""
+    """Return the support status as a sentence; empty if it is supported."""
+    status = described["support_status"]["description"]
+    return sentence(status) if status else ""
 
 
-def told(described: Mapping[str, Any]) -> list[str]:
+def attribute_sentences(described: Mapping[str, Any]) -> list[str]:
     """Return the sentences about an attribute."""
-    again = "Asked for anew at every visit of the resource." if described["cache_mode"] == "none" else ""
-    return [part for part in (described["description"], again, support(described)) if part]
+    again = "Read again at every visit of the resource." if described["cache_mode"] == "none" else ""
+    return [each for each in (described["description"], again, support(described)) if each]
 
 
-def default_of(described: Mapping[str, Any]) -> str:
-    """Return the default of a property as JSON; empty if it has none, or an empty one."""
+def default_of(described: Mapping[str, object]) -> str:
+    """Return the default of a property as JSON; empty if there is none, or an empty one."""
     default = described["default"]
     return "" if default in (None, "", [], {}) else value(default)
 
 
-def value(plain: Any) -> str:
-    """Return a value as JSON for people, cut where it is too long."""
+def value(plain: object) -> str:
+    """Return a value as JSON, cut where it is too long."""
     return cut(json.dumps(plain, ensure_ascii=False), _LONGEST_VALUE)
 
 
-def flat(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Mapping[str, Any], int]]:
-    """Yield properties with all those inside them: path, description, depth."""
+def flat(properties: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Mapping[str, Any], int]]:
+    """Yield properties with all nested ones: path, description, depth."""
     yield from _flat(properties, prefix, 0)
 
 
 def _flat(
     properties: Mapping[str, Any], prefix: str, depth: int
-) -> Iterator[tuple[str, Mapping[str, Any], int]]:
+) -> Iterator[tuple[str, Mapping[str, object], int]]:
     for name, described in properties.items():
         path = f"{prefix}{name}"
         yield path, described, depth
@@ -77,12 +77,12 @@ def _flat(
 
 
 def family(type_name: str) -> str:
-    """Return what stands before the last part of a type's name, such as ``OS::Heat``."""
+    """Return a type's name without its last part, such as ``OS::Heat``."""
     return type_name.rpartition("::")[0] or "Others"
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the paragraphs of a text, which empty lines part."""
+    """Return the paragraphs of a text, which empty lines separate."""
     return [part for part in re.split(r"\n\s*\n", text) if part.strip()]
 
 

@@ -1,4 +1,4 @@
-"""A template around a resource type: parameters for its properties, outputs for its attributes."""
+"""Provider templates: a template with one resource of a type, parameters for its properties, outputs for attributes."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from orchestrator.template.parameter_types import KINDS, ParameterType
 
 #: The first version of the language in which an ``if`` may leave a property out.
 VERSION: Final = "2021-04-16"
-#: What a template is known by where it is used as a type.
+#: The output that ``get_resource`` resolves to where a template is used as a type.
 _REFERENCE: Final = "OS::stack_id"
 
 _TYPES: Final[Mapping[PropertyType, ParameterType]] = {
@@ -28,7 +28,7 @@ _TYPES: Final[Mapping[PropertyType, ParameterType]] = {
     PropertyType.LIST: ParameterType.JSON,
     PropertyType.ANY: ParameterType.JSON,
 }
-#: A parameter of these types cannot be empty: one that may be is a text, which the property reads all the same.
+#: Parameters of these types cannot be empty: an optional one is a text, which the property converts.
 _WORDS: Final[Mapping[PropertyType, tuple[str, dict[str, Any]]]] = {
     PropertyType.INTEGER: ("A whole number, or nothing.", {"allowed_pattern": "(-?[0-9]+)?"}),
     PropertyType.NUMBER: (
@@ -47,22 +47,21 @@ def resource_name(type_name: str) -> str:
 
 
 def wrapping_template(name: str, kind: type[Resource]) -> dict[str, Any]:
-    """Return a HOT template that makes one resource of a type, and asks for whatever the type can be given.
+    """Return a HOT template with one resource of a type, and parameters for all properties of the type.
 
-    A property that need not be given, and has no default, has a parameter that may be empty; then it is not given.
-    So has one that goes together with others, where its parameter keeps the default. What is hidden or does not work
-    is left out.
+    An optional property without a default has a parameter that may be empty: then the property is not given. So has a
+    property in a properties group, if its parameter keeps the default. Hidden and unsupported properties are left out.
     """
     resource = resource_name(name)
     while resource in kind.properties_schema:
         # Parameters, conditions and resources share their names.
         resource = f"{resource}_resource"
     in_groups = frozenset(path.steps[0] for path in paths_in_groups(kind.properties_groups))
-    must_be_said = frozenset(path.steps[0] for path in next(least_given(kind), ()))
-    asked = {
-        key: _Asked.of(key, schema, in_group=key in in_groups, must_be_said=key in must_be_said)
+    must_be_given = frozenset(path.steps[0] for path in next(least_given(kind), ()))
+    inputs = {
+        key: _Input.of(key, schema, in_group=key in in_groups, must_be_given=key in must_be_given)
         for key, schema in kind.properties_schema.items()
-        if key in must_be_said or (schema.implemented and _can_be_used(schema))
+        if key in must_be_given or (schema.implemented and _can_be_used(schema))
     }
     outputs = {
         key: {**_about(schema.description), "value": {"get_attr": [resource, key]}}
@@ -75,32 +74,35 @@ def wrapping_template(name: str, kind: type[Resource]) -> dict[str, Any]:
     }
     sections: dict[str, Any] = {
         "description": f"A resource of the type {name}. {text(kind.description)}".strip(),
-        "parameters": {each.name: each.parameter for each in asked.values()},
-        "conditions": {each.condition: each.is_given for each in asked.values() if each.condition},
+        "parameters": {each.name: each.parameter for each in inputs.values()},
+        "conditions": {each.condition: each.is_given for each in inputs.values() if each.condition},
         "resources": {
-            resource: {"type": name, **_said(properties={key: each.value for key, each in asked.items()})}
+            resource: {
+                "type": name,
+                **_without_empty(properties={key: each.value for key, each in inputs.items()}),
+            }
         },
         "outputs": {**outputs, _REFERENCE: reference},
     }
-    whole: dict[str, Any] = plain({"heat_template_version": VERSION, **_said(**sections)})
+    whole: dict[str, Any] = plain({"heat_template_version": VERSION, **_without_empty(**sections)})
     return whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """The parameter for a property, and how the property takes its value."""
+class _Input:
+    """The parameter of a property, and the property's value in the template."""
 
     name: str
     parameter: dict[str, Any]
-    #: What the property is given.
+    #: The value of the property.
     value: Any
     #: The name of the condition under which the property is given; empty: it always is.
     condition: str = ""
     is_given: Any = None
 
     @classmethod
-    def of(cls, key: str, schema: Property, *, in_group: bool, must_be_said: bool) -> "_Asked":
-        # Names that begin like those of a stack's own parameters are refused.
+    def of(cls, key: str, schema: Property, *, in_group: bool, must_be_given: bool) -> "_Input":
+        # Names with the prefixes of pseudo parameters are refused.
         name = key.replace("::", "_") if key.startswith(("OS::", "AWS::")) else key
         value = {"get_param": name}
         if schema.required:
@@ -113,8 +115,8 @@ class _Asked:
             nothing = schema.default if whole else schema.absent()
         else:
             parameter, nothing = _optional(schema)
-        if must_be_said:
-            # One of those that go together has to be given: without a value of this one, nobody knows which.
+        if must_be_given:
+            # The group requires one of its properties: without a default the user has to choose.
             del parameter["default"]
         condition = f"{name}_given"
         return cls(
@@ -130,12 +132,12 @@ def _can_be_used(schema: Property | Attribute) -> bool:
     return not (schema.support_status.is_hidden or schema.support_status.is_refused)
 
 
-def _said(**sections: Any) -> dict[str, Any]:
+def _without_empty(**sections: object) -> dict[str, Any]:
     return {name: section for name, section in sections.items() if section}
 
 
 def _about(description: object) -> dict[str, str]:
-    return _said(description=text(description))
+    return _without_empty(description=text(description))
 
 
 def _type_of(schema: Property) -> ParameterType:
@@ -145,26 +147,26 @@ def _type_of(schema: Property) -> ParameterType:
     return _TYPES[schema.type]
 
 
-def _declared(schema: Property, **default: Any) -> dict[str, Any]:
-    """Return the declaration of a parameter for a property that is always given."""
+def _declared(schema: Property, **default: object) -> dict[str, object]:
+    """Return the declaration of the parameter of a property that is always given."""
     kind = _type_of(schema)
     return {
         "type": str(kind),
         **_about(schema.description),
         **default,
-        **_said(immutable=schema.immutable, constraints=_constraints(schema, kind)),
+        **_without_empty(immutable=schema.immutable, constraints=_constraints(schema, kind)),
     }
 
 
-def _default(schema: Property) -> Any:
-    """Return the default as a parameter takes it: one that may be anything takes scalars as JSON text."""
+def _default(schema: Property) -> object:
+    """Return the default as a parameter's value: one of type any takes scalars as JSON text."""
     if schema.type is PropertyType.ANY and not isinstance(schema.default, (dict, list)):
         return json.dumps(plain(schema.default))
     return schema.default
 
 
-def _optional(schema: Property) -> tuple[dict[str, Any], Any]:
-    """Return the declaration of a parameter that may be empty, and the value that it then has."""
+def _optional(schema: Property) -> tuple[dict[str, object], object]:
+    """Return the declaration of a parameter that may be empty, and its empty value."""
     words, rule = _WORDS.get(schema.type, ("Empty: not given.", None))
     kind = ParameterType.STRING if rule else _type_of(schema)
     nothing: Any = ""
@@ -177,34 +179,34 @@ def _optional(schema: Property) -> tuple[dict[str, Any], Any]:
         "type": str(kind),
         "description": f"{text(schema.description)} {words}".strip(),
         "default": nothing,
-        **_said(immutable=schema.immutable, constraints=constraints),
+        **_without_empty(immutable=schema.immutable, constraints=constraints),
     }
     return declared, nothing
 
 
-def _constraints(schema: Property, kind: ParameterType, *, or_empty: bool = False) -> list[dict[str, Any]]:
-    """Return what can be said of a parameter's value; the property itself is asked about the rest."""
-    asked = list(schema.constraints)
+def _constraints(schema: Property, kind: ParameterType, *, or_empty: bool = False) -> list[dict[str, object]]:
+    """Return the constraints that a parameter can declare; the property itself checks the others."""
+    constraints = list(schema.constraints)
     if kind is ParameterType.LIST and isinstance(schema.schema, Property):
-        # These ask a list about each of its items.
-        asked += [
+        # These check each item of a list.
+        constraints += [
             each
             for each in schema.schema.constraints
             if "list" in each.valid_for and not isinstance(each, Length)
         ]
     found = []
-    for constraint in asked:
-        said = _or_empty(constraint, kind) if or_empty else hot_constraint(constraint)
-        if said and KINDS[kind] <= constraint.valid_for and _can_be_read(said):
-            found.append({**said, **_about(constraint.description)})
+    for constraint in constraints:
+        entry = _or_empty(constraint, kind) if or_empty else hot_constraint(constraint)
+        if entry and KINDS[kind] <= constraint.valid_for and _can_be_read(entry):
+            found.append({**entry, **_about(constraint.description)})
     return found
 
 
-def _or_empty(constraint: Constraint, kind: ParameterType) -> dict[str, Any] | None:
-    """Return a constraint for a value that may be empty, too; None if that cannot be said."""
-    said = hot_constraint(constraint)
-    if said is None or (kind is ParameterType.LIST and isinstance(constraint, AllowedValues)):
-        return said
+def _or_empty(constraint: Constraint, kind: ParameterType) -> dict[str, object] | None:
+    """Return a constraint that also allows the empty value; None if HOT cannot express it."""
+    entry = hot_constraint(constraint)
+    if entry is None or (kind is ParameterType.LIST and isinstance(constraint, AllowedValues)):
+        return entry
     match constraint:
         case AllowedValues():
             return {"allowed_values": ["", *constraint.values]}
@@ -215,11 +217,11 @@ def _or_empty(constraint: Constraint, kind: ParameterType) -> dict[str, Any] | N
     return None
 
 
-def _can_be_read(said: Mapping[str, Any]) -> bool:
-    """Whether a template could hold it: JSON can say it, and a pattern is still one."""
+def _can_be_read(entry: Mapping[str, object]) -> bool:
+    """Whether a template can contain the entry: it can be written as JSON, and its pattern compiles."""
     try:
-        json.dumps(said)
-        re.compile(str(said.get("allowed_pattern", "")))
+        json.dumps(entry)
+        re.compile(str(entry.get("allowed_pattern", "")))
     except (TypeError, ValueError, re.error):
         return False
     return True

@@ -329,7 +329,7 @@ class Clients:
             raise ClientMisconfigured([replace(problem, hint=hint) for problem in error.problems]) from error
 
 
-def options_of(kind: type[ClientPlugin], section: Mapping[str, Any], project: str) -> dict[str, Any]:
+def options_of(kind: type[ClientPlugin], section: Mapping[str, object], project: str) -> dict[str, Any]:
     """Return a client's options for a project: those of the project, else those for all.
 
     Raises:
@@ -345,7 +345,9 @@ def options_of(kind: type[ClientPlugin], section: Mapping[str, Any], project: st
     return convert_properties(kind.options_schema, given)
 
 
-def _problem(kind: type[ClientPlugin], fault: PropertyError, project: str, own: Mapping[str, Any]) -> Problem:
+def _problem(
+    kind: type[ClientPlugin], fault: PropertyError, project: str, own: Mapping[str, object]
+) -> Problem:
     within = (PROJECTS, project) if fault.path and fault.path[0] in own else ()
     path = dotted(("settings", "clients", kind.section(), *within, *fault.path))
     message, hint = option_fault(fault)

@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeGuard
 
 from hooks.values.nearest import Nearest
 from orchestrator.errors import NotVerified
@@ -79,7 +79,9 @@ class Constraint(ABC):
         """Whether it can be checked in this process: it needs no plugin that is missing."""
         return True
 
-    def check(self, value: Any, *, secret: bool = False, clients: AskedClients | None = None) -> str | None:
+    def check(
+        self, value: object, *, secret: bool = False, clients: AskedClients | None = None
+    ) -> str | None:
         """Return a sentence about what is wrong with ``value``, or None if it satisfies the constraint.
 
         The sentence may contain the value unless that is a ``secret``: then it is the rule alone. Without ``clients``,
@@ -107,9 +109,9 @@ class Constraint(ABC):
 
     def doubt(self) -> str:
         """Return the sentence that a value could not be verified, without the value."""
-        return f"nobody can tell whether it is right: it {self.rule()}"
+        return f"cannot check the value: it {self.rule()}"
 
-    def fault_by(self, value: Any, clients: AskedClients | None) -> str | None:  # noqa: ARG002  # for those who ask
+    def fault_by(self, value: object, clients: AskedClients | None) -> str | None:  # noqa: ARG002  # for those who ask
         """Return what is wrong with ``value``, as :meth:`fault` does, with queries of other systems by ``clients``.
 
         Raises:
@@ -123,7 +125,7 @@ class Constraint(ABC):
         """Return the rule in words, beginning with "must"."""
 
     @abstractmethod
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return what was found instead, beginning with the value or its measure, or None if the value is right.
 
         Raises:
@@ -151,7 +153,7 @@ class Range(Constraint):
         """Return the bounds in words."""
         return f"must be {_bounds(self.min, self.max)}"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the value if it is outside; NaN lies in no range."""
         if not _is_number(value):
             return f"{shown(value)} is not a number"
@@ -189,7 +191,7 @@ class Length(Constraint):
         """Return the bounds in words, to follow a sentence about the length."""
         return f"must be {_bounds(self.min, self.max)}"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the length if it is outside."""
         if not isinstance(value, (Sequence, Mapping)):
             return f"{shown(value)} has no length"
@@ -225,7 +227,7 @@ class Modulo(Constraint):
         remainder = f" plus {self.offset}" if self.offset else ""
         return f"must be a multiple of {self.step}{remainder}"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the value if it leaves another remainder."""
         if not _is_number(value):
             return f"{shown(value)} is not a number"
@@ -258,7 +260,7 @@ class AllowedValues(Constraint):
         more = len(self.values) - _SHOWN_VALUES
         return f"must be one of {listed}" + (f" or {more} more" if more > 0 else "")
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the first value that is not allowed, with the nearest allowed one."""
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(item, _HASHABLE) and _key(item) in self._known:
@@ -267,7 +269,7 @@ class AllowedValues(Constraint):
                 return f"{shown(item)} is not allowed{self._nearest(item)}"
         return None
 
-    def _nearest(self, item: Any) -> str:
+    def _nearest(self, item: object) -> str:
         texts = [value for value in self.values if isinstance(value, str)]
         near = Nearest().among(item, texts) if isinstance(item, str) else None
         return "" if near is None else f", did you mean {near!r}?"
@@ -325,7 +327,7 @@ class AllowedPattern(Constraint):
         """Return the rule in words."""
         return f"must match the pattern {self.pattern!r} as a whole"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the value if it does not match.
 
         Raises:
@@ -336,11 +338,11 @@ class AllowedPattern(Constraint):
         return None if self.matches(value) else f"{shown(value)} does not match"
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _key(value: Any) -> tuple[bool, Any]:
+def _key(value: object) -> tuple[bool, Any]:
     return isinstance(value, bool), value
 
 

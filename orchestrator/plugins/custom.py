@@ -76,7 +76,7 @@ class ClientConstraint(CustomConstraint):
             raise
         except Exception as error:
             # Whatever the error is, the value may be valid.
-            message = f"nobody can tell whether the {self.entity} {shown(value)} exists: {_in_words(error)}"
+            message = f"cannot check whether the {self.entity} {shown(value)} exists: {_in_words(error)}"
             raise NotVerified(message) from error
         return None
 
@@ -148,11 +148,11 @@ class Custom(Constraint):
         """Return the rule in words."""
         return f"must satisfy the custom constraint {self.name!r}"
 
-    def fault(self, value: Any) -> str | None:
+    def fault(self, value: object) -> str | None:
         """Return the plugin's verdict on the value without querying other systems; see :meth:`fault_by`."""
         return self.fault_by(value, None)
 
-    def fault_by(self, value: Any, clients: AskedClients | None) -> str | None:
+    def fault_by(self, value: object, clients: AskedClients | None) -> str | None:
         """Return the plugin's verdict on the value, or on the first item of a list that it refuses.
 
         Raises:
@@ -168,7 +168,7 @@ class Custom(Constraint):
         return next((found for item in items if (found := _verdict(plugin, item, clients)) is not None), None)
 
 
-def _verdict(plugin: CustomConstraint, value: Any, clients: AskedClients | None) -> str | None:
+def _verdict(plugin: CustomConstraint, value: object, clients: AskedClients | None) -> str | None:
     """Return a plugin's verdict on a value, after checking its type."""
     try:
         found: object = plugin.fault(value) if clients is None else plugin.fault_by(value, clients)

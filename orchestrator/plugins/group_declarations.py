@@ -45,7 +45,7 @@ _VERSION_KEYS: Final = (CLIENT_PLUGIN, VERSIONS, PROPERTIES)
 
 
 def properties_groups(
-    declared: Any, schema: Mapping[str, Property], *, accepts_anything: bool = False
+    declared: object, schema: Mapping[str, Property], *, accepts_anything: bool = False
 ) -> tuple[PropertiesGroup, ...]:
     """Return the groups that a type declares, checked against its properties.
 
@@ -63,7 +63,7 @@ def properties_groups(
     return groups
 
 
-def parse_groups(declared: Any) -> tuple[PropertiesGroup, ...]:
+def parse_groups(declared: object) -> tuple[PropertiesGroup, ...]:
     """Return the declared groups, without checking them against properties.
 
     Raises:
@@ -77,14 +77,14 @@ def parse_groups(declared: Any) -> tuple[PropertiesGroup, ...]:
 _ROOT: Final = "properties_groups_schema"
 
 
-def _group(declared: Any, where: str) -> PropertiesGroup:
+def _group(declared: object, where: str) -> PropertiesGroup:
     kind, value = _only_entry(declared, where)
     if kind == API_VERSIONS:
         return _versioned(value, f"{where}.{kind}")
     return _combination(kind, value, where, 1)
 
 
-def _combination(kind: str, value: Any, where: str, depth: int) -> Combination:
+def _combination(kind: str, value: object, where: str, depth: int) -> Combination:
     if kind == API_VERSIONS:
         raise PluginMistake(
             f"{where}: {kind} cannot be inside another group: make it a group of its own beside this one"
@@ -106,7 +106,7 @@ def _combination(kind: str, value: Any, where: str, depth: int) -> Combination:
     return Combination(Operator(kind), tuple(operands))
 
 
-def _only_entry(declared: Any, where: str) -> tuple[str, Any]:
+def _only_entry(declared: object, where: str) -> tuple[str, object]:
     if not isinstance(declared, Mapping):
         raise PluginMistake(f"{where}: expected a map with one operator, found {shown(declared)}")
     if len(declared) != 1:
@@ -131,7 +131,7 @@ def _path(declared: Any, where: str) -> GivenPath:
     return GivenPath(tuple(map(str, declared)))
 
 
-def _versioned(declared: Any, where: str) -> VersionedProperties:
+def _versioned(declared: object, where: str) -> VersionedProperties:
     if not isinstance(declared, Mapping):
         raise PluginMistake(f"{where}: expected a map of {', '.join(_VERSION_KEYS)}, found {shown(declared)}")
     for key in declared:
@@ -153,7 +153,7 @@ def _versioned(declared: Any, where: str) -> VersionedProperties:
     )
 
 
-def _version(declared: Any, where: str) -> AllowedVersions:
+def _version(declared: object, where: str) -> AllowedVersions:
     if not isinstance(declared, str):
         raise PluginMistake(f"{where}: expected a text such as '2.1', found {declared!r}")
     try:
@@ -162,7 +162,7 @@ def _version(declared: Any, where: str) -> AllowedVersions:
         raise PluginMistake(f"{where}: {error}") from error
 
 
-def _each(declared: Any, where: str, what: str, parse: Callable[[Any, str], Parsed]) -> tuple[Parsed, ...]:
+def _each(declared: object, where: str, what: str, parse: Callable[[Any, str], Parsed]) -> tuple[Parsed, ...]:
     found: list[Parsed] = []
     for index, each in enumerate(_filled(declared, where, what)):
         parsed = parse(each, f"{where}[{index}]")
@@ -172,7 +172,7 @@ def _each(declared: Any, where: str, what: str, parse: Callable[[Any, str], Pars
     return tuple(found)
 
 
-def _filled(declared: Any, where: str, what: str) -> Sequence[Any]:
+def _filled(declared: object, where: str, what: str) -> Sequence[object]:
     if not isinstance(declared, (list, tuple)):
         raise PluginMistake(f"{where}: expected a list of {what}, found {shown(declared)}")
     if not declared:

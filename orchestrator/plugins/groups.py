@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.definition import UNKNOWN
 from orchestrator.errors import IsothermError, NotVerified, PluginMistake
@@ -107,7 +107,7 @@ VersionOf = Callable[[str], str]
 
 
 def group_errors(
-    groups: Iterable[PropertiesGroup], given: Mapping[str, Any], clients: AskedClients | None = None
+    groups: Iterable[PropertiesGroup], given: Mapping[str, object], clients: AskedClients | None = None
 ) -> list[PropertyError]:
     """Return the violated groups: at most one error for each, in the order of the groups.
 
@@ -131,12 +131,12 @@ def _version_of(clients: AskedClients, name: str) -> str:
     except Exception as error:
         # Whatever the error is, the properties may be valid.
         why = str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
-        message = f"nobody can tell which API version the client plugin {name!r} speaks: {why}"
+        message = f"cannot determine the API version of the client plugin {name!r}: {why}"
         raise NotVerified(message) from error
 
 
 def group_error(
-    group: PropertiesGroup, given: Mapping[str, Any], version_of: VersionOf | None = None
+    group: PropertiesGroup, given: Mapping[str, object], version_of: VersionOf | None = None
 ) -> PropertyError | None:
     """Return the error if the group is violated, or None if it holds or depends on values that are not known yet.
 
@@ -171,7 +171,7 @@ def group_error(
     return None
 
 
-def given_at(value: Any, steps: Sequence[str]) -> Given:
+def given_at(value: object, steps: Sequence[str]) -> Given:
     """Return whether there is a value at a path; null is no value, an empty map, list or text is one."""
     if value is None:
         return Given.NO
@@ -230,7 +230,7 @@ def loose_ends(
 
 
 def _version_error(
-    group: VersionedProperties, given: Mapping[str, Any], version_of: VersionOf
+    group: VersionedProperties, given: Mapping[str, object], version_of: VersionOf
 ) -> PropertyError | None:
     found = [path for path in group.paths if given_at(given, path.steps) is Given.YES]
     if not found:

@@ -141,11 +141,11 @@ class Property:
             self.convert(self.default, (), Walk(faults.append, constraints=True, custom=False))
         return faults
 
-    def absent(self) -> Any:
+    def absent(self) -> object:
         """Return the value of a property that is not given: a copy of its default, or None."""
         return deepcopy(self._default) if isinstance(self._default, (dict, list)) else self._default
 
-    def convert(self, value: Any, path: PropertyPath, walk: Walk) -> Any:
+    def convert(self, value: object, path: PropertyPath, walk: Walk) -> object:
         """Return ``value``, which may be null, converted to this type; ``UNKNOWN`` after reporting an error."""
         if value is UNKNOWN:
             return value
@@ -166,7 +166,7 @@ class Property:
                     walk.report(PropertyError(path, wrong, veiled=constraint.describe()))
         return converted
 
-    def _with_type(self, value: Any, path: PropertyPath, walk: Walk) -> Any:
+    def _with_type(self, value: object, path: PropertyPath, walk: Walk) -> object:
         match self.type:
             case PropertyType.ANY:
                 return value
@@ -213,7 +213,7 @@ class Attribute:
 
 def check_properties(
     schema: Mapping[str, Property],
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     *,
     accepts_anything: bool = False,
     clients: AskedClients | None = None,
@@ -233,7 +233,7 @@ def check_properties(
 
 def convert_properties(
     schema: Mapping[str, Property],
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     *,
     accepts_anything: bool = False,
     constraints: bool = True,
@@ -255,8 +255,8 @@ def convert_properties(
 
 
 def convert_by(
-    schema: Mapping[str, Property], given: Mapping[str, Any], walk: Walk, *, accepts_anything: bool = False
-) -> dict[str, Any]:
+    schema: Mapping[str, Property], given: Mapping[str, object], walk: Walk, *, accepts_anything: bool = False
+) -> dict[str, object]:
     """Return the same as :func:`convert_properties`, with ``UNKNOWN`` in place of values reported to ``walk``.
 
     Raises:
@@ -265,7 +265,7 @@ def convert_by(
     return _convert_map(schema, given, (), walk, accepts_anything)
 
 
-def _checked(constraint: Constraint, value: Any, path: PropertyPath, walk: Walk) -> str | None:
+def _checked(constraint: Constraint, value: object, path: PropertyPath, walk: Walk) -> str | None:
     try:
         return constraint.check(value, clients=walk.clients)
     except NotVerified as error:
@@ -274,11 +274,11 @@ def _checked(constraint: Constraint, value: Any, path: PropertyPath, walk: Walk)
 
 def _convert_map(
     schema: Mapping[str, Property],
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     path: PropertyPath,
     walk: Walk,
     accepts_anything: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     converted: dict[str, Any] = {}
     found = 0
     for name, prop in schema.items():
@@ -331,7 +331,7 @@ class _Unfit(Exception):
     """The value cannot be converted to the type."""
 
 
-def _to_text(value: Any) -> str:
+def _to_text(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, int):  # true and false among them; a float has more than one spelling
@@ -346,7 +346,7 @@ def _to_integer(value: Any) -> int:
         raise _Unfit from None
 
 
-def _to_number(value: Any) -> Any:
+def _to_number(value: object) -> object:
     if isinstance(value, (int, float)):
         return value
     if not isinstance(value, str):
@@ -359,7 +359,7 @@ def _to_number(value: Any) -> Any:
     raise _Unfit
 
 
-def _to_boolean(value: Any) -> bool:
+def _to_boolean(value: object) -> bool:
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):

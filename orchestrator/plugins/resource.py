@@ -50,7 +50,7 @@ class Wait:
     #: The next token, where an action has several parts; by default the present one.
     token: Any = _Kept.KEPT
 
-    def next_token(self, token: Any) -> Any:
+    def next_token(self, token: object) -> object:
         """Return the next token, given the present one."""
         return token if self.token is _Kept.KEPT else self.token
 

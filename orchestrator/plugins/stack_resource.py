@@ -96,7 +96,7 @@ class Member:
     #: Of these attributes, those that could not be read, with the reason.
     unread: Mapping[AttributePath, str] = field(default_factory=dict)
 
-    def at(self, path: AttributePath) -> Any:
+    def at(self, path: AttributePath) -> object:
         """Return the value at ``path``: the reference id if it is empty; None if the attribute was not requested.
 
         Raises:

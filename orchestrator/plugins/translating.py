@@ -50,8 +50,8 @@ class Translated:
 def translate(
     rules: Iterable[Rule],
     schema: Mapping[str, Property],
-    properties: Mapping[str, Any],
-    given: Mapping[str, Any],
+    properties: Mapping[str, object],
+    given: Mapping[str, object],
     walk: Walk,
 ) -> Translated:
     """Apply rules to converted ``properties``, of which ``given`` were given; neither is changed.
@@ -82,7 +82,7 @@ class _Slot(NamedTuple):
     place: PropertyPath
 
     @property
-    def value(self) -> Any:
+    def value(self) -> object:
         return self.held.get(self.name)
 
     @property
@@ -90,7 +90,7 @@ class _Slot(NamedTuple):
         """Whether a value is given; null is no value, ``UNKNOWN`` is one."""
         return self.given.get(self.name) is not None
 
-    def set(self, value: Any) -> None:
+    def set(self, value: object) -> None:
         self.held[self.name] = self.given[self.name] = value
 
     def clear(self) -> None:
@@ -185,7 +185,7 @@ class _Work:
         # The value must satisfy the schema of its new name, too; errors have the path where it was written.
         slot.held[slot.name] = value if found is None else found.convert(value, source.place, self.walk)
 
-    def _resolved(self, rule: Resolve, value: Any, place: PropertyPath) -> Any:
+    def _resolved(self, rule: Resolve, value: object, place: PropertyPath) -> object:
         if isinstance(value, list):
             return [self._resolved(rule, item, (*place, index)) for index, item in enumerate(value)]
         if not isinstance(value, str) or not value:
@@ -211,7 +211,7 @@ class _Work:
             raise
         except Exception as error:
             why = str(error) if isinstance(error, IsothermError) else f"{type(error).__name__}: {error}"
-            veiled = f"nobody can tell which {rule.entity} it names"
+            veiled = f"cannot look up the {rule.entity} that it names"
             fault = PropertyError(_origin(self.origins, place), f"{veiled}: {why}", veiled=veiled)
             raise PropertyNotVerified(fault) from error
 
@@ -223,7 +223,7 @@ def _origin(origins: Mapping[PropertyPath, PropertyPath], place: PropertyPath) -
     return place
 
 
-def _slots(held: Any, given: Any, path: RulePath, place: PropertyPath) -> Iterator[_Slot]:
+def _slots(held: object, given: object, path: RulePath, place: PropertyPath) -> Iterator[_Slot]:
     if isinstance(held, list):
         for index, item in enumerate(held):
             yield from _slots(item, _item(given, index), path, (*place, index))
@@ -236,11 +236,11 @@ def _slots(held: Any, given: Any, path: RulePath, place: PropertyPath) -> Iterat
             yield from _slots(held.get(name), given.get(name), path[1:], (*place, name))
 
 
-def _item(given: Any, index: int) -> Any:
+def _item(given: object, index: int) -> object:
     return given[index] if isinstance(given, list) and index < len(given) else None
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: object) -> Any:
     """Return a copy of a value with its maps and lists."""
     if isinstance(value, Mapping):
         return {key: _copied(item) for key, item in value.items()}

@@ -24,7 +24,7 @@ from orchestrator.plugins.translating import Translated, translate
 
 
 def property_faults(
-    kind: type[Resource], given: Mapping[str, Any], *, clients: AskedClients | None = None
+    kind: type[Resource], given: Mapping[str, object], *, clients: AskedClients | None = None
 ) -> list[PropertyError]:
     """Return all faults of ``given``, as far as its values are known.
 
@@ -49,7 +49,7 @@ def property_faults(
     return []
 
 
-def schema_faults(kind: type[Resource], given: Mapping[str, Any]) -> list[PropertyError]:
+def schema_faults(kind: type[Resource], given: Mapping[str, object]) -> list[PropertyError]:
     """Return the faults of ``given`` by the schema and the translation rules alone, without querying other systems."""
     faults: list[PropertyError] = []
     made = _made(kind, given, Walk(faults.append, constraints=True))
@@ -57,8 +57,8 @@ def schema_faults(kind: type[Resource], given: Mapping[str, Any]) -> list[Proper
 
 
 def valid_properties(
-    kind: type[Resource], given: Mapping[str, Any], *, clients: AskedClients | None = None
-) -> dict[str, Any]:
+    kind: type[Resource], given: Mapping[str, object], *, clients: AskedClients | None = None
+) -> dict[str, object]:
     """Return ``given`` validated, converted and translated, as the type receives its properties.
 
     Without ``clients``, no other system is queried.
@@ -78,7 +78,7 @@ def valid_properties(
 
 
 def typed_properties(
-    kind: type[Resource], given: Mapping[str, Any], *, clients: AskedClients | None = None
+    kind: type[Resource], given: Mapping[str, object], *, clients: AskedClients | None = None
 ) -> dict[str, Any]:
     """Return ``given`` converted and translated without checking constraints and required properties.
 
@@ -91,13 +91,13 @@ def typed_properties(
     return _sound(kind, given, constraints=False, clients=clients).properties
 
 
-def outdated_properties(kind: type[Resource], given: Mapping[str, Any]) -> list[PropertyError]:
+def outdated_properties(kind: type[Resource], given: Mapping[str, object]) -> list[PropertyError]:
     """Return an error for each given property that is deprecated, to be shown as a warning."""
     return list(_outdated(kind.properties_schema, given, ()))
 
 
 def _sound(
-    kind: type[Resource], given: Mapping[str, Any], *, constraints: bool, clients: AskedClients | None
+    kind: type[Resource], given: Mapping[str, object], *, constraints: bool, clients: AskedClients | None
 ) -> Translated:
     faults: list[PropertyError] = []
     try:
@@ -113,7 +113,7 @@ def _sound(
     return made
 
 
-def _made(kind: type[Resource], given: Mapping[str, Any], walk: Walk) -> Translated:
+def _made(kind: type[Resource], given: Mapping[str, object], walk: Walk) -> Translated:
     properties = convert_by(kind.properties_schema, given, walk, accepts_anything=kind.accepts_anything)
     rules = kind.translation_rules(properties)
     if not rules:
@@ -143,7 +143,7 @@ def _standing(faults: Sequence[PropertyError], made: Translated) -> Iterator[Pro
             yield fault
 
 
-def _value_at(value: Any, path: PropertyPath) -> Any:
+def _value_at(value: object, path: PropertyPath) -> object:
     for step in path:
         if isinstance(value, Mapping):
             value = value.get(str(step))
@@ -154,7 +154,7 @@ def _value_at(value: Any, path: PropertyPath) -> Any:
     return value
 
 
-def _outdated(schema: Mapping[str, Property], given: Any, path: PropertyPath) -> Iterator[PropertyError]:
+def _outdated(schema: Mapping[str, Property], given: object, path: PropertyPath) -> Iterator[PropertyError]:
     if not isinstance(given, Mapping):
         return
     for name, prop in schema.items():

@@ -43,7 +43,7 @@ class Budget:
         """Begin another value, with its full budget."""
         self._left = MOST_IN_A_VALUE
 
-    def spend(self, value: Any) -> None:
+    def spend(self, value: object) -> None:
         """Count plain data that became a part of the value.
 
         Raises:
@@ -53,7 +53,7 @@ class Budget:
         if self._left < 0:
             raise TooMuch(f"gives more than {MOST_IN_A_VALUE} characters and parts")
 
-    def keep(self, value: Any) -> None:
+    def keep(self, value: object) -> None:
         """Count plain data, perhaps containing ``UNKNOWN``, that is kept until the evaluation ends.
 
         Raises:
@@ -119,7 +119,7 @@ def check_time(place: Place) -> None:
         budget.check_time(place)
 
 
-def spend(value: Any) -> None:
+def spend(value: object) -> None:
     """Count plain data that became a part of the value under way.
 
     Raises:
@@ -130,7 +130,7 @@ def spend(value: Any) -> None:
         budget.spend(value)
 
 
-def keep(value: Any) -> None:
+def keep(value: object) -> None:
     """Count plain data, perhaps containing ``UNKNOWN``, that is kept until the evaluation under way ends.
 
     Raises:
@@ -141,7 +141,7 @@ def keep(value: Any) -> None:
         budget.keep(value)
 
 
-def weight_of(value: Any) -> int:
+def weight_of(value: object) -> int:
     """Return the approximate memory of plain data, in bytes.
 
     Raises:

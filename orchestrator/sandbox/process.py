@@ -63,7 +63,7 @@ class Sandbox:
         self._child: _Child | None = None
         _SANDBOXES.add(self)
 
-    def ask(self, question: Any, *, seconds: float, memory_mib: int) -> Any:
+    def ask(self, question: object, *, seconds: float, memory_mib: int) -> Any:
         """Return the answer to a question, both plain data.
 
         Raises:
@@ -221,7 +221,7 @@ def _wait(descriptor: int, event: int, deadline: float) -> None:
         raise TimeoutError
 
 
-def _packed(question: Any) -> bytes:
+def _packed(question: object) -> bytes:
     try:
         packed: bytes = msgpack.packb(question)
     except (TypeError, ValueError, OverflowError):

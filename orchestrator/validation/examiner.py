@@ -302,7 +302,7 @@ class _Parameters(dict[str, Any]):
     def __contains__(self, name: object) -> bool:
         return True
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: str) -> object:
         return UNKNOWN
 
 

@@ -6,7 +6,7 @@ Nothing is stored. Other systems are queried only through the clients that the c
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.config.garbage import paused_collection
 from orchestrator.config.limits import Limits
@@ -148,7 +148,7 @@ def _environment_problems(job: StackJob, limits: Limits) -> Iterator[Problem]:
         yield Problem(path="environments", message=message, hint=_FEWER)
 
 
-def _pseudo_values(job: StackJob, stack_id: str, settings: Settings) -> dict[str, Any]:
+def _pseudo_values(job: StackJob, stack_id: str, settings: Settings) -> dict[str, object]:
     return {
         "OS::stack_name": job.name,
         "OS::stack_id": stack_id,

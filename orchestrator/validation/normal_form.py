@@ -14,7 +14,7 @@ from orchestrator.template.template import Draft, in_order
 from orchestrator.validation.job import environment_of
 
 
-def normal_form(source: str, *, file: str, settings: Settings) -> dict[str, Any]:
+def normal_form(source: str, *, file: str, settings: Settings) -> dict[str, object]:
     """Return a template in normal form; ``file`` is its name in problems.
 
     Neither the values of its parameters nor the files that it refers to are needed.
@@ -44,7 +44,7 @@ def decided_form(job: StackJob, settings: Settings) -> dict[str, Any]:
         return _decided(job, settings, limits)
 
 
-def _decided(job: StackJob, settings: Settings, limits: Limits) -> dict[str, Any]:
+def _decided(job: StackJob, settings: Settings, limits: Limits) -> dict[str, object]:
     environment, problems = environment_of(job, limits)
     try:
         draft = Draft.read(job.template, file=job.template_file, files=job.files, limits=limits)

@@ -1,7 +1,6 @@
 """Validation report of a template under its environment, without a database or other systems."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from orchestrator.config.limits import Limits
 from orchestrator.config.settings import Settings
@@ -62,7 +61,7 @@ def _left_out(template: Template) -> Iterator[Problem]:
                 yield template.problem(schema.path, message)
 
 
-def _declared(schema: ParameterSchema, value: Any, *, required: bool) -> dict[str, Any]:
+def _declared(schema: ParameterSchema, value: object, *, required: bool) -> dict[str, object]:
     return {
         "name": schema.name,
         "type": str(schema.type),

@@ -76,7 +76,7 @@ def test_what_nobody_can_tell_is_asked_again_later_each_time_and_then_told(
         assert longest / 2 <= pause <= longest + 0.01
     assert world.state() == "CREATE_FAILED"
     told = reason(world)
-    assert "nobody can tell whether the path '/images/cirros' exists" in told
+    assert "cannot check whether the path '/images/cirros' exists" in told
     assert f"(after {RETRIES} retries)" in told
 
 

@@ -42,7 +42,7 @@ def test_where_nobody_can_tell_nothing_is_begun(asking: Asking, http_api: HttpAp
         done = asking.run("stack", "create", "many", "-t", "many.yaml")
         http_api.heal()
         assert (done.returncode, done.stdout) == (3, ""), done
-        sentence = "resources.r0.properties.image: nobody can tell whether the path '/images/cirros' exists"
+        sentence = "resources.r0.properties.image: cannot check whether the path '/images/cirros' exists"
         assert f"many.yaml:3:46: {sentence}" in done.stderr
         assert said in done.stderr
     assert json.loads(asking.run("stack", "list", "-f", "json").stdout) == []

@@ -12,7 +12,7 @@ from orchestrator.documentation.catalogue import Catalogue
 from orchestrator.documentation.group import least_given
 from orchestrator.documentation.resource_type import describe_type
 from orchestrator.documentation.site import PageFormat, pages
-from orchestrator.documentation.words import flat, told
+from orchestrator.documentation.words import attribute_sentences, flat
 from orchestrator.errors import PluginMistake
 from orchestrator.plugins.constraints import AllowedValues, Constraint, Length, Modulo, Range
 from orchestrator.plugins.groups import XOR
@@ -146,8 +146,11 @@ def test_how_long_an_attribute_holds_is_told() -> None:
         "state": "none",
         "shape": "local",
     }
-    assert told(attributes["state"]) == ["How it is.", "Asked for anew at every visit of the resource."]
-    assert told(attributes["shape"]) == ["What it is."]
+    assert attribute_sentences(attributes["state"]) == [
+        "How it is.",
+        "Read again at every visit of the resource.",
+    ]
+    assert attribute_sentences(attributes["shape"]) == ["What it is."]
 
 
 def test_what_is_translated_is_told() -> None:
@@ -185,7 +188,7 @@ def test_pages_tell_all_of_it() -> None:
         "Must be from 1 to 9.",
         "Exactly one of content and source must be given.",
         "old is an old name of content.",
-        "Asked for anew at every visit of the resource.",
+        "Read again at every visit of the resource.",
     ):
         assert said in page
         assert said in markdown

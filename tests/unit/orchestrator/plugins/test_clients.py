@@ -124,7 +124,7 @@ def test_closing_closes_every_client_and_the_next_ask_builds_another() -> None:
     ("section", "hint"),
     [
         ("image", "there is settings.clients.image: is it meant?"),
-        ("other", "nothing is said of it under [clients.images], see docs/clients.md"),
+        ("other", "it has no settings under [clients.images], see docs/clients.md"),
     ],
 )
 def test_a_client_of_which_nothing_is_said_tells_where_to_say_it(section: str, hint: str) -> None:
@@ -217,11 +217,9 @@ def test_without_clients_nobody_is_asked() -> None:
 @pytest.mark.usefixtures("_installed")
 def test_what_nobody_can_tell_is_no_wrong_value() -> None:
     clients = clients_of().of("p")
-    with pytest.raises(NotVerified, match="nobody can tell whether the image 'busy' exists: Busy: come back"):
+    with pytest.raises(NotVerified, match="cannot check whether the image 'busy' exists: Busy: come back"):
         Custom("test.image").check("busy", clients=clients)
-    with pytest.raises(
-        NotVerified, match=r"^nobody can tell whether it is right: it must satisfy[^:]*$"
-    ) as raised:
+    with pytest.raises(NotVerified, match=r"^cannot check the value: it must satisfy[^:]*$") as raised:
         Custom("test.image").check("busy", secret=True, clients=clients)
     assert "busy" not in str(raised.value)
     assert raised.value.retryable
@@ -237,7 +235,7 @@ def test_a_property_tells_where_nobody_can_tell() -> None:
     }
     clients = clients_of().of("p")
     given = {"disks": ["ubuntu", "busy"]}
-    with pytest.raises(PropertyNotVerified, match=r"^properties.disks\[1\]: nobody can tell") as raised:
+    with pytest.raises(PropertyNotVerified, match=r"^properties.disks\[1\]: cannot check") as raised:
         check_properties(schema, given, clients=clients)
     assert "busy" not in str(raised.value.fault.veil(("disks",)))
     with pytest.raises(PropertyNotVerified):

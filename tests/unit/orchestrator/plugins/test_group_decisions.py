@@ -518,7 +518,7 @@ def test_a_system_without_versions_has_none_of_them() -> None:
 
 @case("a version that is none")
 def test_a_client_plug_in_that_tells_no_version_breaks_its_contract() -> None:
-    with pytest.raises(PluginMistake, match="the client plugin 'cloud' tells: 'newest' is no version"):
+    with pytest.raises(PluginMistake, match="the client plugin 'cloud' is invalid: 'newest' is no version"):
         said(versioned(), {"a": "x"}, "newest")
 
 

@@ -218,7 +218,7 @@ def test_a_system_that_does_not_tell_makes_no_name_wrong() -> None:
     cloud = Cloud(ConnectionError("refused"))
     with pytest.raises(PropertyNotVerified) as caught:
         valid({"network": "public"}, cloud)
-    sentence = "nobody can tell which network it names: ConnectionError: refused"
+    sentence = "cannot look up the network that it names: ConnectionError: refused"
     assert (caught.value.fault.path, caught.value.fault.message) == (("network",), sentence)
     with pytest.raises(PropertyError, match="size: 10 is out of range"):
         valid({"network": "public", "size": 10}, cloud)

@@ -285,7 +285,7 @@ class Versioned(Resource):
             "",
             Ending.RETRY,
             (
-                "properties.tags: nobody can tell which API version the client plugin 'versions' speaks: "
+                "properties.tags: cannot determine the API version of the client plugin 'versions': "
                 "ConnectionError: no route"
             ),
         ),
