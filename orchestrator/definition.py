@@ -1,7 +1,7 @@
-"""The stable face for functions and plugins: all that either can see of a stack.
+"""The stack definition: the stable, immutable view of a stack for template functions and resource plugins.
 
-The same immutable values serve validation, the coordinator and the workers. In a check only the resource's
-direct requirements are present; asking for anything else is the asker's mistake and says so.
+The same values serve validation, the coordinator and the workers. In a check only the resource's direct requirements
+are present; access to another resource raises :class:`~orchestrator.errors.PluginMistake`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +13,7 @@ from hooks.values.unknown import UNKNOWN as UNKNOWN  # noqa: PLC0414  # function
 from hooks.values.unknown import Unknown as Unknown  # noqa: PLC0414  # as above
 from orchestrator.errors import NotFound, PluginMistake
 
-#: An attribute with the path that is asked of it: ``("networks", "private", 0)``.
+#: An attribute with a path into it: ``("networks", "private", 0)``.
 AttributePath = tuple[str | int, ...]
 
 
@@ -22,8 +22,8 @@ SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def is_unknown(value: object) -> bool:
-    """Whether ``value`` is, or anywhere holds, a value that is not known yet."""
-    # To ask whether a text is a map takes longer than all the rest.
+    """Return whether ``value`` is, or contains anywhere, a value that is not known yet."""
+    # For scalars, the instance checks below would take longer than all the rest.
     if value.__class__ in SCALARS:
         return False
     if isinstance(value, (dict, Mapping)):
@@ -35,20 +35,20 @@ def is_unknown(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeData:
-    """What dependents need to know about one checked resource; never its properties."""
+    """The data of one checked resource that its dependents need; never its properties."""
 
     #: The row's id, which is also the idempotency token of its creation.
     uuid: str
     name: str
     action: str
     status: str
-    #: The id in the outside world; None until there is one.
+    #: The physical id; None until there is one.
     physical_id: str | None = None
-    #: What ``{get_resource: name}`` resolves to; None until the resource exists.
+    #: The value of ``{get_resource: name}``; None until the resource exists.
     reference_id: str | None = None
-    #: Only the attributes that somebody asks for, under the path they are asked by.
+    #: The attributes that other resources or outputs refer to, by path.
     attributes: Mapping[AttributePath, Any] = field(default_factory=dict)
-    #: Those that somebody asks for and the resource could not tell, and why.
+    #: Why attributes that others refer to could not be read, by path.
     unread: Mapping[AttributePath, str] = field(default_factory=dict)
 
     def to_wire(self) -> list[Any]:
@@ -70,11 +70,11 @@ class NodeData:
         return [[list(path), value] for path, value in self.attributes.items()]
 
     def recorded_attributes(self) -> list[Any]:
-        """Return the attributes as plain types, and those that could not be read with null and the reason."""
+        """Return the attributes as plain types; those that could not be read have null and the reason."""
         return [*self.packed_attributes(), *([list(path), None, why] for path, why in self.unread.items())]
 
     def why_unread(self, path: AttributePath) -> str:
-        """Return why an attribute is not among those that could be read."""
+        """Return the sentence why an attribute could not be read."""
         asked = ".".join(map(str, path))
         return f"attribute {asked!r} of resource {self.name!r} could not be read: {self.unread[path]}"
 
@@ -105,7 +105,7 @@ class NodeData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceProxy:
-    """One resource as others see it. Without data it is a resource still to be made."""
+    """One resource as other resources see it; without data it is not made yet."""
 
     name: str
     type: str = ""
@@ -113,7 +113,7 @@ class ResourceProxy:
 
     @property
     def known(self) -> bool:
-        """Whether the resource's values are known: it exists."""
+        """Whether the resource exists, so that its values are known."""
         return self.data is not None
 
     @property
@@ -123,7 +123,7 @@ class ResourceProxy:
 
     @property
     def id(self) -> str | None:
-        """The id in the outside world."""
+        """The physical id."""
         return self.data.physical_id if self.data else None
 
     @property
@@ -137,19 +137,19 @@ class ResourceProxy:
         return self.data.status if self.data else "COMPLETE"
 
     def reference_id(self) -> Any:
-        """What ``get_resource`` resolves to; ``UNKNOWN`` while the resource is still to be made."""
+        """Return the value of ``get_resource``; ``UNKNOWN`` while the resource is not made yet."""
         if self.data is None:
             return UNKNOWN
         return self.data.name if self.data.reference_id is None else self.data.reference_id
 
     def attribute(self, *path: str | int) -> Any:
-        """Return the attribute ``path[0]`` with the rest of ``path`` applied; None where a step leads nowhere.
+        """Return the attribute ``path[0]`` with the rest of ``path`` applied; None if a step leads nowhere.
 
-        A resource still to be made answers ``UNKNOWN``.
+        It is ``UNKNOWN`` while the resource is not made yet.
 
         Raises:
-            NotFound: the resource could not tell it when it was asked.
-            PluginMistake: the value was not among those collected for the dependents.
+            NotFound: the attribute could not be read.
+            PluginMistake: the attribute was not collected for the dependents.
         """
         if self.data is None:
             return UNKNOWN
@@ -171,7 +171,7 @@ class ResourceProxy:
 
 
 def follow(value: Any, path: tuple[str | int, ...]) -> Any:
-    """Walk ``path`` into maps (by key) and lists (by index); None where a step leads nowhere."""
+    """Return the value at ``path`` in maps (by key) and lists (by index); None if a step leads nowhere."""
     for step in path:
         try:
             value = value[step]
@@ -182,7 +182,7 @@ def follow(value: Any, path: tuple[str | int, ...]) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParentResourceProxy:
-    """The resource of the parent stack that this (nested) stack is; what ``resource_facade`` reads."""
+    """The resource in the parent stack to which a nested stack belongs, for ``resource_facade``."""
 
     name: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -201,14 +201,14 @@ class ParentResourceProxy:
 
     @classmethod
     def of_context(cls, context: Mapping[str, Any]) -> Self | None:
-        """Return what a traversal's context says of it; None where the stack is in no other."""
+        """Return the parent resource of a traversal's context; None if the stack is not nested."""
         return cls.from_wire(context["parent"]) if "parent" in context else None
 
 
 class LazyFiles(Mapping[str, str]):
-    """The stack's files, each fetched when it is first read.
+    """The stack's files, each fetched when it is read.
 
-    ``digests`` maps a file's key to what ``fetch`` takes (its content's address).
+    ``digests`` maps a file's key to the digest of its content, the argument of ``fetch``.
     """
 
     def __init__(self, digests: Mapping[str, str], fetch: Callable[[str], str]) -> None:
@@ -227,7 +227,7 @@ class LazyFiles(Mapping[str, str]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackDefinition:
-    """A stack as functions and plugins see it: name, parameters, and the resources they may ask for."""
+    """A stack as functions and plugins see it: its name, parameters, and the resources they may access."""
 
     name: str
     id: str
@@ -238,7 +238,7 @@ class StackDefinition:
     resources: Mapping[str, ResourceProxy] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     parent: ParentResourceProxy | None = None
-    #: The resource whose check this view was made for; None where the whole stack is present.
+    #: The resource in whose check this view was made; None if the whole stack is present.
     asker: str | None = None
 
     def __contains__(self, name: object) -> bool:

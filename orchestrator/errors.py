@@ -1,35 +1,34 @@
-"""Errors raised on purpose, each a sentence, some fields, and a verdict.
+"""The errors that this project raises on purpose: each a sentence, some fields, and whether a retry may help.
 
 ::
 
     IsothermError
-    ├── InvalidInput          what a person gave is wrong: problems with file, line, path     (exit 2)
+    ├── InvalidInput          the input is invalid: problems with file, line, path            (exit 2)
     │   ├── ClientMisconfigured   the settings of a client; or its library is not installed
     │   │                     (orchestrator.plugins.clients)                                  (exit 2)
-    │   └── HooksNotLoaded    lifecycle plugins or event sinks, or what the settings say of
-    │                         them                                                            (exit 2)
+    │   └── HooksNotLoaded    lifecycle plugins or event sinks, or their settings             (exit 2)
     ├── NotFound              no such stack, resource, output ...                             (exit 2)
     ├── Conflict              the name is taken, an action is under way                       (exit 2)
     ├── Unavailable           a service (database, broker, cache) cannot be reached           (exit 3)
-    │   ├── TakenOver         another process sees to an operation now
-    │   │                     (orchestrator.store.traversals.operation_rows)                             (exit 3)
-    │   └── LeasesUnknown     which nodes have an agent: their leases' store is out of reach
-    │                         (orchestrator.nodes.rpc.errors)                                     (exit 3)
-    ├── NotVerified           another system does not tell whether what is named exists       (exit 3)
+    │   ├── TakenOver         another process holds the operation now
+    │   │                     (orchestrator.store.traversals.operation_rows)                  (exit 3)
+    │   └── LeasesUnknown     the store of the agents' leases cannot be reached
+    │                         (orchestrator.nodes.rpc.errors)                                 (exit 3)
+    ├── NotVerified           an external system cannot be reached to verify a reference      (exit 3)
     │   └── PropertyNotVerified   of a property (orchestrator.plugins.properties)             (exit 3)
-    ├── EntityNotFound        another system says that what is named does not exist; becomes
+    ├── EntityNotFound        an external system has no object of that name; becomes
     │                         a constraint's sentence (orchestrator.plugins.asking)           (exit 1)
     ├── AmbiguousName         there are several of that name; becomes a sentence too
     │                         (orchestrator.plugins.asking)                                   (exit 1)
     ├── PluginMistake         a plugin broke its contract: the plugin's author must act       (exit 1)
-    ├── Bug                   what nobody foresaw, in another process: please report it       (exit 1)
+    ├── Bug                   an unexpected error in another process: please report it        (exit 1)
     ├── ResolveError          a call of a template's function fails; becomes a problem of
     │                         InvalidInput, an output's error or a resource's reason
     │                         (orchestrator.template.functions.base)                          (exit 1)
     ├── CircularDependency    resources require each other; becomes a problem of InvalidInput
-    │                         (orchestrator.model.graph)                                            (exit 1)
+    │                         (orchestrator.model.graph)                                      (exit 1)
     └── UnreadableSecret      stored with a key that is not configured: configure it
-                              (orchestrator.model.codec)                                            (exit 1)
+                              (orchestrator.model.codec)                                      (exit 1)
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,16 +36,16 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, ClassVar, Final
 
-#: What a template quotes may be as long as itself; what people are told is cut to so many characters.
+#: Sentences quote at most so many characters of a name, and have at most so many themselves.
 LONGEST_NAME: Final = 255
 _LONGEST_SENTENCE: Final = 2_000
-#: A text full of mistakes has more than anybody reads.
+#: The most problems that one error keeps.
 MOST_PROBLEMS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """A place in a text a person wrote; lines and columns count from 1."""
+    """A place in a text file; lines and columns count from 1."""
 
     file: str
     line: int
@@ -58,13 +57,13 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing wrong with what a person gave: where, what was found, what was expected, what to do."""
+    """One problem of an input: where it is, what was found, what was expected, and what to do."""
 
     message: str
     #: Dotted path inside the document, such as ``resources.web.properties.flavor``.
     path: str = ""
     position: Position | None = None
-    #: What to do about it, such as ``did you mean 'flavor'?``; may be empty.
+    #: The advice, such as ``did you mean 'flavor'?``; may be empty.
     hint: str = ""
 
     def __post_init__(self) -> None:
@@ -91,7 +90,7 @@ class Problem:
 
 
 def cut(text: str, longest: int = LONGEST_NAME) -> str:
-    """Return a text for a sentence: of a longer one, so many characters with dots at their end."""
+    """Return a text, cut to ``longest`` characters with dots at the end if it is longer."""
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
@@ -111,7 +110,7 @@ class IsothermError(Exception):
 
 
 class InvalidInput(IsothermError):
-    """What a person gave is refused; nothing was touched. Of very many problems, only the first are kept."""
+    """The input is refused; nothing was changed. Of very many problems, only the first are kept."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = _first(problems)
@@ -122,15 +121,15 @@ class InvalidInput(IsothermError):
 
 
 class HooksNotLoaded(InvalidInput):
-    """Installed lifecycle plugins or event sinks cannot be used; a process that would need them does not start."""
+    """Installed lifecycle plugins or event sinks cannot be used; a process that needs them does not start."""
 
 
 class NotFound(IsothermError):
-    """What was asked for does not exist; the sentence names the nearest that does."""
+    """The requested object does not exist; the sentence names the nearest one that does."""
 
 
 class Conflict(IsothermError):
-    """What was asked for cannot be done in the present state."""
+    """The request cannot be carried out in the present state."""
 
 
 class Unavailable(IsothermError):
@@ -140,17 +139,17 @@ class Unavailable(IsothermError):
 
 
 class NotVerified(IsothermError):
-    """Nobody can tell just now whether what is named exists, because the system that knows does not answer.
+    """A referenced object could not be verified, because the external system that has it does not answer.
 
-    The value may be right: it is not refused, and what needs it is not begun. Where it stands is known of what is in a
-    template or its parameters.
+    The value may be right: it is not refused, and the action that needs it does not begin. The problem has the position
+    of a value in a template or its parameters.
     """
 
     retryable = True
 
-    def __init__(self, told: str | Problem) -> None:
-        self.problem = told if isinstance(told, Problem) else Problem(message=told)
-        super().__init__(str(told))
+    def __init__(self, problem: str | Problem) -> None:
+        self.problem = problem if isinstance(problem, Problem) else Problem(message=problem)
+        super().__init__(str(problem))
 
 
 class PluginMistake(IsothermError):
@@ -158,4 +157,4 @@ class PluginMistake(IsothermError):
 
 
 class Bug(IsothermError):
-    """An error that nobody foresaw, in another process; the sentence says what, that process's log says where."""
+    """An unexpected error in another process; that process's log has the traceback."""

@@ -1,9 +1,7 @@
-"""Thin Celery tasks: stack jobs, the end of a traversal, the sweep, the watch over nodes.
+"""Celery tasks of the coordinator: stack jobs, the end of a traversal, the sweep, and the watch over machines.
 
-They translate, and nothing more.
-
-A job is acknowledged when it is done: a coordinator that dies in the middle leaves it to another, and the job's id
-makes doing it twice the same as doing it once.
+They only translate between Celery and the engine. A job is acknowledged when it is done, so that another coordinator
+repeats it if this one dies; the job's id makes repeating it harmless.
 """
 
 import time
@@ -27,21 +25,21 @@ from orchestrator.store.traversals.operation_rows import TakenOver
 
 log = structlog.get_logger()
 
-#: How long a job is kept that another process is at, before the queue gets it back.
+#: How long a job that another process holds is kept before it is returned to the queue.
 OTHERS_SECONDS = 1.0
 
 
-#: This process's share of the engine.
+#: Returns this process's runtime.
 runtime = runtime_of("coordinator")
 
 
 def carry_out(task: str, job: Mapping[str, Any]) -> None:
-    """Begin what the job of a task says. A refusal is written down under its id, where the sender looks for it."""
+    """Carry out the job of a task. A refusal is stored under the job's id, where the sender reads it."""
 
     def begin() -> None:
         read = JOBS[task].from_wire(job)
         with _told_if_not_loaded():
-            # Whoever is to be told is known before anything happens; the pump's own threads may come later.
+            # Event sinks are registered before the first event; the pump's own threads may start later.
             runtime().pump.register()
         runtime().coordinator.begin(read)
 
@@ -52,25 +50,25 @@ def carry_out(task: str, job: Mapping[str, Any]) -> None:
 
 
 def finish_traversal(order: list[Any]) -> None:
-    """Say a traversal's last words."""
+    """Do the post-operation work of a traversal."""
     with _told_if_not_loaded():
         try:
             runtime().coordinator.finish(CheckOrder.from_wire(order))
         except TakenOver as error:
-            # The sweep brings the order again, should the other never come to its end.
+            # The sweep publishes the order again if the other process dies.
             log.info("another process says last words", reason=str(error))
         runtime().pump.wake()
 
 
 def sweep() -> None:
-    """Publish what is due, until nothing is left."""
+    """Sweep until no more nodes are due."""
     with _told_if_not_loaded():
         while runtime().coordinator.sweep().more:
             continue
 
 
 def watch_nodes() -> None:
-    """Look after nodes that are due; what cannot be done now is done when it is ordered again."""
+    """Watch the machines that are due; after an error, the next order tries again."""
     try:
         with _told_if_not_loaded():
             runtime().node_watcher.look()
@@ -80,7 +78,7 @@ def watch_nodes() -> None:
 
 @contextmanager
 def _told_if_not_loaded() -> Iterator[None]:
-    """Leave work to others, with a line in the log, if what this process needs changed since the main one began."""
+    """Log an error if plugins cannot be loaded any more, and leave the work to other processes."""
     try:
         yield
     except HooksNotLoaded as error:
@@ -88,34 +86,38 @@ def _told_if_not_loaded() -> Iterator[None]:
 
 
 def _carry_out(job: Mapping[str, Any], begin: Callable[[], object]) -> None:
-    """Begin what the job says, or tell its sender why not."""
+    """Begin a job, or store why it is refused.
+
+    Raises:
+        Reject: a service is unavailable; the job returns to the queue.
+    """
     job_id = _name_in(job, "job_id")
     try:
         try:
             if job_id:
-                # Its sender waits longer than for a coordinator that may not be there.
+                # The sender waits longer for a job that a coordinator has taken.
                 runtime().store.taken_jobs.take(job_id)
             begin()
         except Unavailable:
             raise
-        except Exception as error:  # noqa: BLE001 (whatever it is, somebody waits for an answer)
+        except Exception as error:  # noqa: BLE001 (the sender waits for a result)
             _refuse(job, error)
     except Unavailable as error:
         if isinstance(error, TakenOver):
-            # What the queue gets back it gives to the next at once, and no row could say when it is due.
+            # The queue would deliver it again at once.
             time.sleep(OTHERS_SECONDS)
-        # Not the job's fault: it goes back to the queue. Any other exception would drop it.
+        # It returns to the queue. Any other exception would drop it.
         raise Reject(str(error), requeue=True) from error
 
 
 def _name_in(job: object, field: str) -> str:
-    """Return a name that a job holds; empty if there is none."""
+    """Return a field of a job that is a name; empty if it is none."""
     name = job.get(field) if isinstance(job, Mapping) else None
     return name if is_name(name) else ""
 
 
 def _refuse(job: Mapping[str, Any], error: Exception) -> None:
-    """Write down under the job's id why it was refused, unless it was accepted before the error came."""
+    """Store under the job's id why it was refused, unless it was accepted before the error."""
     job_id = _name_in(job, "job_id")
     if isinstance(error, IsothermError):
         log.warning("a job was refused", job_id=job_id, error=str(error))

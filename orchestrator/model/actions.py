@@ -1,6 +1,6 @@
-"""What is done with resources as they are, and what state a resource must be in for it.
+"""Operations on resources as they are (check, suspend, resume, snapshot), and the states that allow each.
 
-Pure: the store asks it in SQL, where a claim decides what becomes of a row, and a step asks it in Python.
+The rules are data, because claims apply them in SQL, and steps in Python.
 """
 
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ SNAPSHOT: Final = "SNAPSHOT"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fitness:
-    """What state a resource must be in for an operation: what is COMPLETE is, with exceptions; else it is not."""
+    """The states in which a resource is fit for an operation: those that are COMPLETE, with exceptions."""
 
-    #: The actions after which it is not, however they ended.
+    #: The last actions that make it unfit, whatever their status.
     never: frozenset[str]
-    #: The actions after which it is although they failed, or were never finished.
+    #: The last actions that leave it fit although they failed or are not finished.
     unfinished: frozenset[str]
 
 
-#: By operation. What was left half-way by another action stays what it is: whoever finds it later must still be able to
-#: tell what became of it.
+#: The fitness for each operation. A resource with another unfinished action is not fit, so that its state still shows
+#: what happened to it.
 OPERATIONS: Final = {
     CHECK: Fitness(
         never=frozenset({"INIT", "DELETE", SUSPEND}),
@@ -45,7 +45,7 @@ OPERATIONS: Final = {
 
 
 def is_fit(operation: str, action: str, status: str) -> bool:
-    """Whether the operation can be done with a resource whose last action is ``action``, and ended like that."""
+    """Return whether a resource with this last action and status is fit for an operation."""
     fitness = OPERATIONS[operation]
     if action in fitness.never:
         return False
@@ -53,5 +53,5 @@ def is_fit(operation: str, action: str, status: str) -> bool:
 
 
 def is_suspended(action: str, status: str) -> bool:
-    """Whether a resource was suspended, as a whole or in part, and has not been resumed."""
+    """Return whether a resource was suspended, at least in part, and has not been resumed."""
     return action == SUSPEND or (action == RESUME and status != "COMPLETE")

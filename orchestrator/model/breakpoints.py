@@ -1,11 +1,11 @@
-"""Breakpoints of resources, which Heat calls hooks: their word in events, and the sentence for those who wait."""
+"""Breakpoints of resources (Heat's hooks): their action in events, and the reason of a resource that stands at one."""
 
 from typing import Final
 
-#: The action of events that record where a resource stops, and that it goes on: nothing was done to it.
+#: The action of events that record that a resource stops at a hook, or continues.
 HOOK: Final = "HOOK"
 
 
 def paused_until(hook: str) -> str:
-    """Return why a resource gets no further, in Heat's words: tools look for them in events."""
+    """Return the reason of a resource that stands at a hook, in Heat's words, for which tools search events."""
     return f"paused until Hook {hook} is cleared"

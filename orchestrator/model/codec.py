@@ -1,6 +1,7 @@
-"""Plain values to bytes and back: msgpack, and Fernet around it where keys are configured.
+"""The codec of stored values: msgpack, encrypted with Fernet if keys are configured.
 
-The first byte says which, so that a key may be introduced, rotated or withdrawn while stacks exist.
+The first byte tells whether a value is encrypted, so that keys can be introduced, rotated or withdrawn while stacks
+exist.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ class Codec:
     """Packs and unpacks plain types. The first key encrypts; every key decrypts."""
 
     def __init__(self, keys: Sequence[str] = ()) -> None:
-        """Take the Fernet keys.
+        """Make a codec with these Fernet keys; without keys it does not encrypt.
 
         Raises:
             InvalidInput: a key is no Fernet key.
@@ -47,7 +48,7 @@ class Codec:
         """Return the value that was packed.
 
         Raises:
-            UnreadableSecret: none of the configured keys opens it.
+            UnreadableSecret: none of the configured keys decrypts it.
         """
         kind, body = data[:1], data[1:]
         if kind == _SECRET:

@@ -1,4 +1,4 @@
-"""Which of a stack's events are wanted."""
+"""The filter of a stack's events, for reads of the history."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,17 +6,17 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
-    """What an event must be like; of each field that is not empty, one of its values must fit.
+    """Conditions on events: for each field that is not empty, one of its values must match.
 
     In names and types ``*`` stands for any characters and ``?`` for one.
     """
 
-    #: Names of resources; an event of the stack itself has the empty name.
+    #: Names of resources; events of the stack itself have the empty name.
     resources: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ()
-    #: At this time or later; seconds since the epoch.
+    #: The earliest time, in seconds since the epoch.
     since: float | None = None
     traversal_id: str | None = None
 

@@ -1,4 +1,4 @@
-"""The dependency graph of a stack's resources: who requires whom, in which order, and no cycles."""
+"""The dependency graph of a stack's resources: its order, its edges, and its cycles as errors."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class CircularDependency(IsothermError):
 
 @dataclass(frozen=True)
 class Graph:
-    """Names, and for each the names it requires."""
+    """A dependency graph: for each name, the names that it requires."""
 
     requirements: Mapping[str, frozenset[str]]
 
@@ -34,11 +34,11 @@ class Graph:
         try:
             return tuple(TopologicalSorter(self.requirements).static_order())
         except CycleError as error:
-            # graphlib lists a circle along "is required by"; people read "requires".
+            # graphlib lists a circle along "is required by"; the error reads along "requires".
             raise CircularDependency(tuple(reversed(error.args[1]))) from None
 
     def edges(self) -> Iterator[tuple[str, str]]:
-        """Iterate over (requirer, required)."""
+        """Yield each (requirer, required)."""
         for name, required in self.requirements.items():
             for other in sorted(required):
                 yield name, other

@@ -1,8 +1,8 @@
-"""What travels on the queue: small frozen values that pack to msgpack's plain types.
+"""Messages on the queue: small frozen values that pack to msgpack's plain types.
 
-A check carries only what its resource needs, so its size does not depend on how large the stack is. A stack job
-may be sent by any Celery client in any language; ``docs/queue.md`` holds its fields, and a test sends one with
-bare kombu.
+The order for a check carries only the data of its resource, so its size does not depend on that of the stack. A stack
+job may be sent by any Celery client in any language; ``docs/queue.md`` lists its fields, and a test sends one with bare
+kombu.
 """
 
 import uuid
@@ -15,17 +15,17 @@ from orchestrator.model.actions import CHECK, RESUME, SUSPEND
 from orchestrator.model.names import NAME, is_name
 from orchestrator.model.tags import TAGS, are_tags, each_once
 
-#: The phases of a node: make or change a resource; clean a row up; do something with a resource as it is; count many
-#: nodes as one; end the traversal.
+#: The phases of a node: make or change a resource; clean a row up; operate on a resource as it is; count many nodes as
+#: one; end the traversal.
 CONVERGE, CLEANUP, OPERATE, JOIN, END = "converge", "cleanup", "operate", "join", "end"
-#: The phases in which a worker does something to a resource.
+#: The phases in which a worker checks a resource.
 CHECKED_PHASES: Final = (CONVERGE, CLEANUP, OPERATE)
 
 #: The names of the tasks that carry no job; a job's class has that of its own.
 CHECK_TASK = "resource.check"
 FINISH_TASK = "stack.finish"
 SWEEP_TASK = "coordinator.sweep"
-#: Has a coordinator look after machines.
+#: The task that watches machines.
 WATCH_TASK = "node.watch"
 
 #: The names of the queues.
@@ -34,7 +34,7 @@ STACKS_QUEUE, CHECKS_QUEUE, COORDINATOR_QUEUE = "stacks", "checks", "coordinator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOrder:
-    """Take the node ``no`` of a traversal one step further."""
+    """The order to take the node ``no`` of a traversal one step further."""
 
     stack_id: str
     traversal_id: str
@@ -43,11 +43,11 @@ class CheckOrder:
     #: The resource's name.
     key: str
     phase: str = CONVERGE
-    #: The stack's name and the resource's action, for people who watch the queue.
+    #: The stack's name and the resource's action, for operators who watch the queue.
     stack: str = ""
     action: str = ""
-    #: The node data of the direct requirements, each as it is packed in the store (encrypted where a key is
-    #: configured). None where they are too many for a message: the check then reads them from the store.
+    #: The node data of the direct requirements, as they are packed in the store (encrypted if a key is configured).
+    #: None if they are too many for a message; the check then reads them from the store.
     node_data: tuple[bytes, ...] | None = None
 
     @property
@@ -131,13 +131,13 @@ def _is_boolean(value: Any) -> bool:
 
 
 class _Shape(NamedTuple):
-    """What a field must be: in words, and how to tell."""
+    """The rule for a field, in words and as a function."""
 
     words: str
     fits: Callable[[Any], bool]
 
 
-#: What the fields of jobs are, when they come from others.
+#: The shapes of the fields of jobs that come over the queue.
 _Text = Annotated[str, _Shape("text", _is_text)]
 _Name = Annotated[str, _Shape(NAME, is_name)]
 _Flag = Annotated[bool, _Shape("true or false", _is_boolean)]
@@ -156,20 +156,20 @@ JOBS: Final[dict[str, type["Job"]]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a coordinator can be asked for. A subclass with a ``task`` is a kind of job, and declares all of it."""
+    """A request to a coordinator. A subclass with a ``task`` is a kind of job, and declares all of it."""
 
     #: The names of the task that carries it, and of the queue that this travels on.
     task: ClassVar[str]
     queue: ClassVar[str] = STACKS_QUEUE
-    #: The coordinator's method that begins what it says.
+    #: The coordinator's method that begins it.
     method: ClassVar[str]
-    #: What a sentence calls it.
+    #: The name of the job in sentences.
     what: ClassVar[str]
 
     #: The stack's; of one that is there, it may also be its id.
     name: _Name
     project: _Name = "default"
-    #: Makes the job one and the same however often it is delivered.
+    #: Identifies the job, which is carried out once however often it is delivered.
     job_id: _Name = field(default_factory=lambda: str(uuid.uuid4()))
 
     def __init_subclass__(cls) -> None:
@@ -199,34 +199,34 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackJob(Job):
-    """The payload of ``stack.create``: what a stack is to be."""
+    """The payload of ``stack.create``: the definition of a stack."""
 
     task: ClassVar[str] = "stack.create"
     method: ClassVar[str] = "create"
     what: ClassVar[str] = "a stack job"
 
-    #: What a new stack may be called is told with the rest of its problems.
+    #: The name of a new stack is validated with its template.
     name: _Text
     #: The template's text.
     template: _Text
     #: The template's name, for errors.
     template_file: _Text = "template"
-    #: What ``get_file`` reads, under the keys the template uses.
+    #: The contents of ``get_file``, by the keys that the template uses.
     files: _MapOfText = field(default_factory=dict)
     #: In order; later ones win.
     environments: _Environments = ()
     parameters: _Map = field(default_factory=dict)
     timeout_minutes: _Minutes = None
-    #: Whether a failure brings back what the stack was when it was complete last; of a new stack, nothing is left.
+    #: Whether a failure rolls the stack back to its last complete definition; a new stack is deleted.
     rollback: _Flag = False
-    #: Of an update: whether every resource is compared with what is really there.
+    #: For an update: whether every resource is compared with the real object.
     refresh: _Flag = False
-    #: Words to find the stack by; None where an update leaves them as they are.
+    #: The stack's tags; None leaves them as they are.
     tags: _Tags = None
 
     @classmethod
     def of(cls, job: "StackJob", **more: Any) -> Self:
-        """Return the job of this kind that says what ``job`` says, and ``more``."""
+        """Return the job of this kind with the fields of ``job``, and ``more``."""
         return cls(**{each.name: getattr(job, each.name) for each in fields(StackJob)}, **more)
 
     @classmethod
@@ -246,13 +246,13 @@ class UpdateJob(StackJob):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptJob(StackJob):
-    """The payload of ``stack.adopt``: a stack whose objects are there already."""
+    """The payload of ``stack.adopt``: a stack whose objects exist already."""
 
     task: ClassVar[str] = "stack.adopt"
     method: ClassVar[str] = "adopt"
     what: ClassVar[str] = "an adopt job"
 
-    #: By name, what is there of each resource: ``resource_id``, ``type``, ``metadata``, ``resource_data``.
+    #: The object of each resource, by name: ``resource_id``, ``type``, ``metadata``, ``resource_data``.
     resources: _Map
 
 
@@ -264,7 +264,7 @@ class DeleteJob(Job):
     method: ClassVar[str] = "delete"
     what: ClassVar[str] = "a delete job"
 
-    #: Whether everything that the stack made is left as it is; only the stack goes.
+    #: Whether the objects that the stack made are kept; only the stack is deleted.
     abandon: _Flag = False
 
 
@@ -276,13 +276,13 @@ class CancelJob(Job):
     method: ClassVar[str] = "cancel"
     what: ClassVar[str] = "a cancel job"
 
-    #: Whether what the stack was when it was complete last is brought back; else it stays as it is, and is FAILED.
+    #: Whether the stack is rolled back to its last complete definition; otherwise it stays as it is, and is FAILED.
     rollback: _Flag = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperateJob(Job):
-    """What is done with a stack as it is."""
+    """An operation on a stack as it is: check, suspend or resume."""
 
     method: ClassVar[str] = "operate"
     #: CHECK, SUSPEND or RESUME.
@@ -316,7 +316,7 @@ class ResumeJob(OperateJob):
     action: ClassVar[str] = RESUME
 
 
-#: By what they do with a stack as it is.
+#: The jobs that operate on a stack as it is, by action.
 OPERATE_JOBS: Final = {job.action: job for job in JOBS.values() if issubclass(job, OperateJob)}
 
 
@@ -330,7 +330,7 @@ class SignalJob(Job):
 
     #: The resource that is signalled.
     resource: _Text
-    #: What it is told.
+    #: The data of the signal.
     details: _Map = field(default_factory=dict)
 
 
@@ -342,7 +342,7 @@ class SnapshotJob(Job):
     method: ClassVar[str] = "snapshot"
     what: ClassVar[str] = "a snapshot job"
 
-    #: What the snapshot is to be called, which may be empty.
+    #: The name of the new snapshot; may be empty.
     snapshot: _Name = ""
 
     def to_wire(self) -> dict[str, Any]:
@@ -374,7 +374,7 @@ class RestoreJob(Job):
     #: Name or id.
     snapshot: _Name
     timeout_minutes: _Minutes = None
-    #: Whether a failure brings back what the stack was when it was complete last.
+    #: Whether a failure rolls the stack back to its last complete definition.
     rollback: _Flag = False
 
 

@@ -1,4 +1,4 @@
-"""Stacks in stacks: what the definition of one owes to those around it, and the job that makes it."""
+"""Nested stacks: the place of one in its tree, the fence of its operations, and the job that makes it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,21 +10,21 @@ from orchestrator.model.messages import StackJob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nesting:
-    """Where a stack's definition comes from, if it is in another stack."""
+    """The origin of a nested stack's definition."""
 
     #: The name of the outermost template's file.
     root_file: str
-    #: The resources it is in, outermost first: each the name, and the type as written.
+    #: The resources that it is nested in, outermost first: the name and the written type of each.
     route: tuple[tuple[str, str], ...]
     #: The parameters whose values are secrets.
     secrets: frozenset[str] = frozenset()
-    #: The resource that the stack is.
+    #: The resource in the parent stack.
     facade: ParentResourceProxy
-    #: What is asked from outside of its resources: each a resource's name and the path of an attribute.
+    #: The attributes of its resources that are referred to from outside: a resource's name and a path each.
     asks: tuple[AttributePath, ...] = ()
 
     def to_wire(self) -> list[Any]:
-        """Return plain types, in an order that is always the same; the inverse of :meth:`from_wire`."""
+        """Return plain types in a fixed order, the inverse of :meth:`from_wire`."""
         return [
             self.root_file,
             [list(step) for step in self.route],
@@ -48,7 +48,7 @@ class Nesting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """The attempt at a resource's node in whose name a stack in it is changed: nothing is, once it is over."""
+    """The attempt of a resource's node that changes its nested stack: the change is refused once it is over."""
 
     resource_id: str
     traversal_id: str
@@ -58,19 +58,19 @@ class Fence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtRest:
-    """A resource on which nobody works, in whose name a stack in it is changed: nothing is, once somebody did."""
+    """A resource at rest whose nested stack is changed: the change is refused once a step or signal has changed it."""
 
     resource_id: str
-    #: What its version is until somebody works on it.
+    #: Its version while it is at rest.
     metadata_version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Where a stack is among those it is in."""
+    """The place of a nested stack in its tree."""
 
     parent_id: str
-    #: The row there that it is.
+    #: The id of its row in the parent stack.
     parent_resource: str
     #: The outermost stack.
     root_id: str
@@ -79,12 +79,12 @@ class Family:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NestedJob(StackJob):
-    """A job for a stack in a stack; it never travels: whoever carries out the resource makes it and does it."""
+    """A job for a nested stack. It never travels: the worker that checks the resource makes it and carries it out."""
 
     stack_id: str
     family: Family
     nesting: Nesting
-    #: The address of each file's content.
+    #: The digest of each file's content.
     digests: Mapping[str, str] = field(default_factory=dict)
-    #: None where nobody else can come in between.
+    #: The condition under which the job may begin; None for none.
     fence: Fence | AtRest | None = None

@@ -1,9 +1,9 @@
-"""Plan a traversal: which nodes there are, which wait for which, and which may start at once.
+"""The plan of a traversal: its nodes, which of them wait for which, and which may start at once.
 
-Pure: definitions and rows in, a plan out; the store writes it in one transaction. Every traversal ends in one
-node, the *end*, that counts all others down. Where very many nodes meet in one (the end of a wide stack, a
-resource that requires all others), *joins* stand between them, each a counter for a part: finishes then seldom
-wait for each other's row.
+Pure functions from definitions and rows to a plan, which the store writes in one transaction. Every traversal ends in
+one node, the *end*, which waits for all others. Where very many nodes meet in one (the end of a wide stack, a resource
+that requires all others), *joins* stand between them, each a counter for a part, so that finishes seldom wait for each
+other's row lock.
 """
 
 import math
@@ -16,28 +16,28 @@ from orchestrator.model.actions import RESUME, SUSPEND
 from orchestrator.model.graph import Graph
 from orchestrator.model.messages import CLEANUP, CONVERGE, END, JOIN, OPERATE
 
-#: A node with more requirements than this is given joins.
+#: A node with more requirements than this gets joins.
 FAN_IN = 64
-#: How many joins it is given at most.
+#: The most joins that a node gets.
 JOINS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredResource:
-    """What the template wants of one resource."""
+    """The definition of one resource, before it is compared with the rows."""
 
     name: str
     type: str
     resource_id: str
     fragment: Mapping[str, Any]
     requires: frozenset[str]
-    #: What others ask of it.
+    #: The attributes that others refer to.
     wanted: frozenset[AttributePath]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What planning needs to know of a resource's row."""
+    """The columns of a resource's row that planning needs."""
 
     id: str
     name: str
@@ -46,26 +46,26 @@ class Row:
     status: str
     #: Ids of the rows this one depends on.
     requires: tuple[str, ...]
-    #: What the cleanup must be told besides the row itself.
+    #: The additional data for the row's cleanup.
     fragment: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """What is there already of what is wished under one name."""
+    """The existing row for a desired resource."""
 
-    #: The row that is to become what is wished; None: a new one is made.
+    #: The row that is updated; None if a new one is made.
     row: Row | None = None
-    #: Whether the row is that already, as long as what it depends on stays as it is.
+    #: Whether the row has the definition already, unless a requirement changes.
     clean: bool = False
     #: The row's node data, on the wire.
     node_data: Any = None
-    #: Whether the template says other metadata than it did.
+    #: Whether the template's metadata differ from those before.
     new_metadata: bool = False
-    #: What the row's object is to be adopted as first; None if it is not to be adopted.
+    #: The data with which the row's object is adopted first; None if it is not adopted.
     adopting: Mapping[str, Any] | None = None
-    #: What the step must be told besides: why another takes the row's place whatever it looks like (``replace``), or
-    #: that it compares with what is really there (``refresh``), or that its attributes are read anew (``reread``).
+    #: Additional data for the step: why the row is replaced in any case (``replace``), whether it is compared with the
+    #: real object (``refresh``), or whether its attributes are read again (``reread``).
     told: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -78,25 +78,25 @@ class PlannedNode:
     phase: str
     resource_id: str | None = None
     action: str = ""
-    #: Numbers of the nodes to be counted down when this one is done; of one that is done from the start, of those that
-    #: depend on it.
+    #: Numbers of the nodes to be counted down when this one is done; for a node that is done from the start, of its
+    #: dependents.
     dependents: list[int] = field(default_factory=list)
-    #: How many nodes count this one down.
+    #: The number of nodes that count this one down.
     remaining: int = 0
-    #: Numbers of the nodes whose data this one is given.
+    #: Numbers of the nodes whose node data this one receives.
     requirements: tuple[int, ...] = ()
     fragment: Mapping[str, Any] | None = None
     wanted: tuple[AttributePath, ...] = ()
-    #: There is nothing to do unless something changes.
+    #: There is nothing to do unless a requirement changes.
     quiet: bool = False
-    #: Nothing is done at all: the node is there for its data alone.
+    #: The node is done from the start, and exists only for its node data.
     done: bool = False
-    #: The data on record from before, on the wire.
+    #: The node data from before, on the wire.
     node_data: Any = None
 
     @property
     def state(self) -> str:
-        """Done before it began; blocked, or ready when nothing is required."""
+        """The first state: done from the start, blocked, or ready if it waits for no node."""
         if self.done:
             return "done"
         return "blocked" if self.remaining else "ready"
@@ -104,7 +104,7 @@ class PlannedNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A traversal to be."""
+    """A planned traversal."""
 
     action: str
     nodes: tuple[PlannedNode, ...]
@@ -116,10 +116,10 @@ class Plan:
 
 
 def plan_create(desired_resources: Sequence[DesiredResource], *, action: str = "CREATE") -> Plan:
-    """Plan the creation of every wished resource (or its adoption), each after what it requires.
+    """Plan the creation of every desired resource (or its adoption), each after its requirements.
 
     Raises:
-        CircularDependency: the wishes require each other in a circle.
+        CircularDependency: resources require each other in a circle.
     """
     by_name = {desired.name: desired for desired in desired_resources}
     weave = _Weave()
@@ -150,15 +150,15 @@ def plan_update(
     action: str = "UPDATE",
     told: Callable[[str], Mapping[str, Any]] | None = None,
 ) -> Plan:
-    """Plan to make what is there into what is wished, and to clean up what is not wished any more.
+    """Plan the change from the existing rows to the desired resources, and the cleanup of other rows.
 
-    Visited is what is not clean, and what depends on it by whatever many steps; of the latter, the clean ones only if
-    what they depend on turns out to have changed. Every visited row may be replaced, so each has a cleanup node too,
-    which waits for those of its dependents: they have moved over by then. ``told`` gives what the cleanup of a row
-    must be told, by its id, where the rows themselves do not say it; it is asked of those that are cleaned up.
+    The plan visits resources that are not clean, and all their direct and indirect dependents; a clean dependent is
+    only updated if a requirement turns out to have changed. Every visited row may be replaced, so each has a cleanup
+    node too, which waits for those of its dependents. ``told`` returns the additional data for the cleanup of a row, by
+    its id, in place of ``Row.fragment``; it is called for the rows that are cleaned up.
 
     Raises:
-        CircularDependency: the wishes require each other in a circle.
+        CircularDependency: resources require each other in a circle.
     """
     by_name = {desired.name: desired for desired in desired_resources}
     order = Graph({desired.name: desired.requires for desired in desired_resources}).in_order()
@@ -205,7 +205,7 @@ def _plan_cleanup(
     visited: Collection[str],
     told: Callable[[str], Mapping[str, Any]] | None,
 ) -> None:
-    """Add the cleanup of rows that nobody wishes for, and of those that may be replaced."""
+    """Add the cleanup of rows that are not desired, and of those that may be replaced."""
     there = {
         row.id: row
         for row in rows
@@ -226,7 +226,7 @@ def _plan_cleanup(
         )
         after = {_cleanup_of(other) for other in graph.requirements[row_id]}
         if row.name in visited:
-            # Whatever takes the row's place is there first.
+            # A replacement is made before the old row is cleaned up.
             after.add(row.name)
         weave.add(_cleanup_of(row_id), node, frozenset(after), data=False)
 
@@ -237,9 +237,9 @@ def _cleanup_of(row_id: str) -> str:
 
 
 def plan_delete(rows: Sequence[Row]) -> Plan:
-    """Plan the deletion of every row that is not gone yet, each after everything that required it.
+    """Plan the deletion of every row that is not deleted yet, each after its dependents.
 
-    What a row required, by its last visit, orders the deletion; requirements that are gone count as done.
+    The order is that of the rows' stored requirements; deleted ones count as done.
     """
     there = {row.id: row for row in rows if (row.action, row.status) != ("DELETE", "COMPLETE")}
     graph = Graph({row.id: frozenset(row.requires) & there.keys() for row in there.values()}).reversed()
@@ -254,10 +254,10 @@ def plan_delete(rows: Sequence[Row]) -> Plan:
 
 
 def plan_operate(rows: Sequence[Row], *, action: str) -> Plan:
-    """Plan to do something with each of these rows as it is, whatever the template says.
+    """Plan an operation on each of these rows as it is, whatever the template says.
 
-    SUSPEND takes each after everything that requires it, RESUME after everything that it requires; everything else is
-    done side by side. No node is given data: what a row is stays what it is.
+    SUSPEND visits each row after its dependents, RESUME after its requirements; other operations have no order. The
+    nodes receive no node data, because the rows do not change.
     """
     there = {row.id: row for row in rows}
     graph = Graph({row.id: frozenset(row.requires) & there.keys() for row in rows})
@@ -275,7 +275,7 @@ def plan_operate(rows: Sequence[Row], *, action: str) -> Plan:
 
 
 class _Weave:
-    """Numbers nodes in the order they are added and ties each to what it requires."""
+    """The nodes of a plan, numbered in the order in which they are added, with their edges."""
 
     def __init__(self) -> None:
         self._nodes: list[PlannedNode] = []
@@ -283,20 +283,20 @@ class _Weave:
         self._joins: dict[frozenset[int], tuple[int, ...]] = {}
 
     def add(self, name: str, node: PlannedNode, requires: frozenset[str], *, data: bool) -> None:
-        """Add a node after all that it requires; ``data``: it is given their data."""
+        """Add a node after all its requirements; with ``data``, it receives their node data."""
         numbers = frozenset(self._numbers[other] for other in requires)
         counters = self._counters(frozenset(no for no in numbers if not self._nodes[no].done))
         if data:
             node.requirements = tuple(sorted(numbers))
         self._tie(node, counters)
         self._numbers[name] = node.no
-        # They count nobody down, but a signal to them is for those who are given their data.
+        # Nodes that are done count nothing down, but a signal to one wakes its dependents.
         for number in numbers:
             if self._nodes[number].done:
                 self._nodes[number].dependents.append(node.no)
 
     def add_done(self, name: str, desired: DesiredResource, match: Match) -> None:
-        """Add a node for its data alone."""
+        """Add a node that is done, for its node data."""
         node = PlannedNode(
             no=0,
             key=name,
@@ -310,7 +310,7 @@ class _Weave:
         self._numbers[name] = node.no
 
     def finished(self) -> tuple[PlannedNode, ...]:
-        """Add the end, which waits for every node that nothing else waits for, and return all nodes."""
+        """Add the end, which waits for every node without dependents, and return all nodes."""
         roots = frozenset(node.no for node in self._nodes if not node.dependents and not node.done)
         self._tie(PlannedNode(no=0, key="", phase=END), self._counters(roots))
         return tuple(self._nodes)
@@ -323,7 +323,7 @@ class _Weave:
         self._nodes.append(node)
 
     def _counters(self, numbers: frozenset[int]) -> tuple[int, ...]:
-        """Return the nodes that count down for ``numbers``: themselves, or joins where they are many."""
+        """Return the nodes that count down for ``numbers``: these themselves, or joins if they are many."""
         if len(numbers) <= FAN_IN:
             return tuple(sorted(numbers))
         if numbers not in self._joins:

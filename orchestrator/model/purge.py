@@ -1,9 +1,9 @@
-"""What is to be removed for good, and what was."""
+"""Purges: the request for one, and its results."""
 
 from dataclasses import dataclass
 from typing import Final
 
-#: What a purge counts, in the order in which people are told.
+#: The kinds of rows that a purge counts, in the order of its output.
 KINDS: Final = (
     "stacks",
     "traversals",
@@ -16,29 +16,28 @@ KINDS: Final = (
     "templates",
     "files",
 )
-#: Younger than this nothing goes that an operation under way may have read, or saved to refer to in a moment. No
-#: operation takes that long to begin.
+#: Rows younger than this are kept if an operation that is about to begin may have read or saved them.
 GRACE_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purge:
-    """What is to be removed for good."""
+    """The request for a purge."""
 
-    #: Of what is over, that which has been over for longer than this.
+    #: How long rows must have been finished or deleted.
     older_than_seconds: float
-    #: The newest events of a living stack stay, so many of them.
+    #: How many of the newest events of a living stack are kept.
     max_events_per_stack: int
-    #: Only what belongs to this project; templates, files and refused jobs belong to none.
+    #: The project whose rows are removed; None for all. Templates, files and refused jobs belong to none.
     project: str | None = None
-    #: Whether to count only what would be removed.
+    #: Whether rows are only counted.
     dry_run: bool = False
     grace_seconds: float = GRACE_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """What was removed in one step; or would be, in a dry run."""
+    """The rows that one step removed, or would remove in a dry run."""
 
     #: One of ``KINDS``.
     kind: str

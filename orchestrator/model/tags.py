@@ -1,7 +1,7 @@
-"""Tags: words that people put on a stack, to find it by and for lifecycle plugins to judge by.
+"""Tags: words on a stack, by which users find it and lifecycle plugins decide.
 
-They belong to the stack and not to its definition: an update keeps them unless it says others, and so do a rollback and
-a restore. Stacks in stacks have none of their own; plugins are shown the outermost one's.
+They belong to the stack and not to its definition: an update keeps them unless it has others, and so do a rollback and
+a restore. Nested stacks have no tags; plugins see those of the outermost stack.
 """
 
 from collections.abc import Collection, Sequence
@@ -9,18 +9,18 @@ from typing import Any, Final
 
 from orchestrator.errors import InvalidInput, Problem
 
-#: As in Heat: what separates them in lists and in addresses cannot stand in one.
+#: The limits of Heat. The characters that separate tags in lists and in URLs are not allowed in one.
 LONGEST_TAG: Final = 80
 MOST_TAGS: Final = 50
 _SEPARATORS: Final = ",/"
-#: What :func:`is_tag` wants, in words.
+#: The rule of :func:`is_tag`, in words.
 TAG: Final = f"a text of 1 to {LONGEST_TAG} characters without comma and slash"
-#: What :func:`are_tags` wants, in words.
+#: The rule of :func:`are_tags`, in words.
 TAGS: Final = f"a list of at most {MOST_TAGS} tags, each {TAG}"
 
 
 def is_tag(value: object) -> bool:
-    """Whether ``value`` can be a tag: see :data:`TAG`."""
+    """Return whether ``value`` is a valid tag: see :data:`TAG`."""
     return (
         isinstance(value, str)
         and 0 < len(value) <= LONGEST_TAG
@@ -29,7 +29,7 @@ def is_tag(value: object) -> bool:
 
 
 def are_tags(value: object) -> bool:
-    """Whether ``value`` can be a stack's tags: see :data:`TAGS`."""
+    """Return whether ``value`` is a valid list of tags: see :data:`TAGS`."""
     return isinstance(value, (list, tuple)) and len(value) <= MOST_TAGS and all(map(is_tag, value))
 
 
@@ -39,7 +39,7 @@ def each_once(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_tags(tags: Any) -> None:
-    """Refuse what cannot be a stack's tags; None says nothing of them.
+    """Check that a value is a valid list of tags, or None.
 
     Raises:
         InvalidInput: with a problem for each tag at fault.
@@ -57,10 +57,10 @@ def check_tags(tags: Any) -> None:
 
 
 def read_tags(text: str) -> tuple[str, ...]:
-    """Return the tags in a text that people write, with commas between them; none in an empty one.
+    """Return the tags in a text that a user wrote, separated by commas; none for an empty one.
 
     Raises:
-        ValueError: one of them is none; the sentence says why.
+        ValueError: a tag is not valid; the sentence says why.
     """
     tags = each_once([tag.strip() for tag in text.split(",")]) if text.strip() else ()
     wrong = next((tag for tag in tags if not is_tag(tag)), None)
@@ -72,7 +72,7 @@ def read_tags(text: str) -> tuple[str, ...]:
 
 
 def has_tags(tags: Collection[str], *, every: Collection[str] = (), some: Collection[str] = ()) -> bool:
-    """Whether among ``tags`` are all of ``every`` and, unless there are none of these, at least one of ``some``."""
+    """Return whether ``tags`` contain all of ``every`` and, unless ``some`` is empty, at least one of ``some``."""
     return set(every) <= set(tags) and (not some or not set(some).isdisjoint(tags))
 
 
